@@ -116,7 +116,6 @@ def make_window(
 
 
 def of(parts: str) -> Sequence[Feature]:
-    """The features named in ``parts``; all where none is."""
     return [one for one in FEATURES if not parts or one.name in parts.split()]
 
 
@@ -173,9 +172,9 @@ def loader() -> Callable[..., SpeechModel]:
 
 
 @pytest.fixture(scope="module")
-def parts() -> str:
-    """Features of the windows of a module, such as :data:`SMALL`; all where none is named."""
-    return ""
+def parts(request: pytest.FixtureRequest) -> str:
+    """Features of the windows of a module: its ``PARTS``, such as :data:`SMALL`; all where it names none."""
+    return getattr(request.module, "PARTS", "")
 
 
 @pytest.fixture(scope="module")
@@ -209,9 +208,10 @@ def shared_window(
 
 
 @pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """The panels that must look as when they were new after each test that borrows the window."""
-    return ("setup", "takes")
+def looked_at(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Panels that must look as new after each test that borrows the window: ``LOOKED_AT`` of the module, where Setup
+    is left out if takes are made, since it knows then what others cost."""
+    return getattr(request.module, "LOOKED_AT", ("setup", "takes"))
 
 
 @pytest.fixture(scope="module")

@@ -114,9 +114,8 @@ class Player:
         return self.mixer.fault
 
     def open(self, sound: Sound | None = None) -> None:
-        """Open the device and start its stream. ``sound`` is a recent result of :func:`probe`, to avoid another probe.
-
-        Raises :class:`DeviceError` with the sentence in :attr:`problem`."""
+        """Open the device and start its stream; ``sound``: a recent result of :func:`probe`. Raises
+        :class:`DeviceError`."""
         self.close()
         sound = probe() if sound is None else sound
         if not sound.usable:
@@ -188,11 +187,9 @@ class Player:
         keep_place: bool = False,
         alone: bool = False,
     ) -> None:
-        """Load these takes, (samples (n,), rate) each, with linear gains, paused.
-
-        ``aligned``: their models keep the timing; see :func:`comparison`. ``keep_place`` continues at the same
-        position, for a take that replaces the stream or its own earlier version. ``alone``: a single sound, not a
-        comparison."""
+        """Load these takes, (samples (n,), rate) each, with linear gains, paused. ``aligned``: as for
+        :func:`comparison`; ``keep_place``: continue at the same position, for a take that replaces the stream or its
+        own earlier version; ``alone``: a single sound, not a comparison."""
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
@@ -261,11 +258,6 @@ class Player:
 
     def pause(self) -> None:
         self.mixer.pause()
-        self._settle_if_silent()
-
-    def stop(self) -> None:
-        self.mixer.pause()
-        self.mixer.seek(0)
         self._settle_if_silent()
 
     def seek(self, seconds: float) -> None:
@@ -399,10 +391,8 @@ class Player:
 
 
 def _best_rate(sounddevice: Any, device: OutputDevice) -> int:
-    """The rate to open ``device`` with.
-
-    PortAudio reports 44100 Hz for every ALSA device that supports it, although sound servers usually run at 48000
-    and would convert again. All other hosts report the real rate of their mixer."""
+    """The rate to open ``device`` with. PortAudio reports 44100 Hz for every ALSA device that supports it, although
+    sound servers usually run at 48000 and would convert again. All other hosts report the real rate of their mixer."""
     if device.host == "ALSA":
         try:
             sounddevice.check_output_settings(device=device.index, channels=1, dtype="float32", samplerate=DEFAULT_RATE)

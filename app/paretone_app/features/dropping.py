@@ -49,7 +49,6 @@ class Target(Enum):
 class Dropped:
     target: Target
     sentence: str
-    """What will happen, or why nothing will."""
     path: Path = Path()
     text: str = ""
     model: str = ""
@@ -168,8 +167,6 @@ _CHARACTERS = 44
 
 
 class DropOverlay(QWidget):
-    """Covers the window; mouse events pass through."""
-
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
         self._window = window

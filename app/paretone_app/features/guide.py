@@ -28,8 +28,8 @@ class Step:
 class Guide(QWidget):
     """Steps as buttons; done ones are ticked, the next one is highlighted."""
 
-    def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, steps: Sequence[Step]) -> None:
+        super().__init__()
         self._steps = tuple(steps)
         self._buttons: list[QToolButton] = []
         row = HBoxLayout()

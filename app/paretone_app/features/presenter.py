@@ -1,8 +1,5 @@
-"""Base class of presenters, and their services. A presenter binds the panels and actions of one feature to the state.
-
-A presenter is created once, with the window. It binds its actions and docks the panels needed at once. Panels that draw
-with pyqtgraph are built later, so that the window is painted first.
-"""
+"""Base class of presenters, and their services. A presenter, created once with the window, binds the panels and actions
+of one feature to the state. Panels that draw with pyqtgraph are built later, so that the window is painted first."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.events import Event, Progress, Telemetry
@@ -83,6 +80,10 @@ class Presenter(QObject):
         """Ask for a folder and use it; report problems that the user can act on."""
         file_dialogs.ask_for_folder(self._window, title, lambda folder: self._actions.attempt(lambda: use(folder)))
 
+    def _opened(self, kind: type[Panel]) -> Panel | None:
+        """The open dialog of this class."""
+        return self._window.findChild(kind, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
     def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:
         """Add an action per file type that saves ``what``; ``ask`` gets the file's ending."""
         return tuple(
@@ -128,8 +129,7 @@ class Presenter(QObject):
         return False
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
-        """Parts of the tour's ``stop``, in order; a main-job step is given by its action's name. Empty if there is only
-        text to read."""
+        """Parts of the tour's ``stop``, in order, a main-job step as its action's name; empty if it is only read."""
         return ()
 
     def shut_down(self) -> None:

@@ -104,9 +104,7 @@ EXTRAS = Feature(
 )
 GUIDANCE = Feature("guidance", "paretone_app.features.guidance:GuidancePresenter", technique="guidance_free")
 GUIDE = Feature(
-    "guide",
-    "paretone_app.features.guide:GuidePresenter",
-    (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),),
+    "guide", "paretone_app.features.guide:GuidePresenter", (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),)
 )
 LOG = Feature(
     "log",

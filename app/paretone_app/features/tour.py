@@ -1,12 +1,11 @@
-"""The tour: its course through the stops, its card and frame (overlays on the window), and its presenter, which
-detects finished parts."""
+"""The tour: its course through the stops, its card and frame, and its presenter, which detects finished parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -180,7 +179,6 @@ class TourCard(QGroupBox):
             self.fit()
 
     def fit(self) -> None:
-        """Fit the height to the words."""
         width = _WIDTH * self.fontMetrics().height()
         layout = self.layout()
         if layout is not None:
@@ -188,7 +186,6 @@ class TourCard(QGroupBox):
             self.resize(width, layout.totalHeightForWidth(width))
 
     def take_focus(self) -> None:
-        """Focus the button to press next."""
         button = self.help_button if self.help_button.isVisible() and self.help_button.isEnabled() else self.next_button
         self.setFocusProxy(button)
         button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -238,6 +235,7 @@ class TourPresenter(Presenter):
         self._job = {step.action: (step, name) for step, name in services.job.items()}
         self._stops = services.stops
         self.course: Course | None = None
+        self._application: QObject = QApplication.instance() or self
         add = services.actions.add
         actions = TourActions(
             end=add("End tour", self.end, "End the tour (Esc)"),
@@ -269,23 +267,18 @@ class TourPresenter(Presenter):
         stops = [one for one in self._stops if not one.families or family in one.families]
         self._before = QApplication.focusWidget()
         self.course = Course(stops, self._parts)
-        application = QApplication.instance()
-        if application is not None:
-            application.installEventFilter(self)
+        self._application.installEventFilter(self)
         self._looking.start()
         self.card.show()
         self.card.take_focus()
         self._show_stop(self.course)
 
-    @Slot()
     def end(self) -> None:
         if self.course is None:
             return
         self.course, self._helping, self._seen = None, None, None
         self._looking.stop()
-        application = QApplication.instance()
-        if application is not None:
-            application.removeEventFilter(self)
+        self._application.removeEventFilter(self)
         had = self._has_focus
         self.card.hide()
         self.frame.hide()
@@ -296,7 +289,6 @@ class TourPresenter(Presenter):
         else:
             self._workspaces.enter()
 
-    @Slot(int)
     def _go(self, by: int) -> None:
         course = self.course
         if course is None:
@@ -335,14 +327,12 @@ class TourPresenter(Presenter):
         )
 
     def _control(self, action: QAction) -> QWidget | None:
-        """The visible button of ``action``."""
         for one in self._window.findChildren(QAbstractButton):
             does = one.defaultAction() if isinstance(one, QToolButton) else None
             if (does or (one.action if isinstance(one, ActionButton) else None)) is action and _in_sight(one):
                 return one
         return None
 
-    @Slot()
     def _help(self) -> None:
         """Do the next part; further parts of the stop follow once it is done. Focus in the card stays there: the next
         Enter is meant for the tour, not for the panel just shown."""
@@ -355,7 +345,6 @@ class TourPresenter(Presenter):
                 self.card.take_focus()
                 self._before = before
 
-    @Slot()
     def _look(self) -> None:
         course = self.course
         if course is None:

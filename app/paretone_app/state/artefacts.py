@@ -1,7 +1,5 @@
-"""Artefacts of techniques: one store per technique that has an artefact, such as a strategy table.
-
-Stores belong to the features of their techniques. All other code asks :class:`Artefacts`, without knowledge of the
-technique or the artefact's content."""
+"""Artefacts of techniques, such as strategy tables: one store per technique that has an artefact, in its feature. All
+other code asks :class:`Artefacts`, without knowledge of the technique or the artefact's content."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
 
 class ArtefactSource(QObject):
-    """The artefact of one technique in use, and access to stored ones:
-    :class:`paretone_app.state.artefact_store.ArtefactStore`."""
+    """The artefact of one technique in use, and access to stored ones; :class:`ArtefactStore` implements it."""
 
     changed = Signal()
     """The artefact in use, or the one compared with it, changed."""
@@ -35,7 +32,6 @@ class ArtefactSource(QObject):
         raise NotImplementedError
 
     def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for the current selection."""
         raise NotImplementedError
 
     def find(self, entry: UsedTechnique) -> Artefact | None:
@@ -108,7 +104,6 @@ class Artefacts(QObject):
         return source.problem() if source is not None else ""
 
     def of(self, setting: Setting) -> tuple[Artefact, ...]:
-        """The artefacts in use for the techniques of ``setting``."""
         kept = (self._sources[one.technique].artefact for one in setting.techniques if one.technique in self._sources)
         return tuple(one for one in kept if one is not None)
 

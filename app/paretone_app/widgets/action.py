@@ -1,11 +1,10 @@
-"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled; menus, buttons
-and *Find* show it."""
+"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QToolButton, QWidget
 
@@ -58,11 +57,9 @@ class Action(QAction):
         return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
-        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence.
-        :meth:`refresh` calls it."""
+        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence."""
         self._reasons.append(why_not)
 
-    @Slot()
     def refresh(self) -> None:
         """Enable or disable it by its reasons."""
         if self._reasons:
@@ -107,7 +104,6 @@ class ActionButton(QPushButton):
         self._follow()
 
     def set_text(self, text: str) -> None:
-        """Change the text while the action has another effect."""
         self._text = text
         self._follow()
 
@@ -122,7 +118,6 @@ class ActionButton(QPushButton):
         self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
 
-    @Slot()
     def _follow(self) -> None:
         action = self.action
         own = action.text() if self._letter else action.title
@@ -134,8 +129,6 @@ class ActionButton(QPushButton):
 
 
 class ActionBox(QCheckBox):
-    """Check box of a checkable action."""
-
     def __init__(self, action: Action, text: str) -> None:
         super().__init__(text)
         self.action = action
@@ -144,7 +137,6 @@ class ActionBox(QCheckBox):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setChecked(self.action.isChecked())
         self.setToolTip(self.action.explained())
@@ -163,7 +155,6 @@ class MenuButton(QPushButton):
             action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         possible = any(action.isEnabled() for action in self._offered)
         self.setEnabled(possible)
@@ -179,7 +170,6 @@ class IconButton(QToolButton):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setAccessibleName(self.action.title)
         self.setEnabled(self.action.isEnabled())

@@ -1,7 +1,5 @@
-"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container and changes them only with
-Ctrl; an invalid number is refused with a sentence. The window uses these, never Qt's own.
-
-Numbers have the language's decimal sign; both comma and point are accepted."""
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container, except with Ctrl; an invalid
+number is refused with a sentence; comma and point are accepted. The window uses these, never Qt's own."""
 
 from __future__ import annotations
 
@@ -55,33 +53,17 @@ class OnPurpose(_Widget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            # With Ctrl, Qt takes ten steps or a page per notch.
-            super().wheelEvent(_without_modifiers(event))
+            plain = event.clone()  # With Ctrl, Qt takes ten steps or a page per notch.
+            plain.setModifiers(Qt.KeyboardModifier.NoModifier)
+            super().wheelEvent(plain)
             event.accept()
         else:
             event.ignore()
 
 
-def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
-    return QWheelEvent(
-        event.position(),
-        event.globalPosition(),
-        event.pixelDelta(),
-        event.angleDelta(),
-        event.buttons(),
-        Qt.KeyboardModifier.NoModifier,
-        event.phase(),
-        event.inverted(),
-        event.source(),
-        event.pointingDevice(),
-    )
-
-
 class ComboBox(OnPurpose, QComboBox):
-    """A choice, elided if space is short; arguments as Qt's.
-
-    On Linux its name for screen readers is the chosen entry, and the label it is the buddy of describes it. Without
-    such a label, it gets one for screen readers only."""
+    """A choice, elided if space is short. On Linux its name for screen readers is the chosen entry, and the label it is
+    the buddy of describes it. Without such a label, it gets one for screen readers only."""
 
     _label: QLabel | None = None
 
@@ -95,7 +77,6 @@ class ComboBox(OnPurpose, QComboBox):
 
     @property
     def shown(self) -> str:
-        """The text shown, elided."""
         return self._elided(self._option())
 
     def paintEvent(self, event: QPaintEvent) -> None:

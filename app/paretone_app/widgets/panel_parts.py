@@ -1,5 +1,4 @@
-"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick, a
-table of texts."""
+"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, tick list, table of texts."""
 
 from __future__ import annotations
 
@@ -32,15 +31,12 @@ from paretone_app.widgets.layouts import HBoxLayout
 
 
 class Caution(QWidget):
-    """A warning about the comparison."""
-
     def __init__(self) -> None:
         super().__init__(visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
         build.fill(HBoxLayout(self), [self._icon, (self._text, 1)])
 
     def say(self, sentence: str) -> None:
-        """Show ``sentence``; hide if empty."""
         self._text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -100,7 +96,6 @@ class JobProgress(QProgressBar):
         self.setAccessibleName(name)
 
     def begin(self) -> None:
-        """Start, indeterminate."""
         self.setRange(0, 0)
         self.setFormat("")
 
@@ -122,11 +117,10 @@ class ExportButtons(QWidget):
 
 
 class InstallOffer(QWidget):
-    """Button to install missing packages; hidden if none is missing. During installation the button cancels, and a
-    line shows the progress."""
+    """Button to install missing packages, or to cancel that, with a line of progress; hidden if none is missing."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._installing: Installing | None = None
         self._extra: Extra | None = None
         self._action = Action("Install", parent=self)
@@ -143,7 +137,6 @@ class InstallOffer(QWidget):
         installing.changed.connect(self._show)
 
     def offer(self, sentence: str) -> None:
-        """Offer the package named in ``sentence``, if any."""
         self.offer_extra(extras.named_in(sentence))
 
     def offer_extra(self, extra: Extra | None) -> None:
@@ -205,8 +198,7 @@ class TickList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
-        """Set the entries (title, value, ticked); values in ``why_not`` are disabled, with the reason as tooltip.
-        Emits nothing."""
+        """Set the entries (title, value, ticked), silently; ``why_not``: reasons to disable values."""
         reasons = why_not or {}
         with QSignalBlocker(self):
             self.clear()
@@ -225,14 +217,8 @@ class TickList(QListWidget):
 
 
 class TextsTable(QTableWidget):
-    """Rows of texts."""
-
     def __init__(
-        self,
-        name: str,
-        columns: Sequence[tuple[str, str]],
-        numbers: Collection[int] = (),
-        widths: Sequence[int] = (),
+        self, name: str, columns: Sequence[tuple[str, str]], numbers: Collection[int] = (), widths: Sequence[int] = ()
     ) -> None:
         """``columns``: title and meaning of each; those of ``numbers`` are aligned to the right; ``widths`` of the
         first ones, in font heights, if they do not follow from the texts."""

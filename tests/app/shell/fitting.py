@@ -83,7 +83,6 @@ def unreadable(window: MainWindow) -> list[str]:
 
 
 def cut_off(window: QWidget) -> Iterator[str]:
-    """What of ``window`` has no room now."""
     for one in window.findChildren(QWidget):
         if not one.isVisible() or (one.visibleRegion().isEmpty() and not isinstance(one, QAbstractButton)):
             continue

@@ -144,7 +144,6 @@ def labelled(window: MainWindow) -> list[QAbstractButton | QLabel]:
 
 
 def is_reached(one: QAbstractButton | QLabel) -> bool:
-    """Whether its Alt key leads to it now."""
     return one.isVisible() and (isinstance(one, QLabel) or (one.isEnabled() and not one.shortcut().isEmpty()))
 
 

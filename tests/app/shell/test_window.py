@@ -43,11 +43,7 @@ from tests.app.shell.running import run
 from tests.disk import tiny_disk  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+LOOKED_AT = ("takes",)
 
 
 def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
@@ -163,7 +163,6 @@ class LayersPresenter(Presenter):
             self._why_not_now,
         )
 
-    @Slot()
     def refresh(self) -> None:
         if self.layers is None:
             return
@@ -218,7 +217,6 @@ class LayersPresenter(Presenter):
         if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
             self.choice.take_up(event.result.record)
 
-    @Slot(object)
     def show_progress(self, event: Progress) -> None:
         if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.layers.show_progress(event.done, event.total, event.seconds_left)
@@ -238,13 +236,9 @@ class LayersPresenter(Presenter):
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
         self._job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
-            said = {
-                Outcome.CANCELLED: "Cancelled; word errors so far are kept.",
-                Outcome.FAILED: sentence,
-            }
+            said = {Outcome.CANCELLED: "Cancelled; word errors so far are kept.", Outcome.FAILED: sentence}
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:

@@ -1,7 +1,5 @@
-"""Roofline: the measured time of every component against its least time on this machine.
-
-A is the model without techniques, B with those in use.
-"""
+"""Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
+with them (B)."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -29,7 +27,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress, TextsTable
 from paretone_app.widgets.side_panel import SIDES, SidePanel
 
 COLUMNS = (
@@ -87,32 +85,19 @@ def _tip(report: RooflineReport, one: Component) -> str:
     return " ".join(f"{part}." for part in parts if part)
 
 
-class RooflineTable(QTableWidget):
-    """One report. Ctrl+C copies it as text."""
-
+class RooflineTable(TextsTable):
     row_chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(COLUMNS), parent)
+    def __init__(self) -> None:
+        super().__init__("Components", COLUMNS)
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
-        self.setAccessibleName("Components")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)
-        self.setShowGrid(False)
-        self.verticalHeader().hide()
+        self.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
-        for number, (title, meaning) in enumerate(COLUMNS):
-            head = QTableWidgetItem(title)
-            head.setToolTip(meaning)
-            head.setTextAlignment(_aligned(number))
-            self.setHorizontalHeaderItem(number, head)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setHighlightSections(False)
+        for number in range(len(COLUMNS)):
+            if (head := self.horizontalHeaderItem(number)) is not None:
+                head.setTextAlignment(_aligned(number))
+        self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
 
     def show_report(self, report: RooflineReport | None) -> None:
@@ -263,14 +248,13 @@ class RooflineActions:
     trace: Action
     cancel: Action
     save: tuple[Action, ...]
-    """One per file type."""
 
 
 class RooflinePanel(SidePanel):
     """Top: measuring. Middle: the roofline plot next to the waterfall. Bottom: the table of one side."""
 
-    def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
-        super().__init__("the table of", colours, parent, first="A")
+    def __init__(self, colours: Colours, can: RooflineActions) -> None:
+        super().__init__("the table of", colours, first="A")
         self.can = can
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self._running: str | None = None

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -77,7 +76,6 @@ class RooflinePresenter(Presenter):
         elif isinstance(event, EngineStatus):
             self.roofline.say(event.text)
 
-    @Slot(object)
     def show_progress(self, event: Progress) -> None:
         if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.roofline.show_progress(event.done, event.total, event.seconds_left)
@@ -98,8 +96,7 @@ class RooflinePresenter(Presenter):
         return self.roofline
 
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
-        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError` when it cannot
-        be done."""
+        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError`."""
         state = self._state
         reason = self._why_not(side)
         if reason:
@@ -115,7 +112,6 @@ class RooflinePresenter(Presenter):
         )
         self._job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not Kind.ROOFLINE:
             return
@@ -123,7 +119,6 @@ class RooflinePresenter(Presenter):
         wrote = f"Wrote {self._trace}." if self._trace is not None else ""
         built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
-    @Slot(str)
     def _ask_for_sheet(self, ending: str) -> None:
         name = f"roofline-{self._state.selection.model_id}.{ending}"
         self._ask_where_to_write("Write the roofline", file_dialogs.PLOTS[ending], name, self.write)

@@ -147,8 +147,8 @@ class StrategyGrid(CellGrid):
     _reason = ""
     """A class attribute, because it is read during construction."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self._actions = np.zeros((0, 0), np.int8)
         self._reference: np.ndarray | None = None
         self._reference_name = ""

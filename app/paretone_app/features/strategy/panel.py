@@ -60,11 +60,8 @@ class StrategyPanel(QWidget):
     table_edited = Signal(object)
     """The user edited the table, or undid an edit: the new :class:`StrategyTable`."""
 
-    def __init__(
-        self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions, parent: QWidget | None = None
-    ) -> None:
-        """Edits go to ``undo_stack``."""
-        super().__init__(parent)
+    def __init__(self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions) -> None:
+        super().__init__()
         self.can = can
         calibrating = "The table is being calibrated; press Esc to cancel."
         for action in (can.import_, can.export):
@@ -199,7 +196,6 @@ class StrategyPanel(QWidget):
         self.grid.light(None)
         self._show()
 
-    # --- Editing -----------------------------------------------------------------------------------------------------
     @property
     def editable(self) -> StrategyTable | None:
         return self.table if self._live is None else None
@@ -325,7 +321,6 @@ class StrategyPanel(QWidget):
 
 
 def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
-    """Whether both tables exist and have the same shape."""
     return one is not None and other is not None and (one.layers, one.steps) == (other.layers, other.steps)
 
 

@@ -40,10 +40,9 @@ class TrainingCurves(QWidget):
     """Loss above, validation below; both over a logarithmic axis of steps."""
 
     drawn = Signal()
-    """The curves were redrawn or cleared."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self.steps: list[int] = []
         self.terms: dict[str, list[float]] = {}
         self.validated: list[int] = []
@@ -187,8 +186,8 @@ class TrainingPanel(QWidget):
     training_chosen = Signal(str)
     """The training of this name was chosen: propose its usual time and folder."""
 
-    def __init__(self, colours: Colours, can: TrainingActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: TrainingActions) -> None:
+        super().__init__()
         self.can = can
         self._said, self._look = "", "muted"
         self._running = ""
@@ -333,7 +332,6 @@ class TrainingPanel(QWidget):
         self.work.setText(work)
 
     def fit(self, knobs: Mapping[str, object]) -> None:
-        """Set knobs of the chosen training."""
         one = self.training
         self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
         self._show()
@@ -363,8 +361,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``; hidden during a training, whose progress shows the time
-        left."""
+        """Show the estimated time of the training, or ``""``; hidden during a training."""
         self._estimated = text
         self._show()
 

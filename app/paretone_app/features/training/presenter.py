@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -34,7 +33,6 @@ class TrainingPresenter(Presenter):
         super().__init__(services)
         self._runs = services.folder / "training"
         self._proposed = ""
-        """Work folder proposed last."""
         self._known: tuple[str, str] = "", ""
         """Training and model whose usual time was proposed last."""
         self._fitted: dict[str, str] = {}
@@ -133,7 +131,6 @@ class TrainingPresenter(Presenter):
             self._suggest()
         self._workspaces.go_to("training")
 
-    @Slot()
     def _suggest(self) -> None:
         """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
         info, panel = self._state.selection.info, built(self.training)
@@ -186,7 +183,6 @@ class TrainingPresenter(Presenter):
         self.refresh()
         return self.training
 
-    @Slot(str)
     def _choose(self, _: str) -> None:
         self._suggest()
         self.refresh()
@@ -200,7 +196,6 @@ class TrainingPresenter(Presenter):
     def _ask_for_work_folder(self) -> None:
         self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)))
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         from paretone_app.features.training.panel import CHECKPOINT
 

@@ -1,13 +1,10 @@
-"""Views: questions about the model, answered by figures from real runs.
-
-In the figure arrow keys go from point to point, Page Up and Page Down from panel to panel.
-"""
+"""Views: questions about the model, answered by figures from real runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -37,14 +34,8 @@ class ViewsPanel(QWidget):
     """Left: choice of a question, its knobs, and computing. Right: the figure with its caption."""
 
     def __init__(
-        self,
-        colours: Colours,
-        compute: Action,
-        cancel: Action,
-        save: Sequence[Action],
-        parent: QWidget | None = None,
+        self, colours: Colours, compute: Action, cancel: Action, save: Sequence[Action], parent: QWidget | None = None
     ) -> None:
-        """``save``: one action per file type."""
         super().__init__(parent)
         self._colours = colours
         self._save = tuple(save)
@@ -95,18 +86,15 @@ class ViewsPanel(QWidget):
         self.setFocusProxy(self.chooser)
 
     def set_model(self, layers: int, family: str) -> None:
-        """Set the loaded model's number of layers (for the knobs) and family (for the list of views); 0 and ``""``
-        without a model."""
+        """Set the loaded model's number of layers, for the knobs, and family, for the list; 0 and ``""`` without."""
         if family and family != self._family:
-            with QSignalBlocker(self.chooser):
-                self._offer(family)
+            self._offer(family)
         elif layers == self._layers:
             return
         self._layers = layers
         self._show_view()
 
     def choose(self, name: str) -> None:
-        """Show the view of this name, if listed."""
         index = self.chooser.findData(name)
         if index >= 0:
             self.chooser.setCurrentIndex(index)
@@ -171,11 +159,8 @@ class ViewsPanel(QWidget):
     def _offer(self, family: str) -> None:
         """List the views for models of ``family``, or all views if there are none; keep the chosen view if listed."""
         chosen, self._family = self.chooser.currentData(), family
-        self.chooser.clear()
-        for one in [one for one in views() if family in one.families] or views():
-            self.chooser.addItem(one.title, one.name)
-            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
-        self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
+        listed = [one for one in views() if family in one.families] or views()
+        build.offer(self.chooser, [(one.title, one.name, one.question) for one in listed], chosen)
 
     def _show_view(self) -> None:
         view = self.view

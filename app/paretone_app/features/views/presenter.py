@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
@@ -54,7 +53,6 @@ class ViewsPresenter(Presenter):
         if isinstance(event, ViewComputed) and self.views is not None:
             self.views.show_figure(event.figure)
 
-    @Slot(object)
     def show_progress(self, event: Progress) -> None:
         if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.views.show_progress(event.done, event.total, event.seconds_left)
@@ -71,7 +69,6 @@ class ViewsPresenter(Presenter):
         self.refresh()
         return self.views
 
-    @Slot(str)
     def open(self, name: str) -> None:
         """Show the view called ``name``, and compute it if it has no figure yet."""
         if self.views is None:
@@ -101,14 +98,11 @@ class ViewsPresenter(Presenter):
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
         self._job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.VIEW and self.views is not None:
             said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.views.end(said.get(outcome, ""))
 
-    # --- Files ------------------------------------------------------------------------------------------------------
-    @Slot(str)
     def _ask_for_figure(self, ending: str) -> None:
         figure = built(self.views).figure
         if figure is not None:

@@ -25,12 +25,8 @@ from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 TRAIN = Extra("train", "Training", (MODULE,))
 
 
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} training extras"
-
-
 needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
+PARTS = f"{SMALL} training extras"
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
@@ -10,16 +9,8 @@ from paretone_app.state.jobs import Outcome
 from tests.app.conftest import SMALL
 from tests.app.shell.running import run
 
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy threshold export guide"
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+PARTS = f"{SMALL} strategy threshold export guide"
+LOOKED_AT = ("takes",)
 
 
 def steps(window: MainWindow) -> dict[str, str]:

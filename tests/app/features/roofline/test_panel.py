@@ -39,6 +39,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, in_front
 from tests.app.holding import Posts
 
 KEY = Qt.Key
+PARTS = f"{SMALL} strategy roofline"
 
 
 def report(factor: float = 1.0, precision: str = "float32", model: str = "small") -> RooflineReport:
@@ -250,11 +251,6 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for threads in (1, torch.get_num_threads()):
         blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
         store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy roofline"
 
 
 def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbot: QtBot, tmp_path: Path) -> None:

@@ -22,11 +22,7 @@ from tests.app.holding import Posts
 
 MISSING = "E2TTS_Base"
 """A model whose weights are not there."""
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy views export guide"
+PARTS = f"{SMALL} strategy views export guide"
 
 
 def choose(window: MainWindow, model: str) -> SetupPanel:

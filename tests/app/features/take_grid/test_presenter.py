@@ -21,11 +21,11 @@ pytestmark = pytest.mark.slow
 SENTENCES = ["One sentence.", "Another one."]
 STEPS, THRESHOLD = "steps.steps", "ditreducio.threshold"
 USUAL = Chosen(THRESHOLD, STEPS, "log_mel_distance")
+LOOKED_AT = ("takes",)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of fewer steps and of DiTReducio alone: their combination has no take."""
     folder = tmp_path_factory.mktemp("study") / "small.study"
     settings = [{"techniques": {"steps": {"steps": 2}}}, {"techniques": {"ditreducio": {"threshold": 0.3}}}]
     chosen = study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs")
@@ -37,12 +37,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
     """Sound, before there is a window."""
     return lasting_sink
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
 
 
 @pytest.fixture

@@ -19,11 +19,7 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
+PARTS = f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
 
 
 def tour_of(window: MainWindow) -> TourPresenter:
@@ -43,7 +39,6 @@ def wait_until_done(tour: TourPresenter, qtbot: QtBot) -> None:
 
 
 def framed(tour: TourPresenter, control: QWidget) -> bool:
-    """Whether the frame is around ``control``."""
     place = QRect(control.mapTo(tour.card.window(), QPoint()), control.size())
     return tour.frame.isVisible() and tour.frame.geometry().adjusted(5, 5, -5, -5) == place
 

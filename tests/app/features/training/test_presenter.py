@@ -28,16 +28,11 @@ from tests.workload import workload
 pytestmark = needs("accelerate")
 SHORT = workload(0.1, 0.02)
 """Minutes of the processor: a dozen steps of the toy model."""
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} training"
+PARTS = f"{SMALL} training"
 
 
 @pytest.fixture
 def panel(borrowed_window: MainWindow, tmp_path: Path) -> TrainingPanel:
-    """The panel of the window that tests share which make no weights."""
     return filled_in(borrowed_window, tmp_path)
 
 

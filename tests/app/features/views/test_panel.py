@@ -160,7 +160,6 @@ def posts(shared_posts: Posts) -> Posts:
 
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that all tests share."""
     return borrowed_window
 
 
