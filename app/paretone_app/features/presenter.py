@@ -3,7 +3,7 @@ of one feature to the state. Panels that draw with pyqtgraph are built later, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import StatusLine
-from paretone_app.shell.entries import MainStep, TourStop
+from paretone_app.shell.entries import Findable, MainStep, TourStop
 from paretone_app.shell.notices import Notices
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
@@ -130,6 +130,10 @@ class Presenter(QObject):
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         """Parts of the tour's ``stop``, in order, a main-job step as its action's name; empty if it is only read."""
+        return ()
+
+    def findable(self) -> Iterable[Findable]:
+        """What the palette finds here."""
         return ()
 
     def shut_down(self) -> None:

@@ -26,6 +26,7 @@ from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
+from paretone_app.shell.entries import Findable
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
@@ -223,6 +224,10 @@ class StudiesPresenter(Presenter):
             ),
             "reveal": add("Show fi&les", self._reveal, "Open the folder with the study's results", self._why_none),
         }
+
+    def findable(self) -> Iterator[Findable]:
+        for place in map(Path, self.opened.recent):
+            yield Findable(place.stem, "Study", place.parent.name, f"Open {place}.", partial(self.open, place))
 
     def shut_down(self) -> None:
         """Stop polling the running study."""
