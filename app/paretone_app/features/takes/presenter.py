@@ -128,8 +128,8 @@ class TakesPresenter(Presenter):
             lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder))),
         )
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
-        for side, choose in (("a", state.comparison.set_a), ("b", state.comparison.set_b)):
-            actions.bind(actions[f"set_{side}"], lambda choose=choose: choose(self.takes.load_chosen()))
+        actions.bind(actions["set_a"], lambda: state.comparison.set_a(self.takes.load_chosen()))
+        actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
