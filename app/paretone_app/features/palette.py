@@ -1,16 +1,17 @@
 """The palette: every action, model, voice, technique, setting, take, study and term by a few letters, also misspelt.
 
 Presenters say what can be found in them (:meth:`paretone_app.features.presenter.Presenter.findable`); the window's
-actions, each panel among them, are found by themselves.
+actions, each panel among them, are found by themselves. The sheet of keys is the palette of what has one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSettings, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
@@ -33,6 +34,8 @@ from paretone_app.widgets.layouts import VBoxLayout
 
 MOST = 200
 RECENT = 8
+_DETAIL = 13
+"""Most width of the last column, in heights of a line."""
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 NEARLY = 75
 """Least similarity, of 100, of a misspelt word; words of fewer than ``LETTERS`` letters have to be right."""
@@ -66,14 +69,16 @@ def _similarity(word: str, title: str) -> float:
 class Palette(QDialog):
     """Up and Down move through the list while the user types; Enter chooses."""
 
-    def __init__(self, entries: Sequence[Findable], settings: QSettings, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, what: str, entries: Sequence[Findable], settings: QSettings, parent: QWidget | None = None
+    ) -> None:
+        """``what`` is searched, as a list."""
         super().__init__(parent)
         self._entries, self._settings = tuple(entries), settings
         self._recent = _recent(settings)
         self.found: list[Findable] = []
-        self.setWindowTitle("Find")
-        kinds = "actions, models, voices, techniques, settings, takes, studies and terms"
-        self.search = build.named(QLineEdit(placeholderText=f"Search {kinds}"), "Find")
+        self.setWindowTitle(title)
+        self.search = build.named(QLineEdit(placeholderText=f"Search {what}"), title)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._show_found)
         self.search.installEventFilter(self)
@@ -84,8 +89,7 @@ class Palette(QDialog):
         self.list.setUniformRowHeights(True)
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column in (1, 2):
-            self.list.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.list.currentItemChanged.connect(self._show_meaning)
         self.list.itemActivated.connect(lambda _: self.choose())
         self.meaning = build.words("muted", name="Meaning")
@@ -140,6 +144,8 @@ class Palette(QDialog):
         first = self.list.topLevelItem(0)
         if first is not None:
             self.list.setCurrentItem(first)
+        # Titles have the room; long details are cut off.
+        self.list.header().resizeSection(2, min(self.list.sizeHintForColumn(2), _DETAIL * self.fontMetrics().height()))
         cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
         self._count.setText(f"{counted(len(found), 'entry', 'entries')}{cut}")
         if not found:
@@ -163,19 +169,47 @@ def _recent(settings: QSettings) -> list[str]:
     return [one for one in found if isinstance(one, str)][:RECENT] if isinstance(found, list) else []
 
 
+_WHAT = "actions, models, voices, techniques, settings, takes, studies and terms"
+_EVERYWHERE = (
+    ("Plots: copy as table; show as table", "Ctrl+C; T"),
+    ("Everywhere: next and previous control", "Tab, Shift+Tab"),
+)
+
+
 class PalettePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features, self._settings = services.features, services.settings
-        self._actions.bind(self._actions["palette"], self.open)
+        actions = services.actions
+        actions.bind(actions["palette"], lambda: self._open("Find", _WHAT, self.entries()))
+        actions.bind(actions.keys, lambda: self._open("Keyboard", "actions and keys", self.keys()))
 
-    def open(self) -> None:
-        build.show(Palette(list(self.entries()), self._settings, self._window))
+    def _open(self, title: str, what: str, entries: Iterable[Findable]) -> None:
+        build.show(Palette(title, what, list(entries), self._settings, self._window))
 
     def entries(self) -> Iterator[Findable]:
-        for action in self._window.actions():
-            if isinstance(action, Action) and action is not self._actions["palette"]:
-                keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-                yield Findable(action.title, "Action", keys, action.tip or action.title, action.trigger, action.reason)
+        yield from self._of_actions()
         for presenter in self._features:
             yield from presenter.findable()
+
+    def keys(self) -> Iterator[Findable]:
+        """Actions with keys, and the keys of the panels."""
+        yield from (one for one in self._of_actions() if one.detail)
+        for feature in self._features.declared:
+            for place in feature.places[:1]:
+                for what, keys in feature.keys:
+                    go = partial(self._workspaces.go_to, place.name)
+                    yield Findable(f"{place.title}: {what}", "In the panel", keys, f"Go to {place.title}.", go)
+        for what, keys in _EVERYWHERE:
+            yield Findable(what, "Key", keys, "", lambda: None)
+
+    def _of_actions(self) -> Iterator[Findable]:
+        # Choices in menus are no actions of the window itself.
+        choices = (one for one in self._window.findChildren(QAction) if not one.shortcut().isEmpty())
+        for action in dict.fromkeys((*self._window.actions(), *choices)):
+            if action is self._actions["palette"] or action.shortcutContext() is not Qt.ShortcutContext.WindowShortcut:
+                continue
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            title = action.title if isinstance(action, Action) else action.text().replace("&", "")
+            tip, why_not = (action.tip, action.reason) if isinstance(action, Action) else ("", "")
+            yield Findable(title, "Action", keys, tip or title, action.trigger, why_not)

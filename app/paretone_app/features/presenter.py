@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
@@ -24,6 +24,9 @@ from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
+
+if TYPE_CHECKING:
+    from paretone_app.features.feature import Feature
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
@@ -143,7 +146,8 @@ class Presenter(QObject):
 class Presenters:
     """Presenters by feature name, in the order of the list."""
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Sequence[Feature] = ()) -> None:
+        self.declared = tuple(declared)
         self._made: dict[str, Presenter] = {}
 
     def add(self, name: str, presenter: Presenter) -> None:

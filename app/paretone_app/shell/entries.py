@@ -175,7 +175,7 @@ class Findable:
 
     @property
     def key(self) -> str:
-        return f"{self.kind}: {self.title}"
+        return f"{self.kind}: {self.title}, {self.more}"
 
     @cached_property
     def words(self) -> str:

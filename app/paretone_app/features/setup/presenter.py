@@ -166,8 +166,9 @@ class SetupPresenter(Presenter):
                 yield self._setting(knob, chosen.knobs(one.name)[knob.name], one.title, one.name)
 
     def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
-        title, go = f"{owner}: {knob.title}" if owner else knob.title, partial(self._reveal, technique, knob.name)
-        return Findable(title, "Setting", value_text(knob, value), knob.meaning, go, more=knob.symbol)
+        detail = " · ".join(filter(None, (owner, value_text(knob, value))))
+        go = partial(self._reveal, technique, knob.name)
+        return Findable(knob.label, "Setting", detail, knob.meaning, go, more=owner)
 
     def _use(self, technique: str) -> None:
         """Switch the technique on, and show its card."""

@@ -199,11 +199,11 @@ def test_techniques_settings_and_voices_are_chosen_by_name_and_come_first_next_t
         assert choose("ditreducio", "Technique").startswith("DiTReducio") and chosen.is_used("ditreducio")
         assert panel.techniques.groups["ditreducio"].isVisible()
         choose("threshold", "Setting")
-        assert panel.techniques.groups["ditreducio"].controls.editor("threshold").hasFocus()
+        assert window.focusWidget() is panel.techniques.groups["ditreducio"].controls.editor("threshold")
         choose("ditreducio t2", "As published")
         assert chosen.knobs("ditreducio")["threshold"] == 0.1
         choose("steps", "Setting")
-        assert panel.sampler.editor("steps").hasFocus()
+        assert window.focusWidget() is panel.sampler.editor("steps")
         voice = choose("bella", "Voice")
         assert chosen.voice is not None and chosen.voice.title == voice
         window.action["palette"].trigger()
