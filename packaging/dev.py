@@ -112,10 +112,7 @@ _FOR_TESTS = (
     Need("xauth", "xauth"),
     Need("xvfb", "Xvfb"),
 )
-NEEDS: dict[str, tuple[Need, ...]] = {
-    "run": (*_QT, *_SOUND, *_FONTS),
-    "test": (*_QT, *_SOUND, *_FONTS, *_FOR_TESTS),
-}
+NEEDS: dict[str, tuple[Need, ...]] = {"run": (*_QT, *_SOUND, *_FONTS), "test": (*_QT, *_SOUND, *_FONTS, *_FOR_TESTS)}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -17,23 +17,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from paretone.files import TEMPORARY, write_atomically
-from paretone.models.files.bundled import (
-    BASE,
-    BASE_DIGEST,
-    FORMAT,
-    LAYERS,
-    LIST,
-    ORIGIN,
-    PACKED,
-    PACKED_LIST,
-    STEPS,
-    SUFFIX,
-    file_sha256,
-    is_packed,
-    root,
-    unpacking,
-    with_sorted_metadata,
-)
+from paretone.models.files import bundled
 from paretone.models.files.layer_importance import renumbered
 
 LARGEST = 127
@@ -54,7 +38,7 @@ def pack_models(source: Path, target: Path) -> None:
     :class:`safetensors.SafetensorError`."""
     for left in target.rglob(f"{TEMPORARY}*"):
         left.unlink()
-    paths = sorted(source.rglob(f"*{SUFFIX}"))
+    paths = sorted(source.rglob(f"*{bundled.SUFFIX}"))
     identities = {path: _identity(path) for path in paths}
     by_identity = {identity: path for path, identity in identities.items()}
     bases = {path: by_identity.get(_metadata(path).get("base", "")) for path in paths}
@@ -70,17 +54,17 @@ def write_lists(folder: Path) -> int:
     """Write both lists for the weight files in ``folder``, the second only if any is packed; return the number of
     files. Raises :class:`OSError`, and :class:`CheckpointError` for a file that is not a safetensors file."""
     known, packed = {}, {}
-    for path in sorted(folder.rglob(f"*{SUFFIX}")):
-        digest = file_sha256(path)
+    for path in sorted(folder.rglob(f"*{bundled.SUFFIX}")):
+        digest = bundled.file_sha256(path)
         identity = origin(path) or digest
         known[path.relative_to(folder).as_posix()] = identity
         if identity != digest:
             packed[digest] = identity
-    write_atomically(folder / LIST, _json(known))
+    write_atomically(folder / bundled.LIST, _json(known))
     if packed:
-        write_atomically(folder / PACKED_LIST, _json(packed))
+        write_atomically(folder / bundled.PACKED_LIST, _json(packed))
     else:
-        (folder / PACKED_LIST).unlink(missing_ok=True)
+        (folder / bundled.PACKED_LIST).unlink(missing_ok=True)
     return len(known)
 
 
@@ -93,7 +77,7 @@ def origin(path: Path) -> str:
     :class:`OSError` and :class:`safetensors.SafetensorError`."""
     with safe_open(path, framework="np") as file:
         told = file.metadata() or {}
-    return told[ORIGIN] if is_packed(told) else ""
+    return told[bundled.ORIGIN] if bundled.is_packed(told) else ""
 
 
 def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
@@ -101,14 +85,17 @@ def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
     ``base`` if given; return the file unchanged if none of its tensors is worth packing. ``identity`` is the SHA-256
     that identifies the weights."""
     told, tensors = _read(path)
-    told |= {PACKED: FORMAT, ORIGIN: identity}
+    told |= {bundled.PACKED: bundled.FORMAT, bundled.ORIGIN: identity}
     bases: dict[str, np.ndarray] = {}
     if base is not None:
-        told |= {BASE: Path(os.path.relpath(base, there.parent)).as_posix(), BASE_DIGEST: file_sha256(base)}
+        told |= {
+            bundled.BASE: Path(os.path.relpath(base, there.parent)).as_posix(),
+            bundled.BASE_DIGEST: bundled.file_sha256(base),
+        }
         bases = _read(base)[1]
         # Drafts keep the base's layer numbers, students count from 0.
         if told.get("kind") == "student":
-            told[LAYERS] = told["retained"]
+            told[bundled.LAYERS] = told["retained"]
             of_base = dict(enumerate(json.loads(told["retained"])))
             bases = {name: bases[here] for name in tensors if (here := renumbered(name, of_base)) in bases}
     stored: dict[str, np.ndarray] = {}
@@ -122,10 +109,10 @@ def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
             whole, steps = whole_numbers(value)
         else:
             whole, steps = whole_numbers(value - counterpart.astype(np.float32), STEPS_PER_DEVIATION)
-        stored |= {name: whole, f"{name}{STEPS}": steps}
-    if len(stored) == len(tensors) and ORIGIN not in _metadata(path):
+        stored |= {name: whole, f"{name}{bundled.STEPS}": steps}
+    if len(stored) == len(tensors) and bundled.ORIGIN not in _metadata(path):
         return path.read_bytes()
-    return with_sorted_metadata(save(stored, told))
+    return bundled.with_sorted_metadata(save(stored, told))
 
 
 def whole_numbers(values: np.ndarray, per_deviation: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +133,7 @@ def _is_worth_packing(value: np.ndarray) -> bool:
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """Metadata and tensors of a weight file, packed or not."""
-    with safe_open(path, framework="np") as file, unpacking(file, path, "np") as plain:
+    with safe_open(path, framework="np") as file, bundled.unpacking(file, path, "np") as plain:
         return plain.metadata() or {}, {name: plain.get_tensor(name) for name in plain.keys()}  # noqa: SIM118
 
 
@@ -156,8 +143,8 @@ def _metadata(path: Path) -> Mapping[str, str]:
 
 
 def _identity(path: Path) -> str:
-    return _metadata(path).get(ORIGIN) or file_sha256(path)
+    return _metadata(path).get(bundled.ORIGIN) or bundled.file_sha256(path)
 
 
 if __name__ == "__main__":
-    print(f"{root() / LIST}: {write_lists(root())} files")
+    print(f"{bundled.root() / bundled.LIST}: {write_lists(bundled.root())} files")

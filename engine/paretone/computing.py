@@ -43,17 +43,14 @@ class Computing:
 
 def computing(devices: Sequence[str], device: str) -> Computing:
     """Computing device if PyTorch can use ``devices``; ``device``: title of the one in use."""
-    torch = torch_version()
+    torch = version_of("torch")
     if "cuda" in devices or "mps" in devices:
         return Computing(torch, device)
     if sys.platform == "darwin":
         return Computing(torch, device, "PyTorch uses the graphics of Apple's own chips alone")
     card = graphics_card()
-    if packaged():
-        lacking = "the packaged program has PyTorch's build for processors"
-        return Computing(torch, device, lacking, f"For {card or 'an NVIDIA card'}: {cuda_command()}", card)
-    if not cuda_of_torch():
-        lacking = "this is PyTorch's build for processors"
+    if packaged() or not cuda_of_torch():
+        lacking = f"{'the packaged program has' if packaged() else 'this is'} PyTorch's build for processors"
         return Computing(torch, device, lacking, f"For {card or 'an NVIDIA card'}: {cuda_command()}", card)
     if card:
         advice = "Check its driver with nvidia-smi; PyTorch says more: python -c 'import torch; torch.zeros(1).cuda()'."
@@ -67,10 +64,6 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def torch_version() -> str:
-    return version_of("torch")
 
 
 def cuda_of_torch() -> str:
@@ -93,7 +86,7 @@ def cuda_command() -> str:
         return "run uv tool install --reinstall --torch-backend auto 'paretone[app]', then start again."
     if sys.platform == "win32":
         return "install PyTorch anew with the command that pytorch.org gives for CUDA, then start again."
-    return f"run pip install --force-reinstall torch=={torch_version().partition('+')[0]}, then start again."
+    return f"run pip install --force-reinstall torch=={version_of('torch').partition('+')[0]}, then start again."
 
 
 def graphics_card() -> str:

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from paretone import files
 from paretone.errors import PlainError, SettingError
 from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
 
+Row = TypeVar("Row")
 AUDIO = "audio"
 _PATIENCE_SECONDS = 5.0
 AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
@@ -47,6 +48,10 @@ class Database:
     error: ClassVar[type[PlainError]]
     damaged: ClassVar[type[PlainError]]
     """Error for an unreadable database; a subclass of ``error``."""
+    migrations: ClassVar[tuple[str, ...]]
+    """Statements from each schema version to the next; a new version appends and changes none."""
+    kept: ClassVar[str]
+    """Query for the ids of takes whose recordings are kept."""
 
     def __init__(self, folder: str | Path, read_only: bool = False) -> None:
         self.folder = Path(folder)
@@ -67,14 +72,6 @@ class Database:
                 self.close()
                 raise
 
-    # --- For subclasses -----------------------------------------------------------------------------------------------
-    def _migrations(self) -> tuple[str, ...]:
-        """Statements from each schema version to the next; a new version appends and changes none."""
-        raise NotImplementedError
-
-    def _kept(self) -> set[str]:
-        raise NotImplementedError
-
     def _require_no_links(self) -> None:
         """Raise the database's own error if writing or deleting would follow a symbolic link."""
         for name in self._names():
@@ -88,6 +85,9 @@ class Database:
     def _names(cls) -> tuple[str, ...]:
         """Names of its files, SQLite's included, and of the folder of its recordings."""
         return *(f"{cls.file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")), AUDIO
+
+    def audio_path(self, take: str) -> Path:
+        return audio_path(self.folder, take)
 
     # --- Opening and closing ------------------------------------------------------------------------------------------
     def _connect(self) -> sqlite3.Connection:
@@ -122,10 +122,10 @@ class Database:
                 raise self.damaged(f"The {self.title} in {self.folder} could not be opened: {name}: {kind}. {_ASIDE}")
 
     def _prepare(self) -> None:
-        migrations = self._migrations()
-        (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
-        (application,) = self._open_connection().execute("PRAGMA application_id").fetchone()
-        (tables,) = self._open_connection().execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        migrations, connection = self.migrations, self._open
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables and application != self.application:
             raise self.error(
                 f"{self.folder / self.file} belongs to another program; choose another folder for {self.contents}."
@@ -137,32 +137,31 @@ class Database:
             )
         self.damage = self._find_damage()
         self._require_types()
-        if self.damage:
-            self._read_only = True
+        self._read_only = self._read_only or bool(self.damage)
         self._version = version
         if self._read_only:
             return
-        self._open_connection().execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA journal_mode = WAL")
         # A take is worth waiting for the disk; other writes are rare.
-        self._open_connection().execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA synchronous = FULL")
         with self._writing():
-            (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
             for statements in migrations[version:]:
                 for statement in filter(str.strip, statements.split(";")):
-                    self._open_connection().execute(statement)
-            self._open_connection().execute(f"PRAGMA application_id = {self.application}")
-            self._open_connection().execute(f"PRAGMA user_version = {len(migrations)}")
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {self.application}")
+            connection.execute(f"PRAGMA user_version = {len(migrations)}")
             self._remove_orphans()
         self._version = len(migrations)
 
     def _find_damage(self) -> str:
         """Result of SQLite's check of the file, ``""`` if intact; raises its error if the file is unreadable."""
-        found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
+        found = [line for (line,) in self._open.execute("PRAGMA quick_check(3)")]
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _require_types(self) -> None:
         """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any."""
-        connection = self._open_connection()
+        connection = self._open
         for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             declared = {
                 name: (*_TYPES[kind], *(() if required else ("null",)))
@@ -189,7 +188,7 @@ class Database:
                     raise ValueError(f"{table}.{name} holds a value of type {kind}")
 
     def _remove_orphans(self) -> None:
-        kept = self._kept()
+        kept = {f"{name}.wav" for (name,) in self._open.execute(self.kept)}
         for path in (self.folder / AUDIO).iterdir():
             ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
             # For links, only the link is deleted.
@@ -232,13 +231,29 @@ class Database:
     # --- Reading and writing ------------------------------------------------------------------------------------------
     def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple]:
         with self._problems("read"), self._lock:
-            return self._open_connection().execute(query, values).fetchall()
+            return self._open.execute(query, values).fetchall()
+
+    def _read(self, parse: Callable[[tuple], Row], query: str, values: tuple[object, ...] = ()) -> tuple[Row, ...]:
+        rows = self._rows(query, values)
+        with self._problems("read"):
+            return tuple(map(parse, rows))
+
+    def _write(self, statement: str, values: tuple[object, ...] = ()) -> int:
+        """One statement in its own transaction; returns the number of changed rows."""
+        with self._written() as connection:
+            return connection.execute(statement, values).rowcount
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _written(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction, whose errors say that writing failed."""
+        with self._problems("written"), self._writing() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         """One write transaction that excludes other processes."""
         with self._lock:
-            connection = self._open_connection()
+            connection = self._open
             if self._read_only:
                 why = f" because it is damaged ({self.damage})" if self.damage else ""
                 raise self.error(
@@ -248,7 +263,7 @@ class Database:
             self._require_no_links()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield
+                yield connection
                 if connection.in_transaction:
                     connection.execute("COMMIT")
             except BaseException:
@@ -256,7 +271,8 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
-    def _open_connection(self) -> sqlite3.Connection:
+    @property
+    def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             raise self.error(f"The {self.title} in {self.folder} has been closed.")
         return self._connection
@@ -285,8 +301,6 @@ _OPERATIONAL = {
     sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
     sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
 }
-
-
 _TYPES = {"TEXT": ("text",), "INTEGER": ("integer",), "REAL": ("real", "integer"), "BLOB": ("blob",)}
 """Types of values, by declared column type."""
 
@@ -298,6 +312,10 @@ def _quoted(name: str) -> str:
 def _code(error: sqlite3.Error) -> int:
     """SQLite's error code; 0 for errors of Python's module without one, such as a text that is not UTF-8."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def audio_path(folder: Path, take: str) -> Path:
+    return folder / AUDIO / f"{take}.wav"
 
 
 def table_of(text: str) -> dict[str, Any]:
@@ -350,12 +368,9 @@ def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[No
                 if waiting is None:
                     raise LockedError(path)
                 waiting()
-        except OSError as error:
-            raise UnusableError(
-                f"{path} could not be held: {(error.strerror or str(error)).partition(';')[0]}"
-            ) from error
-        except sqlite3.Error as error:
-            raise UnusableError(f"{path} could not be held: {error}") from error
+        except (OSError, sqlite3.Error) as error:
+            why = str(getattr(error, "strerror", None) or error).partition(";")[0]
+            raise UnusableError(f"{path} could not be held: {why}") from error
         yield
     finally:
         if lock is not None:
@@ -366,7 +381,7 @@ def _taken(lock: sqlite3.Connection) -> bool:
     try:
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+        if _code(error) != sqlite3.SQLITE_BUSY:
             raise
         return False
     return True

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
+from collections.abc import Sequence
 
 import torch
 
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
 from paretone.own_process import packaged, wanted_threads
+from paretone.wording import counted
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` means the first available one."""
@@ -18,7 +21,8 @@ NAMES = ("auto", "cuda", "mps", "cpu")
 
 def available() -> tuple[str, ...]:
     """Devices of this machine, preferred first."""
-    found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    has_card = torch.cuda.is_available() and not unbuilt()
+    found = {"cuda": has_card, "mps": torch.backends.mps.is_available(), "cpu": True}
     return tuple(name for name, there in found.items() if there)
 
 
@@ -31,8 +35,33 @@ def choose(wanted: str = "auto") -> torch.device:
         raise DeviceError(f"There is no device named {wanted!r}; choose one of {', '.join(NAMES)}.")
     if wanted not in there:
         needed = {"cuda": "an NVIDIA graphics card, its driver and a CUDA build of PyTorch", "mps": "an Apple chip"}
-        raise DeviceError(f"This machine has no device {wanted!r}, which needs {needed[wanted]}; choose auto or cpu.")
+        why = unbuilt() if wanted == "cuda" else ""
+        raise DeviceError(
+            why or f"This machine has no device {wanted!r}, which needs {needed[wanted]}; choose auto or cpu."
+        )
     return torch.device(wanted)
+
+
+def unbuilt() -> str:
+    """Why this PyTorch cannot compute on the NVIDIA card here, as a sentence, or ``""``."""
+    if not torch.cuda.is_available():
+        return ""
+    (major, minor), built = torch.cuda.get_device_capability(), torch.cuda.get_arch_list()
+    if runs_on((major, minor), built):
+        return ""
+    return (
+        f"{torch.cuda.get_device_name()} (compute capability {major}.{minor}) is not used: this PyTorch has code for "
+        f"{', '.join(built)} only. Install the build that pytorch.org names for it."
+    )
+
+
+def runs_on(capability: tuple[int, int], built: Sequence[str]) -> bool:
+    """Whether a card runs code of these architectures: machine code of its own major version (``sm_75``), or PTX of an
+    older one (``compute_70``), which the driver translates. Other names, such as ROCm's, are taken for fitting."""
+    found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", one) for one in built]
+    versions = [(one[1], (int(one[2]), int(one[3]))) for one in found if one is not None]
+    fits = (version <= capability and (kind == "compute" or version[0] == capability[0]) for kind, version in versions)
+    return not versions or any(fits)
 
 
 def answers(device: torch.device | str) -> bool:
@@ -49,16 +78,20 @@ def title(device: torch.device | str) -> str:
         return torch.cuda.get_device_name(device)
     if kind == "mps":
         return "Apple GPU"
-    cores = usable_cores()
-    return f"CPU: {cores} core" if cores == 1 else f"CPU: {cores} cores"
+    return f"CPU: {counted(usable_cores(), 'core', 'cores')}"
 
 
 _KINDS = {"cpu": "a CPU", "mps": "an Apple GPU"}
 
 
 def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
-    """Features that ``device`` lacks, of ``recording`` (CUDA graphs) and ``compiling``, each with the reason."""
+    """Features that ``device`` lacks, of ``recording`` (CUDA graphs), ``compiling``, native ``bfloat16``, and ``card``
+    (if there is one that cannot be used), each with the reason."""
     kind, found = torch.device(device).type, {}
+    if why := unbuilt():
+        found["card"] = why
+    if kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        found["bfloat16"] = f"{title(device)} computes bfloat16 by way of float32"
     if kind != "cuda":
         found["recording"] = f"CUDA graphs need an NVIDIA GPU; this device is {_KINDS.get(kind, kind)}."
     if kind == "mps":

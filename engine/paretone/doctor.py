@@ -39,9 +39,6 @@ class Check:
     advice: str = ""
     """Remedy as a sentence; ``""`` if nothing is needed."""
 
-    def to_json(self) -> dict[str, str]:
-        return {"name": self.name, "state": self.state, "found": self.found, "advice": self.advice}
-
 
 def examine(devices: Sequence[str], folder: Path | None = None) -> tuple[Check, ...]:
     """Run all checks in about a second. ``devices``: those usable by PyTorch, preferred first, empty while it starts;

@@ -90,6 +90,7 @@ EXTRAS = (
     Extra("mandarin", "Paraformer, a judge of Chinese", ("jiwer", "funasr", "zhconv")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),
     Extra("gguf", "Exports for llama.cpp", ("gguf",)),
+    Extra("serve", "A speech server, and measuring one under load", ("aiohttp",)),
 )
 
 
@@ -101,16 +102,17 @@ def extra(name: str) -> Extra:
 def named_in(sentence: str) -> Extra | None:
     """Extra that ``sentence`` says to install, if it is one of these and missing."""
     wanted = _NAMED.search(sentence)
-    found = next(
-        (
-            one
-            for one in EXTRAS
-            if (wanted is not None and one.name == wanted.group(1))
-            or any(f"pip install --no-deps {each}" in sentence for each in one.alone)
-        ),
-        None,
-    )
-    return found if found is not None and found.missing else None
+    for one in EXTRAS:
+        named = wanted is not None and one.name == wanted.group(1)
+        if named or any(f"pip install --no-deps {each}" in sentence for each in one.alone):
+            return one if one.missing else None
+    return None
+
+
+def require_serving() -> None:
+    """Raise :class:`PlainError` where a speech server, and its client, cannot run."""
+    if extra("serve").missing:
+        raise PlainError(f"Speech over HTTP needs aiohttp, which is not installed; {how_to_add('serve')}.")
 
 
 def why_no_training() -> str:
@@ -119,18 +121,15 @@ def why_no_training() -> str:
 
 
 def why_no_search() -> str:
-    """Reason why a search is impossible here, as a sentence, or ``""``."""
-    return "" if find_spec("optuna") else NO_SEARCH
+    return NO_SEARCH if extra("search").missing else ""
 
 
 def why_no_cluster() -> str:
-    """Reason why clusters are unusable here, as a sentence, or ``""``."""
-    return "" if find_spec("ray") else NO_CLUSTER
+    return NO_CLUSTER if extra("cluster").missing else ""
 
 
 def why_no_gguf() -> str:
-    """Reason why files for llama.cpp cannot be written here, as a sentence, or ``""``."""
-    return "" if find_spec("gguf") else NO_GGUF
+    return NO_GGUF if extra("gguf").missing else ""
 
 
 def requirements(name: str) -> tuple[str, ...]:

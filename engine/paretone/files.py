@@ -21,7 +21,6 @@ import numpy as np
 from paretone.errors import PlainError
 
 TEMPORARY = ".part-"
-"""Prefix of temporary files and folders."""
 ABANDONED_SECONDS = 3600.0
 """Age from which an unchanged temporary file or folder counts as left by a killed process."""
 _MOST_CLEARED = 1000

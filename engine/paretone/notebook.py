@@ -28,27 +28,17 @@ from paretone.checks.faults import Checked
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import speech_of
 from paretone.commands import output
-from paretone.commands.technique_args import used_technique, with_file, with_weights
+from paretone.commands.speak import first_codebooks
+from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError, TextError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
 from paretone.reading import shown
-from paretone.session.commands import (
-    REPEATS,
-    Command,
-    ExportProfile,
-    JudgeTake,
-    LoadModel,
-    Prepare,
-    RunStudy,
-    Synthesise,
-    TimeAgain,
-    VerifyStudy,
-)
+from paretone.session import commands
 from paretone.session.events import Caution, Event
 from paretone.session.executor import JobObserver, RunningJob
-from paretone.setting.knobs import checked
+from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import imported
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
@@ -61,9 +51,13 @@ from paretone.studies.verifying import Check
 from paretone.techniques import technique
 from paretone.techniques.published import PUBLISHED, chosen, comparisons, options_of
 from paretone.techniques.registry import applying_to
+from paretone.techniques.trained import used_technique
 
 if TYPE_CHECKING:
     import pandas
+
+    from paretone.measure.roofline.report import RooflineReport
+    from paretone.views.figure import Figure
 
 Knobs = Mapping[str, object]
 """Knob values by name; missing ones have their defaults."""
@@ -91,12 +85,7 @@ def load(
 
 
 def run_study(
-    file: str | Path,
-    *,
-    folder: str | Path = "",
-    ray: str = "",
-    workers: int | None = None,
-    progress: bool = False,
+    file: str | Path, *, folder: str | Path = "", ray: str = "", workers: int | None = None, progress: bool = False
 ) -> Rows:
     """Run the remaining tasks of the study in ``file``, and return its results.
 
@@ -106,13 +95,15 @@ def run_study(
     return _Desk(progress).study(file, folder, ray, workers)
 
 
-def verify_study(folder: str | Path, *, takes: int = VerifyStudy.takes, progress: bool = False) -> tuple[Check, ...]:
+def verify_study(
+    folder: str | Path, *, takes: int = commands.VerifyStudy.takes, progress: bool = False
+) -> tuple[Check, ...]:
     """Check the results of a study in ``folder`` against its file, the weights and the code, and make and judge
     ``takes`` of its takes again.
 
     >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is False]
     """
-    return _Desk(progress).carry_out(VerifyStudy(JOB, str(folder), takes)).checks
+    return _Desk(progress).carry_out(commands.VerifyStudy(JOB, str(folder), takes)).checks
 
 
 class _Desk(Session):
@@ -121,7 +112,7 @@ class _Desk(Session):
     def __init__(self, progress: bool) -> None:
         super().__init__(Terminal(threading.Event(), quiet=not progress))
 
-    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
+    def carry_out(self, command: commands.Command, hear: Callable[[Event], None] | None = None) -> Any:
         self.terminal.cancelled.clear()
         try:
             return super().carry_out(command, hear or self._hear)
@@ -144,11 +135,11 @@ class _Desk(Session):
         if workers and not ray:
             raise StudyError("workers needs ray: without a cluster, this process does everything.")
         place = output.folder(folder) if folder else results_folder(file)
-        self.carry_out(RunStudy(JOB, str(Path(file).resolve()), str(place), ray, workers))
+        self.carry_out(commands.RunStudy(JOB, str(Path(file).resolve()), str(place), ray, workers))
         return Rows(read(place))
 
     @property
-    def loaded(self) -> LoadModel:
+    def loaded(self) -> commands.LoadModel:
         """Command that loaded the model."""
         assert self.executor.loaded is not None
         return self.executor.loaded
@@ -243,7 +234,7 @@ class Model:
             speaker = self._voice(voice, transcript)
             chosen_setting = self._setting(options, techniques, seed, as_published)
             setting, artefacts = self._prepared(text, speaker, *chosen_setting)
-        made = self._desk.carry_out(Synthesise(JOB, text, speaker, setting, artefacts))
+        made = self._desk.carry_out(commands.Synthesise(JOB, text, speaker, setting, artefacts))
         speech = Speech(made.take, self, speaker, artefacts)
         return speech.time_again(repeat) if repeat else speech
 
@@ -339,6 +330,52 @@ class Model:
         """Run the remaining tasks of the study in ``file``, on this model if it is its own: :func:`run_study`."""
         return self._desk.study(file, folder)
 
+    def view(
+        self,
+        name: str,
+        text: str = "",
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        **knobs: object,
+    ) -> Figure:
+        """Compute the view ``name`` (listed by ``paretone view --help``) with its own ``knobs``, on a sample sentence
+        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``.
+
+        >>> model.view("attention-maps", layer=5, step=1).to_csv()
+        """
+        setting, _ = self._setting(options, techniques, seed)
+        said = Utterance(text or catalogue.sentences()[0], self._voice(voice, transcript))
+        return self._desk.carry_out(commands.ComputeView(JOB, name, said, setting, Values(knobs))).figure
+
+    def roofline(
+        self,
+        text: str = "",
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        as_published: bool | str = False,
+        card: str = "",
+        rounds: int = commands.MeasureRoofline.rounds,
+    ) -> RooflineReport:
+        """Time of each component against the least time that this machine needs for it; with a ``card``, such as
+        ``"h100"``, the least times there, on paper.
+
+        >>> model.roofline(card="h100").to_json()
+        """
+        said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
+        setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
+        spoken = Utterance(said, speaker)
+        return self._desk.carry_out(
+            commands.MeasureRoofline(JOB, spoken, setting, artefacts, rounds=rounds, card=card)
+        ).report
+
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
         """Carry out a ``job`` of the technique ``name``, such as its training; by default its only one. ``values``:
         fields of its request (see its class in ``paretone.techniques``); model, folder and device are the loaded ones.
@@ -364,12 +401,12 @@ class Model:
             request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
         except TypeError as error:
             raise SettingError(f"{declared.title}: {found[0].title} needs more: {error}.") from error
-        return self._desk.carry_out(Prepare(JOB, name, request)).result
+        return self._desk.carry_out(commands.Prepare(JOB, name, request)).result
 
     def export(self, profile: Profile, target: str, folder: str | Path) -> tuple[Path, ...]:
         """Write ``profile`` into ``folder`` in the form of another program's ``target`` (listed by ``paretone export
         --help``); returns the files."""
-        written = self._desk.carry_out(ExportProfile(JOB, profile, target, str(folder), self._folder))
+        written = self._desk.carry_out(commands.ExportProfile(JOB, profile, target, str(folder), self._folder))
         return tuple(Path(folder) / name for name in written.files)
 
     def cancel(self) -> None:
@@ -512,14 +549,22 @@ class Speech:
 
     def judge(self) -> dict[str, float]:
         """Naturalness, similarity to the voice and pitch range, by the installed judges."""
-        command = JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
+        command = commands.JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
 
-    def time_again(self, times: int = REPEATS) -> Speech:
+    def first_codebooks(self, count: int) -> np.ndarray:
+        """(n,) float32 mono: what the first ``count`` codebooks of a masked model alone sound like."""
+        if self.take.trace.demasking is None:
+            raise SettingError(f"{self.model.info.title} has no codebooks; load a masked model.")
+        return first_codebooks(self.take, count, self.voice, self.model._desk)
+
+    def time_again(self, times: int = commands.REPEATS) -> Speech:
         """The same speech timed again: its times are medians, and ``take.repeats`` has every run."""
         if times < 1:
             raise SettingError(f"times must be at least 1, not {shown(times)}.")
-        again = TimeAgain(JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times)
+        again = commands.TimeAgain(
+            JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
+        )
         return replace(self, take=repeated(self.take, self.model._desk.carry_out(again).runs))
 
     def __repr__(self) -> str:

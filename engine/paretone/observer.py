@@ -65,9 +65,9 @@ SILENT = Observer()
 
 
 class Passing(Observer):
-    """Passes some methods on to another observer; all others only check for cancellation."""
+    """Passes some methods on to an observer, or to a terminal; all others only check for cancellation."""
 
-    def __init__(self, observer: Observer, *passed: str) -> None:
+    def __init__(self, observer: object, *passed: str) -> None:
         for name in ("check", *passed):
             setattr(self, name, getattr(observer, name))
 

@@ -1,10 +1,6 @@
 """Speaking with a loaded model under a setting, without a plan.
 
-Models take plans. Each function here resolves its setting once, and reads the text once:
-
-* :func:`synthesise` speaks to the end;
-* :func:`scripted` reads a text for other methods of a model, such as ``model.operations(script)``;
-* :func:`make_ready` does preparations that should not count as speaking.
+Models take plans. Each function here resolves its setting once, and reads the text once.
 """
 
 from __future__ import annotations
@@ -47,11 +43,6 @@ def synthesise(
     return model.speak(scripted(model, text, voice, setting, artefacts, observer), observer, play)
 
 
-def make_ready(
-    model: SpeechModel,
-    setting: Setting,
-    voice: Voice | None = None,
-    observer: Observer = SILENT,
-) -> None:
+def make_ready(model: SpeechModel, setting: Setting, voice: Voice | None = None, observer: Observer = SILENT) -> None:
     """Let ``model`` load, warm up and measure for ``setting``; unprepared artefacts may be missing."""
     model.make_ready(resolve(model.info, setting, prepared=False), observer, voice)

@@ -27,6 +27,13 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{grouped(number)} {one if number == 1 else many}"
 
 
+def plain(value: object, digits: int = 6) -> str:
+    """A knob's value: ``on`` or ``off``, a number without needless digits, or a text as it is."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
 def percent(share: float, places: int = 0) -> str:
     """``share`` as a percentage, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"

@@ -31,7 +31,6 @@ _BETTER = {LOWER: "lower", HIGHER: "higher", NEITHER: "neither"}
 
 
 def models(_: str = "") -> str:
-    """The catalogue."""
     rows = [
         (f"`{one.id}`", escaped(one.title), one.family, escaped(one.summary), escaped(one.licence))
         for one in catalogue.MODELS
@@ -40,13 +39,11 @@ def models(_: str = "") -> str:
 
 
 def options(model: str) -> str:
-    """The sampler options of one model."""
     return knob_table(catalogue.entry(model).options) or "It has no options."
 
 
 # --- The command line -------------------------------------------------------------------------------------------------
 def commands(_: str = "") -> str:
-    """All commands with a line each."""
     rows = [
         (f"`paretone {name}`", escaped(summary))
         for name, summary in ((one.dest, one.help or "") for one in _subcommands(cli.parser())._choices_actions)
@@ -63,7 +60,6 @@ def command(_: str = "") -> str:
 
 
 def exit_codes(_: str = "") -> str:
-    """What exit codes mean."""
     lines = [line.split(None, 1) for line in (cli.parser().epilog or "").splitlines()[1:]]
     return table(("exit code", "meaning"), [(code, escaped(meaning)) for code, meaning in lines])
 
@@ -123,7 +119,6 @@ def targets(_: str = "") -> str:
 
 
 def judges(_: str = "") -> str:
-    """The judges and what each one gives."""
     titles = {one.name: one.title for one in METRICS}
     rows = [
         (
@@ -213,7 +208,6 @@ def _function(one: ast.FunctionDef, heading: str, place: str = "") -> str:
 
 
 def _tree(module: str) -> ast.Module:
-    """The source of a module."""
     spec = find_spec(module)
     assert spec is not None and spec.origin, module
     return ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
@@ -222,15 +216,7 @@ def _tree(module: str) -> ast.Module:
 # --- Measures and words -----------------------------------------------------------------------------------------------
 def measures(_: str = "") -> str:
     """All figures by which takes and studies are compared."""
-    rows = [
-        (
-            escaped(one.title),
-            escaped(one.unit),
-            escaped(one.definition),
-            _BETTER[one.better],
-        )
-        for one in METRICS
-    ]
+    rows = [(escaped(one.title), escaped(one.unit), escaped(one.definition), _BETTER[one.better]) for one in METRICS]
     return table(("figure", "unit", "what it is", "better"), rows)
 
 

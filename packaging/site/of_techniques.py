@@ -35,7 +35,7 @@ def facts(name: str) -> str:
     """What the technique declares of itself: models, preparation, source."""
     one = technique(name)
     rows = [
-        ("Models", ", ".join(f"{_titled(entry)}" for entry in _models(one))),
+        ("Models", ", ".join(escaped(entry.title) + " (bundled)" * entry.bundled for entry in _models(one))),
         ("Name on the command line", f"`{one.name}`"),
         ("Has to be prepared", _PREPARED[one.prepared_by]),
         ("Source", _source(one)),
@@ -43,14 +43,13 @@ def facts(name: str) -> str:
     if one.experimental:
         rows.append(("Status", "an experiment: nobody has published it for such models"))
     if one.views:
-        rows.append(("Views", ", ".join(f"`paretone view {_view(module)}`" for module in one.views)))
+        rows.append(("Views", ", ".join(f"`paretone view {named_view(module).name}`" for module in one.views)))
     if one.benches:
         rows.append(("Benches", ", ".join(f"`paretone bench {bench}`" for bench, _ in one.benches)))
     return f"{escaped(one.summary)}\n\n{table(('', ''), rows)}"
 
 
 def knobs(name: str) -> str:
-    """The knobs of a technique as a table."""
     return knob_table(technique(name).knobs) or "It has no knobs: it is used or not."
 
 
@@ -109,7 +108,6 @@ def combinations(name: str) -> str:
 
 
 def all_techniques(_: str = "") -> str:
-    """A list of all techniques with what each is for."""
     rows = [
         (_link(one), ", ".join(one.families), escaped(one.benefit or one.summary), _source(one))
         for one in techniques()
@@ -143,22 +141,13 @@ def _pairs(one: Technique, entry: CatalogueEntry) -> tuple[list[Technique], list
     return good, bad
 
 
-def _titled(entry: CatalogueEntry) -> str:
-    return f"{escaped(entry.title)} (bundled)" if entry.bundled else escaped(entry.title)
-
-
 def _link(one: Technique) -> str:
-    """A link to the technique's page."""
     return f"[{escaped(one.title)}](/techniques/{one.name}.md)"
 
 
 def _has_page(one: Technique) -> bool:
     """Whether it is ours: those of other packages, which may be installed here, have no page."""
     return (_PAGES / f"{one.name}.md").is_file()
-
-
-def _view(name: str) -> str:
-    return named_view(name).name
 
 
 def _source(one: Technique) -> str:

@@ -46,8 +46,7 @@ def _collected_here() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_take_is_judged() -> Iterator[None]:
-    """No test waits for what the judges say of a window's takes, which is half a second of work for each;
-    ``features/takes/test_judging.py`` does."""
+    """Judges need half a second per take: only ``features/takes/test_judging.py`` waits for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 1000 * 3600)
         yield
@@ -98,8 +97,7 @@ def posts() -> Iterator[Posts]:
 def make_window(
     theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot, posts: Posts
 ) -> Iterator[Callable[..., MainWindow]]:
-    """Makes windows that share one data folder and one settings file, and start the small model. What a test leaves
-    open is closed after it."""
+    """Makes windows with one data folder, one settings file and the small model; closes those that are left open."""
     qapp.setQuitOnLastWindowClosed(False)
     made: list[MainWindow] = []
 

@@ -97,11 +97,7 @@ class Runner:
         """Run a command of ``paretone``."""
         words = shorter(command.arguments or [], self.folder)
         out, err = io.StringIO(), io.StringIO()
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             patch.chdir(self.folder)
             patch.setattr(models, "load_model", loaded)
             try:

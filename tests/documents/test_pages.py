@@ -21,15 +21,7 @@ from tests.documents.blocks import PAGES, ROOT, blocks, commands
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OURS = tuple(PROJECT["project"]["entry-points"][GROUP])
 FOLDER = PAGES / "techniques"
-SECTIONS = (
-    "When to use it",
-    "Try it",
-    "What you hear and see",
-    "Knobs",
-    "What it combines with",
-    "Caveats",
-    "More",
-)
+SECTIONS = ("When to use it", "Try it", "What you hear and see", "Knobs", "What it combines with", "Caveats", "More")
 
 
 def headings(page: Path) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -37,16 +36,32 @@ class Outcome:
         return json.loads(self.out)
 
 
-def runner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Takes arguments, and returns what came out."""
+class Console:
+    """The command line with what it prints."""
 
-    def run(*arguments: object) -> Outcome:
-        capsys.readouterr()
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Outcome:
+        self._capsys.readouterr()
         try:
             code = cli.main([str(one) for one in arguments])
         except SystemExit as exit_:
             code = exit_.code
-        captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
+        return Outcome(code, *self._capsys.readouterr())
 
-    return run
+    def out(self, *arguments: object) -> str:
+        """Standard output of a command that succeeds."""
+        done = self(*arguments)
+        assert done.code == 0, done.err
+        return done.out
+
+    def data(self, *arguments: object) -> dict:
+        """The one object on standard output of a command that succeeds."""
+        return json.loads(self.out(*arguments))
+
+    def refusal(self, *arguments: object, code: int | None = None) -> str:
+        """Standard error of a command that fails, with ``code`` if given."""
+        done = self(*arguments)
+        assert done.code == code if code else done.code, done.out
+        return done.err

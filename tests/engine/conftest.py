@@ -15,6 +15,7 @@ from paretone import cli, models
 from paretone.commands import arguments
 from paretone.models.base import SpeechModel
 from paretone.models.files import releases
+from tests.engine.command_line import Console
 from tests.engine.models.hub import Hub
 
 
@@ -53,6 +54,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def console(capsys: pytest.CaptureFixture[str]) -> Console:
+    return Console(capsys)
 
 
 @pytest.fixture

@@ -16,11 +16,7 @@ def calibrate(job: int, utterances: tuple[Utterance, ...], setting: Setting, com
 
 
 def measure_transfer(
-    job: int,
-    table: StrategyTable,
-    calibrated: tuple[Utterance, ...],
-    unseen: tuple[Utterance, ...],
-    setting: Setting,
+    job: int, table: StrategyTable, calibrated: tuple[Utterance, ...], unseen: tuple[Utterance, ...], setting: Setting
 ) -> Prepare:
     """Measure how well ``table`` serves ``unseen`` utterances."""
     return Prepare(job, ditreducio.NAME, TransferRequest(table, calibrated, unseen, setting))

@@ -9,6 +9,8 @@ from typing import Any
 from paretone.errors import Cancelled
 from paretone.models.base import Piece, Synthesis
 from paretone.observer import Observer, StepReport
+from paretone.session.commands import Command
+from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
@@ -53,6 +55,12 @@ class Recorder:
     def end_of(self, job: int) -> Event:
         """Wait for the end of ``job``."""
         return self.wait_for(lambda event: isinstance(event, ENDS) and event.job == job)
+
+    def finish(self, engine: EngineThread, command: Command) -> None:
+        """Have ``engine`` carry out ``command``, and wait until it has."""
+        engine.submit(command)
+        end = self.end_of(command.job)
+        assert isinstance(end, JobFinished), end
 
     def of(self, job: int, kind: type[Event] = Event) -> list[Event]:
         """Events posted for ``job``."""

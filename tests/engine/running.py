@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from paretone.models.base import SpeechModel
 from paretone.session.commands import LoadModel, ShutDown
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import JobFinished
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 
@@ -20,8 +19,7 @@ def running(
     engine = EngineThread(recorder.post, load)
     engine.start()
     if model is not None:
-        engine.submit(model)
-        assert isinstance(recorder.end_of(model.job), JobFinished)
+        recorder.finish(engine, model)
     yield engine
     recorder.react = lambda event: None
     engine.submit(ShutDown(0))

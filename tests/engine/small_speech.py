@@ -64,12 +64,7 @@ class _Reader:
 
 
 def load(
-    model: str,
-    folder: str,
-    variant: str,
-    device: str,
-    status: Callable[[str], None],
-    check: Callable[[], None],
+    model: str, folder: str, variant: str, device: str, status: Callable[[str], None], check: Callable[[], None]
 ) -> F5Speech:
     """Make the model; the variant ``flat`` has E2-TTS's backbone, ``damaged`` and ``careless`` (see :class:`Careless`)
     have a weight that is not a number, ``huge`` does not fit into memory, ``strange`` fails.

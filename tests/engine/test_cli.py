@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,14 @@ from paretone.models.f5.checkpoint import VariantUnknown
 from paretone.models.voices import shipped_names
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
-from tests.engine.command_line import Outcome, runner
+from tests.engine.command_line import Console
 
 
 @pytest.fixture
-def without_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+def without_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Runs the command line where it must not get as far as loading a model."""
     monkeypatch.setattr(models, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
-    return runner(capsys)
+    return Console(capsys)
 
 
 def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
@@ -52,7 +51,7 @@ def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
         assert words in done.stdout
 
 
-def test_commands_have_help_and_a_version(without_model: Callable[..., Outcome]) -> None:
+def test_commands_have_help_and_a_version(without_model: Console) -> None:
     for command in ("models", "calibrate"):
         outcome = without_model(command, "--help")
         assert outcome.code == 0 and "--json" in outcome.out
@@ -79,14 +78,14 @@ def test_techniques_are_read_from_arguments() -> None:
     assert typed_technique("precision") == UsedTechnique("precision", Values(precision="bfloat16"))
 
 
-def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[..., Outcome]) -> None:
+def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Console) -> None:
     text = without_model("--help").out
     # Other modules' errors, which other tests may have imported, never reach the command line.
     for kind in (one for one in PlainError.__subclasses__() if one.__module__ == PlainError.__module__):
         assert f"{kind.exit_code}  {kind.__doc__.split('.')[0].split(';')[0]}" in text
 
 
-def test_models(without_model: Callable[..., Outcome]) -> None:
+def test_models(without_model: Console) -> None:
     outcome = without_model("models", "--json")
     assert outcome.code == 0
     found = {one["id"]: one for one in outcome.data["models"]}
@@ -102,7 +101,7 @@ def test_models(without_model: Callable[..., Outcome]) -> None:
     assert "download with: paretone download F5TTS_v1_Base" in listed
 
 
-def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
+def test_benches_are_listed(without_model: Console) -> None:
     outcome = without_model("bench")
     assert outcome.code == 0
     assert "skipping" in outcome.out
@@ -168,7 +167,7 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
     ],
 )
 def test_errors_are_one_sentence_and_an_exit_code(
-    without_model: Callable[..., Outcome],
+    without_model: Console,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
@@ -189,10 +188,9 @@ def test_errors_are_one_sentence_and_an_exit_code(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [(), ("dance",), ("speak", "--text", "a"), ("speak", "--steps", "x", "--text", "a", "--out", "b")],
+    "arguments", [(), ("dance",), ("speak", "--text", "a"), ("speak", "--steps", "x", "--text", "a", "--out", "b")]
 )
-def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arguments: tuple[str, ...]) -> None:
+def test_arguments_that_make_no_sense(without_model: Console, arguments: tuple[str, ...]) -> None:
     outcome = without_model(*arguments)
     assert outcome.code == 2
     assert "usage: paretone" in outcome.err
@@ -204,7 +202,7 @@ def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arg
 
 
 def test_an_architecture_that_nothing_says_is_asked_for(
-    without_model: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    without_model: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def undecided(model: str, folder: str, variant: str, **more: object) -> SpeechModel:
         if not variant:
@@ -220,7 +218,7 @@ def test_an_architecture_that_nothing_says_is_asked_for(
 
 
 def test_the_unforeseen_gets_a_sentence_and_a_traceback(
-    without_model: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    without_model: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(*arguments: object, **more: object) -> None:
         raise RuntimeError("boom")

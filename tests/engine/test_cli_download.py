@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from paretone import cli
-from tests.engine.command_line import Outcome, runner
+from tests.engine.command_line import Console, Outcome
 from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -31,7 +31,7 @@ def download(
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    return lambda *arguments: runner(capsys)("download", *arguments)
+    return lambda *arguments: Console(capsys)("download", *arguments)
 
 
 def test_the_licence_is_shown_and_asked_for(download: Callable[..., Outcome], hub: Hub, tmp_path: Path) -> None:

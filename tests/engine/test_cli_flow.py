@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.command_line import Outcome, loaded, runner
+from tests.engine.command_line import Console, loaded
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST, SECOND
 from tests.workload import workload
@@ -40,10 +39,10 @@ def model() -> SpeechModel:
 
 
 @pytest.fixture
-def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Runs the command line in this process, with the model that is loaded already."""
     monkeypatch.setattr(models, "load_model", loaded)
-    return runner(capsys)
+    return Console(capsys)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,7 @@ def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.slow
-def test_speaking_as_the_application_does(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+def test_speaking_as_the_application_does(paretone: Console, model: SpeechModel, tmp_path: Path) -> None:
     out = tmp_path / "a.wav"
     outcome = paretone("speak", "--text", TEXT, "--steps", STEPS, "--seed", "3", "--out", out, "--json")
     assert outcome.code == 0, outcome.err
@@ -78,9 +77,7 @@ def test_speaking_as_the_application_does(paretone: Callable[..., Outcome], mode
 
 
 @pytest.mark.slow
-def test_a_profile_gives_the_same_samples_everywhere(
-    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
-) -> None:
+def test_a_profile_gives_the_same_samples_everywhere(paretone: Console, profile: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.wav"
     outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", out, "--json", "--quiet")
     assert outcome.code == 0, outcome.err
@@ -102,7 +99,7 @@ def test_a_profile_gives_the_same_samples_everywhere(
     ],
 )
 def test_a_profile_for_another_grid_is_refused(
-    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path, changes: tuple[str, ...], words: str
+    paretone: Console, profile: Path, tmp_path: Path, changes: tuple[str, ...], words: str
 ) -> None:
     outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", tmp_path / "a.wav", *changes)
     assert outcome.code in (2, 6)
@@ -111,28 +108,23 @@ def test_a_profile_for_another_grid_is_refused(
 
 
 @pytest.mark.slow
-def test_a_profile_measured_with_a_recording_of_ones_own(
-    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
-) -> None:
+def test_a_profile_measured_with_a_recording_of_ones_own(paretone: Console, profile: Path, tmp_path: Path) -> None:
     data = json.loads(profile.read_text(encoding="utf-8"))
     data["evidence"]["voice"] = "own:/gone/me.wav"
     (tmp_path / "p.json").write_text(json.dumps(data), encoding="utf-8")
     arguments = ("speak", "--profile", tmp_path / "p.json", "--text", TEXT, "--out", tmp_path / "a.wav")
-    asked = paretone(*arguments)
-    assert asked.code == 4
-    assert "measured with the recording me.wav" in asked.err
-    assert "Traceback" not in asked.err
+    asked = paretone.refusal(*arguments, code=4)
+    assert "measured with the recording me.wav" in asked and "Traceback" not in asked
     assert paretone(*arguments, "--voice", SECOND).code == 0
     assert (tmp_path / "a.wav").is_file()
 
 
 @pytest.mark.slow
-def test_official_tables_there_and_back(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
+def test_official_tables_there_and_back(paretone: Console, profile: Path, tmp_path: Path) -> None:
     official, back = tmp_path / "4_0.1.json", tmp_path / "back.json"
     assert paretone("export-table", profile, "--out", official).code == 0
     assert set(json.loads(official.read_text())) == {"methods", "need_cached_output"}
-    imported = paretone("import-table", official, "--steps", STEPS, "--seed", "3", "--out", back, "--json")
-    assert imported.code == 0, imported.err
+    paretone.out("import-table", official, "--steps", STEPS, "--seed", "3", "--out", back)
     assert Profile.load(back).artefact("table").fingerprint == Profile.load(profile).artefact("table").fingerprint
     for name, arguments in (
         ("a", ("--profile", profile)),
@@ -141,21 +133,17 @@ def test_official_tables_there_and_back(paretone: Callable[..., Outcome], profil
     ):
         assert paretone("speak", *arguments, "--text", TEXT, "--out", tmp_path / f"{name}.wav").code == 0
     assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes() == (tmp_path / "c.wav").read_bytes()
-    wrong = paretone("import-table", official, "--steps", "8", "--out", back)
-    assert wrong.code == 6
-    assert "has 4 steps in layer 1, but its grid has 8" in wrong.err
+    wrong = paretone.refusal("import-table", official, "--steps", "8", "--out", back, code=6)
+    assert "has 4 steps in layer 1, but its grid has 8" in wrong
 
 
 @pytest.mark.slow
-def test_calibrating_for_what_else_is_used(
-    paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path
-) -> None:
+def test_calibrating_for_what_else_is_used(paretone: Console, model: SpeechModel, tmp_path: Path) -> None:
     places = {name: tmp_path / f"{name}.json" for name in ("profile", "table", "official")}
     arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
     pruned = ("--technique", "steps:steps=3;spacing=uniform", "--steps", STEPS)
-    outcome = paretone(
-        "calibrate", "--text", TEXT, *pruned, "--threshold", "0.3", "--metric", "mae", *arguments, "--json"
-    )
+    chosen = (*pruned, "--threshold", "0.3", "--metric", "mae")
+    outcome = paretone("calibrate", "--text", TEXT, *chosen, *arguments, "--json")
     assert outcome.code == 0, outcome.err
     found = outcome.data
     made = Profile.load(places["profile"])
@@ -174,12 +162,9 @@ def test_calibrating_for_what_else_is_used(
 
 
 @pytest.mark.slow
-def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
-    outcome = paretone(
-        "compare", "baseline", profile, "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json"
-    )
-    assert outcome.code == 0, outcome.err
-    found = outcome.data
+def test_comparing_a_profile_with_its_baseline(paretone: Console, profile: Path, tmp_path: Path) -> None:
+    more = "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json"
+    found = paretone.data("compare", "baseline", profile, *more)
     assert found["a"]["ops_ratio"] == 1.0
     assert found["b"]["ops_ratio"] < 0.8
     assert found["a"]["samples"] == found["b"]["samples"]
@@ -187,24 +172,19 @@ def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome],
     assert {one["what"] for one in found["differences"]} == {"ditreducio"}
     for path, side in zip(found["files"], ("a", "b"), strict=True):
         assert soundfile.info(path).frames == found[side]["samples"]
-    refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)
-    assert refused.code == 6
-    missing = paretone("compare", "baseline", "as=T2,technique=ditreducio", "--text", TEXT)
-    assert missing.code and "needs its strategy table: give table=FILE" in missing.err
-    assert "--table table.json --as T2" in missing.err and "Synthesising" not in missing.err
+    assert paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT).code == 6
+    missing = paretone.refusal("compare", "baseline", "as=T2,technique=ditreducio", "--text", TEXT)
+    assert "needs its strategy table: give table=FILE" in missing
+    assert "--table table.json --as T2" in missing and "Synthesising" not in missing
 
 
 @pytest.mark.slow
-def test_comparing_several_texts_gives_medians_and_says_what_differs(
-    paretone: Callable[..., Outcome], tmp_path: Path
-) -> None:
+def test_comparing_several_texts_gives_medians_and_says_what_differs(paretone: Console, tmp_path: Path) -> None:
     sentences = ("Rice.", UNSEEN, workload("These days a chicken leg is rare.", "Go."))
     (tmp_path / "texts.txt").write_text("\n".join((*sentences, "", "")), encoding="utf-8")
     sides = ("steps=1", "steps=3,guidance=1.5,technique=steps:steps=2")
     arguments = ("compare", *sides, "--text-file", tmp_path / "texts.txt", "--repeats", "1")
-    outcome = paretone(*arguments, "--out", tmp_path / "out", "--json")
-    assert outcome.code == 0, outcome.err
-    found = outcome.data
+    found = paretone.data(*arguments, "--out", tmp_path / "out", "--json")
     assert [one["text"] for one in found["texts"]] == list(sentences)
     for name in ("real_time_factor", "first_audio_seconds", "audio_seconds", "seconds"):
         assert found["b"][name] == np.median([one["b"][name] for one in found["texts"]])
@@ -221,12 +201,10 @@ def test_comparing_several_texts_gives_medians_and_says_what_differs(
 
 
 @pytest.mark.slow
-def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_calibrating_at_several_thresholds(paretone: Console, tmp_path: Path) -> None:
     few = ("--text", workload(TEXT, "Rice."), "--steps", "3", "--no-evidence")
     arguments = ("calibrate", *few, "--json", "--table", tmp_path / "t.json")
-    outcome = paretone(*arguments, "--thresholds", "0.1", "0.4", "0.1000001")
-    assert outcome.code == 0, outcome.err
-    small, large, same = outcome.data["calibrations"]
+    small, large, same = paretone.data(*arguments, "--thresholds", "0.1", "0.4", "0.1000001")["calibrations"]
     assert sorted(os.listdir(tmp_path)) == ["t-0.1.json", "t-0.1000001.json", "t-0.4.json"]
     assert small["ops_ratio"] > large["ops_ratio"]
     assert (small["same_as"], large["same_as"], same["same_as"]) == (None, None, 0.1)
@@ -239,26 +217,20 @@ def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp
 
 
 @pytest.mark.slow
-def test_calibrating_on_several_sentences_and_measuring_the_transfer(
-    paretone: Callable[..., Outcome], tmp_path: Path
-) -> None:
+def test_calibrating_on_several_sentences_and_measuring_the_transfer(paretone: Console, tmp_path: Path) -> None:
     places = {name: tmp_path / f"{name}.json" for name in ("profile", "table")}
     arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
     texts = ["--text", "Rice.", "--voice", FIRST, "--voice", SECOND]
-    outcome = paretone(
-        "calibrate", *texts, "--combine", "mean", "--steps", "2", "--threshold", "0.5", *arguments, "--json"
-    )
-    assert outcome.code == 0, outcome.err
-    spoken = [(one["text"], one["voice"]) for one in outcome.data["sentences"]]
+    chosen = ("--combine", "mean", "--steps", "2", "--threshold", "0.5")
+    found = paretone.data("calibrate", *texts, *chosen, *arguments, "--json")
+    spoken = [(one["text"], one["voice"]) for one in found["sentences"]]
     assert spoken == [("Rice.", FIRST), ("Rice.", SECOND)], "the shorter list starts over"
-    assert outcome.data["combine"] == "mean"
+    assert found["combine"] == "mean"
     table = StrategyTable.from_json(json.loads(places["table"].read_text()))
     assert "on the mean error of 2 sentences" in table.origin
 
     unseen = ["--text", UNSEEN, "--voice", SECOND, "--voice", FIRST]
-    measured = paretone("transfer", "--profile", places["profile"], *unseen, "--json")
-    assert measured.code == 0, measured.err
-    report = measured.data
+    report = paretone.data("transfer", "--profile", places["profile"], *unseen, "--json")
     assert [one["sentence"]["text"] for one in report["calibrated"]] == ["Rice."], "that of the profile's evidence"
     spoken = [(one["sentence"]["text"], one["sentence"]["voice"]) for one in report["unseen"]]
     assert spoken == [(UNSEEN, SECOND), (UNSEEN, FIRST)]
@@ -267,7 +239,6 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     assert all(one["distance"] > 0 for one in report["unseen"])
 
     own = ["--own-text", "Rice.", "--own-voice", SECOND]
-    shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
-    assert shown.code == 0, shown.err
+    shown = paretone.out("transfer", "--table", places["table"], *unseen[:4], *own)
     for words in ("Rice.", UNSEEN, "skips beyond bound (%)", "its own", "ops ratio"):
-        assert words in shown.out
+        assert words in shown

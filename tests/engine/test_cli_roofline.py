@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paretone import cli
+from tests.engine.command_line import Console
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.prompts import short_prompts  # noqa: F401
 
@@ -21,10 +22,9 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keep_known_ceilings()
 
 
-def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_posts_table_needs_no_model(tmp_path: Path, console: Console) -> None:
     table = tmp_path / "table.csv"
-    assert cli.main(["roofline", "--published", "--csv", str(table)]) == 0
-    out = capsys.readouterr().out
+    out = console.out("roofline", "--published", "--csv", str(table))
     for said in (
         "1,728 launches each (61 per layer)",
         "10.15",
@@ -36,29 +36,23 @@ def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFi
     assert len([line for line in table.read_text().splitlines() if line[0] != "#"]) == 1 + 7
 
 
-def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFixture[str], console: Console) -> None:
     options = ["--text", "Rice.", "--steps", "2", "--setting", "steps:steps=1", "--quiet"]
-    assert cli.main(["roofline", *options, "--card", "rtx-4090", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data("roofline", *options, "--card", "rtx-4090", "--json")
     assert data["measured_seconds"] == 0 < data["floor_seconds"]
     assert data["ceilings"]["operations"]["float32"] == 82.6e12
     assert all(one["measured_seconds"] is None and one["launches_per_call"] >= 0 for one in data["components"])
-    assert cli.main(["roofline", "--published", "--card", "l20"]) == 0
-    assert "NVIDIA L20 data sheet" in capsys.readouterr().out
+    assert "NVIDIA L20 data sheet" in console.out("roofline", "--published", "--card", "l20")
     assert cli.main(["roofline", *options[:2], "--card", "l20", "--technique", "ditreducio"]) != 0
     assert "needs its strategy table" in capsys.readouterr().err
-    assert cli.main(["roofline", "--card", "l20", "--again"]) != 0
-    assert "give one of them" in capsys.readouterr().err
+    assert "give one of them" in console.refusal("roofline", "--card", "l20", "--again")
 
 
 @pytest.mark.slow
-def test_a_setting_is_measured_and_compared(
-    known_ceilings: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_setting_is_measured_and_compared(known_ceilings: None, tmp_path: Path, console: Console) -> None:
     trace = tmp_path / "trace.json"
     options = ["--steps", "2", "--setting", "steps:steps=1", "--compare", "--rounds", "1", "--trace", str(trace)]
-    assert cli.main(["roofline", "--text", "Rice.", *options, "--quiet", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data("roofline", "--text", "Rice.", *options, "--quiet", "--json")
     forwards = [
         next(one for one in made["phases"] if one["name"] == "evaluation")["forwards"]
         for made in (data, data["baseline"])
@@ -71,20 +65,13 @@ def test_a_setting_is_measured_and_compared(
     assert json.loads(trace.read_bytes())["traceEvents"]
 
 
-def test_a_trace_without_a_folder_is_refused_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["roofline", "--trace", str(tmp_path / "no" / "trace.json")]) != 0
-    assert "does not exist" in capsys.readouterr().err
+def test_a_trace_without_a_folder_is_refused_before_anything_runs(tmp_path: Path, console: Console) -> None:
+    assert "does not exist" in console.refusal("roofline", "--trace", str(tmp_path / "no" / "trace.json"))
 
 
-def test_a_setting_is_a_profile_or_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_is_a_profile_or_techniques(tmp_path: Path, console: Console) -> None:
     missing, other = str(tmp_path / "missing.json"), str(tmp_path / "other.json")
-    assert cli.main(["roofline", "--setting", missing]) != 0
-    assert "missing.json" in capsys.readouterr().err
-    assert cli.main(["roofline", "--setting", missing, "--setting", other]) != 0
-    assert "Give only one profile" in capsys.readouterr().err
-    assert cli.main(["roofline", "--setting", missing, "--setting", "steps"]) != 0
-    capsys.readouterr()
-    assert cli.main(["roofline", "--setting", "no_such"]) != 0
-    assert "There is no technique named 'no_such'" in capsys.readouterr().err
+    assert "missing.json" in console.refusal("roofline", "--setting", missing)
+    assert "Give only one profile" in console.refusal("roofline", "--setting", missing, "--setting", other)
+    assert console("roofline", "--setting", missing, "--setting", "steps").code != 0
+    assert "There is no technique named 'no_such'" in console.refusal("roofline", "--setting", "no_such")

@@ -6,7 +6,6 @@ import base64
 import csv
 import html
 import io
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import sqlite3
 import stat
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -29,6 +29,7 @@ from paretone.studies.results import read
 from paretone.studies.running import LOCK, alone_with
 from paretone.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
+from tests.engine.command_line import Console
 from tests.engine.listening.listeners import BASELINE, FAST, abx_trial
 from tests.engine.studies import small
 from tests.voices import FIRST, SECOND
@@ -67,35 +68,27 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = cli.main(["study", *arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "run", str(file))
-    assert code == 0, err
-    assert "24 takes were made" in out
-    assert "Step pruning 2" in out
-    assert "Making takes" in err
-    code, out, _ = run(capsys, "run", str(file), "--json", "--quiet")
-    data = json.loads(out)
+def test_run_status_and_export(file: Path, console: Console) -> None:
+    ran = console("study", "run", file)
+    assert ran.code == 0, ran.err
+    assert "24 takes were made" in ran.out
+    assert "Step pruning 2" in ran.out
+    assert "Making takes" in ran.err
+    data = console.data("study", "run", file, "--json", "--quiet")
     assert (data["state"], data["made"]) == ("finished", 0)
     assert [one["takes"] for one in data["settings"]] == [4] * 6
     assert data["settings"][0]["figures"]["speed_up"]["value"] == 1.0
-    _, status, _ = run(capsys, "status", str(file))
+    status = console.out("study", "status", file)
     assert "95 % intervals by bootstrap" in status
     folder = file.with_suffix(".study")
-    assert run(capsys, "status", str(folder))[1] == status
+    assert console.out("study", "status", folder) == status
 
     heard = file.parent / "heard"
     fastest = read(folder).settings[-1]
     record = replace(FAST, setting=fastest.setting.to_json())
     for number in range(1, 17):
         trials.append(abx_trial("s", number, conditions=(BASELINE, record)), heard)
-    code, out, _ = run(capsys, "export", str(folder), "--json", "--listening", str(heard))
-    files = [Path(name) for name in json.loads(out)["files"]]
+    files = [Path(one) for one in console.data("study", "export", folder, "--json", "--listening", heard)["files"]]
     assert [path.name for path in files] == ["report.html", "results.csv", "takes.csv", "results.tex"]
     assert all(path.parent == folder / "report" for path in files)
     page, results, takes, latex = (path.read_text(encoding="utf-8") for path in files)
@@ -136,25 +129,21 @@ def assert_self_contained(page: str) -> None:
     assert rate == 24_000 and len(samples) > 2000
 
 
-def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_is_answered(tmp_path: Path, file: Path, console: Console) -> None:
     path = tmp_path / "search.toml"
     path.write_text(SEARCH, encoding="utf-8")
-    code, out, err = run(capsys, "run", str(path))
-    assert code == 0, err
+    out = console.out("study", "run", path)
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at most 1." in out
     assert re.search(r"4 trials were evaluated, of which 0 meet the constraints and [1-4] may meet them\.", out), out
     assert "None is certain to meet them" in out, "one sentence has no interval"
     assert "of computing" in out
     assert not re.search(r"\([\d.]+–[\d.]+\)", out), "one sentence has no interval"
-    _, out, _ = run(capsys, "status", str(path), "--json")
-    assert json.loads(out)["answer"]
-    run(capsys, "export", str(path))
+    assert console.data("study", "status", path, "--json")["answer"]
+    console.out("study", "export", path)
     assert "<h2>Answer</h2>" in (path.with_suffix(".study") / "report" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_signal_keeps_what_is_finished(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_keeps_what_is_finished(file: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     from paretone.commands.terminal import Terminal
     from paretone.session.events import Event, Progress
 
@@ -167,12 +156,11 @@ def test_a_signal_keeps_what_is_finished(
 
     with monkeypatch.context() as patched:
         patched.setattr(Terminal, "hear", interrupted)
-        code, _, err = run(capsys, "run", str(file))
-    assert code == cli.TERMINATED
+        err = console.refusal("study", "run", file, code=cli.TERMINATED)
     assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to resume." in err
     with Store(file.with_suffix(".study")) as store:
         assert len(store.takes()) == 5
-    assert "19 takes were made" in run(capsys, "run", str(file))[1]
+    assert "19 takes were made" in console.out("study", "run", file)
 
 
 @pytest.mark.parametrize(
@@ -187,49 +175,38 @@ def test_a_signal_keeps_what_is_finished(
     ],
 )
 def test_what_cannot_be_done_is_said(
-    file: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: tuple[str, str],
-    arguments: tuple[str, ...],
-    code: int,
-    sentence: str,
+    file: Path, console: Console, change: tuple[str, str], arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
     file.write_text(STUDY.replace(*change) if change[0] else STUDY, encoding="utf-8")
-    found, _, err = run(capsys, arguments[0], str(file), *arguments[1:])
-    assert found == code
-    assert sentence in err
+    assert sentence in console.refusal("study", arguments[0], file, *arguments[1:], code=code)
     assert not file.with_suffix(".study").exists()
 
 
-def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "run", str(file))[0] == 0
+def test_damaged_results_are_set_aside(file: Path, console: Console) -> None:
+    console.out("study", "run", file)
     folder = file.with_suffix(".study")
-    code, _, err = run(capsys, "set-aside", str(file))
-    assert code != 0 and "is not damaged, so it stays where it is" in err
-    with sqlite3.connect(folder / DATABASE) as direct:
+    assert "is not damaged, so it stays where it is" in console.refusal("study", "set-aside", file)
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         direct.execute("CREATE INDEX takes_by_text ON takes (text)")
-    direct.close()
     spoil_database(folder / DATABASE, "takes_by_text")
-    code, out, _ = run(capsys, "status", str(file))
-    assert code == 0 and "is damaged and read-only" in out and f"paretone study set-aside '{folder}'" in out
-    assert run(capsys, "run", str(file))[0] != 0
-    code, out, _ = run(capsys, "set-aside", str(folder), "--json")
-    backup = Path(json.loads(out)["folder"])
-    assert code == 0 and backup.parent == folder
+    out = console.out("study", "status", file)
+    assert "is damaged and read-only" in out and f"paretone study set-aside '{folder}'" in out
+    assert console.refusal("study", "run", file)
+    backup = Path(console.data("study", "set-aside", folder, "--json")["folder"])
+    assert backup.parent == folder
     assert len(list((backup / "audio").iterdir())) == 24
-    assert "24 takes were made" in run(capsys, "run", str(file))[1]
+    assert "24 takes were made" in console.out("study", "run", file)
     spoil_database(folder / DATABASE)
     for action in ("status", "run"):
-        code, _, err = run(capsys, action, str(file))
-        assert code != 0 and "is damaged" in err and "paretone study set-aside" in err
-    assert run(capsys, "set-aside", str(file))[0] == 0
+        err = console.refusal("study", action, file)
+        assert "is damaged" in err and "paretone study set-aside" in err
+    console.out("study", "set-aside", file)
 
 
 def _another(place: Path) -> None:
-    with sqlite3.connect(place) as direct:
+    with closing(sqlite3.connect(place)) as direct, direct:
         direct.execute(f"PRAGMA application_id = {Store.application}")
         direct.execute("CREATE TABLE others (name TEXT)")
-    direct.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such things in folders")
@@ -245,11 +222,7 @@ def _another(place: Path) -> None:
     ids=["pipe", "folder", "other tables", "log a pipe", "audio a file"],
 )
 def test_whatever_lies_there_is_set_aside(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    lay: Callable[[Path], object],
+    tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch, name: str, lay: Callable[[Path], object]
 ) -> None:
     """Without opening it: a pipe would wait for ever."""
     monkeypatch.chdir(tmp_path)
@@ -260,13 +233,12 @@ def test_whatever_lies_there_is_set_aside(
         shutil.rmtree(folder / "audio")
     lay(folder / name)
     kind = stat.S_IFMT((folder / name).lstat().st_mode)
-    code, _, err = run(capsys, "status", str(folder))
-    assert code == StudyError.exit_code and err.count("\n") == 1
+    err = console.refusal("study", "status", folder, code=StudyError.exit_code)
+    assert err.count("\n") == 1
     assert f"To set it aside, run: paretone study set-aside {folder}" in err
     os.mkfifo(folder / LOCK)
-    code, out, _ = run(capsys, "set-aside", str(folder), "--json")
-    backup = Path(json.loads(out)["folder"])
-    assert code == 0 and backup.parent == folder
+    backup = Path(console.data("study", "set-aside", folder, "--json")["folder"])
+    assert backup.parent == folder
     assert stat.S_IFMT((backup / name).lstat().st_mode) == kind
     assert {one.name for one in folder.iterdir()} == {backup.name}
     Store(folder).close()
@@ -274,25 +246,23 @@ def test_whatever_lies_there_is_set_aside(
         pass
 
 
-def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "run", str(file))[0] == 0
+def test_audio_that_was_lost_is_told_and_made_again(file: Path, console: Console) -> None:
+    console.out("study", "run", file)
     folder = file.with_suffix(".study")
     first, second, *_ = sorted((folder / "audio").iterdir())
     first.unlink()
     second.write_bytes(second.read_bytes()[:100])
     sentence = "The audio of 2 takes is lost or damaged; their figures are kept. Run the study to make them again."
-    assert sentence in run(capsys, "status", str(file))[1]
-    code, out, _ = run(capsys, "export", str(file))
-    assert code == 0 and sentence in out
+    assert sentence in console.out("study", "status", file)
+    assert sentence in console.out("study", "export", file)
     page = (folder / "report" / "report.html").read_text(encoding="utf-8")
     assert page.count("<audio") == 22 and sentence in page
     lines = list(csv.DictReader((folder / "report" / "takes.csv").open(encoding="utf-8")))
     assert len(lines) == 24
     assert all((folder / line["audio"]).is_file() for line in lines if line["audio"])
     assert sum(not line["audio"] for line in lines) == 2
-    code, _, err = run(capsys, "set-aside", str(file))
-    assert code != 0 and sentence in err
-    code, out, _ = run(capsys, "run", str(file))
-    assert code == 0 and "2 takes were made" in out and sentence not in out
-    run(capsys, "export", str(file))
+    assert sentence in console.refusal("study", "set-aside", file)
+    out = console.out("study", "run", file)
+    assert "2 takes were made" in out and sentence not in out
+    console.out("study", "export", file)
     assert (folder / "report" / "report.html").read_text(encoding="utf-8").count("<audio") == 24

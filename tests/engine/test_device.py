@@ -60,7 +60,7 @@ def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.Monkey
 
 def test_the_installed_torch_is_described_without_importing_it() -> None:
     assert cuda_of_torch() == (torch.version.cuda or "")
-    assert computing.torch_version() == torch.__version__
+    assert computing.version_of("torch") == torch.__version__
 
 
 def test_a_card_is_seen_on_the_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,19 @@ def test_times_are_medians_of_repeats_and_a_notebook_shows_a_player(model: Model
     assert "<audio controls" in shown and "RTF" in shown
 
 
+def test_views_and_rooflines_are_computed(model: Model) -> None:
+    figure = model.view("attention-maps", TEXT, options=FEW, layer=1, step=1)
+    assert (figure.view, dict(figure.provenance.knobs)["step"]) == ("attention-maps", 1) and figure.panels
+    report = model.roofline(TEXT, options=FEW, techniques={"guidance_free": {}}, card="h100")
+    assert not report.measured and "H100" in report.ceilings.device and report.total > 0
+
+
+def test_the_first_codebooks_of_a_take_can_be_heard() -> None:
+    speech = paretone.load("omni-mini", device="cpu").speak(TEXT, options=FEW)
+    first, every = speech.first_codebooks(1), speech.first_codebooks(8)
+    assert len(first) == len(every) and not np.allclose(first, every)
+
+
 def test_a_sweep_has_the_baseline_and_every_combination(sweep: Rows) -> None:
     assert [row["origin"] for row in sweep] == ["baseline", "grid", "grid"]
     assert [row["ditreducio.threshold"] for row in sweep] == [None, 0.1, 0.5]
@@ -186,6 +199,9 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
         lambda model: model.prepare("guidance_free", "train", work="none", steps=1, weight=0.5, times="early"),
         "no flow times 'early'; known: swayed, uniform",
     ),
+    "view": (lambda model: model.view("attention-map"), "did you mean 'attention-maps'"),
+    "card": (lambda model: model.roofline(TEXT, card="h10"), "h100"),
+    "codebooks": (lambda model: model.speak(TEXT, options=FEW).first_codebooks(1), "F5 mini has no codebooks"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
     "sweep's folder": (lambda model: model.sweep([TEXT], folder=__file__), "is a file; give the name of a folder"),
     "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),

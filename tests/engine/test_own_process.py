@@ -49,10 +49,7 @@ def test_no_other_place_starts_this_interpreter() -> None:
         for path in (root / folder).rglob("*.py")
         if "sys.executable" in path.read_text(encoding="utf-8")
     }
-    assert starting == {
-        "engine/paretone/own_process.py",
-        "engine/paretone/extras.py",
-    }
+    assert starting == {"engine/paretone/own_process.py", "engine/paretone/extras.py"}
 
 
 ROOT = Path(__file__).resolve().parents[2]

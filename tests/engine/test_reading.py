@@ -127,8 +127,7 @@ def fields(values: object, prefix: str = "search.") -> Fields:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "expected"),
-    [(True, int, False), (True, bool, True), (1, bool, False), (1, int | float, True)],
+    ("value", "kind", "expected"), [(True, int, False), (True, bool, True), (1, bool, False), (1, int | float, True)]
 )
 def test_true_and_false_are_no_numbers(value: object, kind: type, expected: bool) -> None:
     assert is_of(value, kind) is expected

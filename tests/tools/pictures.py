@@ -16,14 +16,17 @@ import tempfile
 import traceback
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
+from paretone.bench.damage import DAMAGES
+from paretone.checks.speech import speech_of
 from paretone.errors import PlainError
 from paretone.extras import why_no_search
 from paretone.listening.trials import MUSHRA
@@ -33,6 +36,7 @@ from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
 from paretone_app.features.setup.presenter import SetupPresenter
@@ -41,6 +45,7 @@ from paretone_app.features.studies.maker import SEARCH
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.take_grid.panel import Chosen
 from paretone_app.features.take_grid.presenter import TakeGridPresenter
+from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.shell.headless_tour import finished, make_takes, perform, started, until
@@ -342,6 +347,31 @@ async def _demasking(window: MainWindow) -> AsyncIterator[QWidget]:
         yield shown
 
 
+@asynccontextmanager
+async def _faulty(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A take that was damaged in three places, as Takes and the player show it."""
+    await _load(window, FLOW)
+    await perform(window, window.action["baseline"])
+    take = window.state.comparison.take_a
+    if take is None:
+        raise PlainError("No take was made.")
+    speech, draw = speech_of(take, take.text), np.random.default_rng(4)
+    for damage in DAMAGES:
+        if damage.fault in ("silence", "click", "burst"):
+            speech = damage.do(speech, damage.strengths[1], draw) or speech
+    damaged = replace(take, id="fa" * 16, samples=speech.sound, label="damaged")
+    presenter = window.features.find(TakesPresenter)
+    strip = window.features.find(PlayerPresenter).control.bar.strip
+    window.results.takes.add(damaged)
+    window.state.comparison.set_a(damaged)
+    presenter.judging.add(damaged)
+    window.workspaces.default_layout()
+    window.resize(1240, 700)
+    window.workspaces.go_to("takes")
+    await _until(lambda: "3 faults" in strip.accessibleDescription(), window)
+    yield window
+
+
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
@@ -360,6 +390,7 @@ PICTURES = (
     GuidePicture("decoding", _decoding),
     GuidePicture("layers", _layers),
     GuidePicture("demasking", _demasking),
+    GuidePicture("faults", _faulty),
 )
 
 

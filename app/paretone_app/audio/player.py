@@ -91,8 +91,6 @@ class Player:
         self._last_block = 0.0
         self._mono = np.zeros(0, np.float32)
 
-    # The device.
-
     @property
     def usable(self) -> bool:
         return not self.problem
@@ -171,8 +169,6 @@ class Player:
     def rate(self) -> int:
         return self.mixer.rate
 
-    # Takes.
-
     def prepare(self, samples: np.ndarray, rate: int) -> None:
         """Convert to the device's rate ahead of :meth:`load`. Callable from other threads."""
         self._recording(samples, rate)
@@ -208,8 +204,6 @@ class Player:
         self._gains = tuple(gains)
         self.mixer.set_gains(self._gains)
         self._settle_if_silent()
-
-    # Streaming synthesis.
 
     def begin_stream(self, rate: int) -> None:
         """Play the samples from :meth:`append` as they arrive, instead of the loaded takes."""
@@ -285,8 +279,6 @@ class Player:
         self.mixer.set_loop(None)
         self._settle_if_silent()
 
-    # State.
-
     @property
     def playing(self) -> bool:
         return self.mixer.state.playing and self._stream is not None and not self._finished
@@ -325,8 +317,6 @@ class Player:
     def starved_seconds(self) -> float:
         """Total seconds that playback waited for streams."""
         return self.mixer.starved_frames / self.rate
-
-    # Internals.
 
     def _play_block(self, out: np.ndarray, frames: int, _time: object, status: Any) -> None:
         before = self.mixer.state

@@ -30,7 +30,6 @@ class ComputingButton(QToolButton):
     def __init__(self) -> None:
         super().__init__()
         self.line = ""
-        """The full text, never elided."""
         self.setAutoRaise(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)

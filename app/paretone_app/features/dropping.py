@@ -35,8 +35,6 @@ KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a 
 
 
 class Target(Enum):
-    """Destination, with the words shown for it."""
-
     VOICE = "Use as voice"
     TEXT = "Use as text"
     MODEL = "Load as"

@@ -259,7 +259,6 @@ class EditPresenter(Presenter):
 
 
 def _search_field(focus: QWidget | None) -> QLineEdit | None:
-    """The visible search field of the panel around ``focus``."""
     while focus is not None and not focus.isWindow() and not isinstance(focus, QMainWindow):
         for field in focus.findChildren(QLineEdit):
             if field.property(SEARCH) and field.isVisible():

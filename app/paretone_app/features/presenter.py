@@ -27,6 +27,7 @@ from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
     from paretone_app.features.feature import Feature
+    from paretone_app.widgets.panel_parts import JobProgress
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
@@ -58,6 +59,10 @@ class Presenter(QObject):
 
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
+
+    _own_job = 0
+    """The job started last by a feature with a :attr:`_bar` of its own."""
+    _bar: JobProgress | None = None
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
@@ -112,7 +117,9 @@ class Presenter(QObject):
         """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
 
     def show_progress(self, event: Progress) -> None:
-        """Show a job's progress, at most 12 times per second."""
+        """Show a job's progress, at most 12 times per second; by default, that of the feature's own job in its bar."""
+        if self._bar is not None and event.job == self._own_job and self._state.jobs.find(event.job) is not None:
+            self._bar.show_progress(event.done, event.total, event.seconds_left)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show live figures of a synthesis, at most 12 times per second."""

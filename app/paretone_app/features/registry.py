@@ -19,6 +19,7 @@ from paretone_app.features import (
     meters,
     player,
     roofline,
+    servers,
     setup,
     strategy,
     studies,
@@ -210,5 +211,6 @@ FEATURES = (
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
+    servers.FEATURE,
     DROPPING,
 )

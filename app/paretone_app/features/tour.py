@@ -129,7 +129,7 @@ class TourCard(QGroupBox):
         self._count = build.label(look="muted", name="Stop of the tour")
         self._title = build.words("heading", name="Title of the stop")
         self._text = build.words(name="About this stop")
-        self._hint = build.words(name="What to press", rich=True)
+        self.hint = build.words(name="What to press", rich=True)
         self.end_button = ActionButton(can.end, look="link")
         self.back_button, self.help_button, self.next_button = (
             ActionButton(one) for one in (can.back, can.help, can.next)
@@ -137,18 +137,14 @@ class TourCard(QGroupBox):
         head = build.row((self._count, 1), self.end_button)
         buttons = build.row(self.back_button, 1, self.help_button, self.next_button)
         column = build.fill(
-            VBoxLayout(self), [head, self._title, self._text, self._hint, buttons], (BROAD, GAP, BROAD, WIDE)
+            VBoxLayout(self), [head, self._title, self._text, self.hint, buttons], (BROAD, GAP, BROAD, WIDE)
         )
         column.insertSpacing(4, TIGHT)
         self.hide()
 
     @property
     def said(self) -> str:
-        return " ".join(one.text() for one in (self._title, self._text, self._hint) if one.text())
-
-    @property
-    def hint(self) -> str:
-        return self._hint.text()
+        return " ".join(one.text() for one in (self._title, self._text, self.hint) if one.text())
 
     def show_stop(self, number: int, count: int, title: str, text: str) -> None:
         """Show another stop; :meth:`show_part` says what to do there."""
@@ -161,9 +157,9 @@ class TourCard(QGroupBox):
 
     def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
         """Show what to do next. ``help_text``: title of the button that does it; no button if empty."""
-        changed = hint != self._hint.text() or done != (self.next_button.property("look") == "primary")
-        self._hint.setText(hint)
-        self._hint.setVisible(bool(hint))
+        changed = hint != self.hint.text() or done != (self.next_button.property("look") == "primary")
+        self.hint.setText(hint)
+        self.hint.setVisible(bool(hint))
         if not help_text and self.help_button.hasFocus():
             self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.help_button.setVisible(bool(help_text))
@@ -255,10 +251,6 @@ class TourPresenter(Presenter):
         self._looking.timeout.connect(self._look)
         services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)
-
-    @property
-    def on(self) -> bool:
-        return self.course is not None
 
     # --- From the first stop to the last ----------------------------------------------------------------------------
     def start(self) -> None:
@@ -360,7 +352,7 @@ class TourPresenter(Presenter):
             self._helping = None
             announce(self.card, f"{_DONE} {self.card.next_button.text()}.")
         else:
-            announce(self.card, self.card.hint)
+            announce(self.card, self.card.hint.text())
         if self._has_focus:
             self.card.take_focus()
 

@@ -18,7 +18,7 @@ from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone_app.results.takes import KeptTakes, open_library
-from paretone_app.shell.bridge import Background
+from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.app_state import AppState
 
 if TYPE_CHECKING:
@@ -132,11 +132,7 @@ class Results(QObject):
         again = self._under_way.pop(what)
         if again is not None:
             again()
-        if isinstance(found, PlainError):
-            self.problem.emit(str(found))
-        elif isinstance(found, BaseException):
-            raise found
-        else:
+        if arrived(found, self.problem.emit):
             take(found)
 
     def open(self, place: Path, then: Callable[[OpenStudy], object] = lambda study: None) -> None:

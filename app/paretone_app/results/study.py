@@ -322,7 +322,7 @@ def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
     there = {one.key for one in rows}
     for key, one in planned.items():
         if key not in there:
-            title = one.name if one.name and one.origin != BASELINE else described(one.setting)
+            title = one.name if one.name not in ("", BASELINE) else described(one.setting)
             rows.append(Row(key, title, one.setting, one.origin == BASELINE, 0, each))
     return tuple(rows)
 

@@ -103,7 +103,6 @@ class Actions(QObject):
             action.explain(why_not)
 
     def refresh(self) -> None:
-        """Enable or disable every action, with the reason."""
         for action in self._made:
             action.refresh()
 

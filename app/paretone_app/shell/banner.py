@@ -28,8 +28,6 @@ _LETTERS_A_SECOND = 15
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence, or a question with choices."""
-
     sentence: str
     level: str
     choices: tuple[str, ...] = ()
@@ -153,10 +151,6 @@ class Banner(QWidget):
     @property
     def text(self) -> str:
         return self._cards[-1].message.sentence if self._cards else ""
-
-    @property
-    def level(self) -> str:
-        return self._cards[-1].message.level if self._cards else ""
 
     @property
     def answers(self) -> tuple[QPushButton, ...]:

@@ -168,7 +168,7 @@ class Docks(QObject):
 
     def _give_room(self, dock: QDockWidget) -> None:
         """Give ``dock`` the size of its region: Qt gives none to a dock that was never shown."""
-        region = self._region(dock.objectName())
+        region = self.region(dock.objectName())
         self._wanted[region] = dock
         _raise(dock)
         shares = self._shares
@@ -218,7 +218,7 @@ class Docks(QObject):
         region = next(place.region for place in self.places if place.name == name)
         return panel if region in SIDES else Shrinkable(panel)
 
-    def _region(self, name: str) -> Region:
+    def region(self, name: str) -> Region:
         region = next(place.region for place in self.places if place.name == name)
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
@@ -226,12 +226,9 @@ class Docks(QObject):
         """Whether ``dock`` is in front: Qt moves the other tabs out of the host, and may call them visible."""
         return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
 
-    def is_at_the_right(self, name: str) -> bool:
-        return self._region(name) is Region.RIGHT
-
     def bring_forward(self, name: str) -> None:
         """Show the panel in front of its neighbours' tabs, unless it is closed."""
-        region, dock = self._region(name), self._docks[name]
+        region, dock = self.region(name), self._docks[name]
         if region is Region.CENTRE:
             self._front = name
         self._wanted[region] = dock

@@ -136,7 +136,7 @@ class Notices(QObject):
                     self.note(event.details, Level.DETAIL)
 
     def _caution(self, sentence: str) -> None:
-        """Show a warning about a voice once, although every take in it repeats the warning."""
+        """Show a warning about a voice or a setting once, although every take in it repeats the warning."""
         if sentence in self.cautioned:
             self.note(sentence, Level.WARNING)
             return

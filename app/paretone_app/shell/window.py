@@ -97,7 +97,8 @@ class MainWindow(QMainWindow):
         self._refresh()
         later = {name: build for presenter in self.features for name, build in presenter.later.items()}
         # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
-        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.workspaces.fronts))
+        fronts = [place.name for place in self.workspaces.shown.places]
+        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in fronts))
 
     @property
     def panels(self) -> dict[str, QWidget]:

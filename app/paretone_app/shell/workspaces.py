@@ -271,11 +271,6 @@ class Workspaces(QObject):
         here = name in self.shown and not self.shown[name].isHidden()
         return self.shown if here else self._docks[self._home(name)]
 
-    @property
-    def fronts(self) -> tuple[str, ...]:
-        """Names of the panels to build first: those of the current workspace."""
-        return tuple(place.name for place in self.shown.places)
-
     def put(self, name: str, panel: QWidget) -> None:
         self.panels[name] = panel
         bar = next((one for one in self.bars if one.name == name), None)
@@ -354,7 +349,7 @@ class Workspaces(QObject):
         for place, dock in self.shown:
             if place.uncovered and not dock.isFloating() and self.shown.is_seen(dock):
                 corner = dock.mapTo(self._window, QPoint())
-                if self.shown.is_at_the_right(place.name):
+                if self.shown.region(place.name) is Region.RIGHT:
                     room.setRight(min(room.right(), corner.x() - 1))
                 else:
                     tabs = self.shown.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)

@@ -67,7 +67,6 @@ class Artefacts(QObject):
         self._sources: dict[str, ArtefactSource] = {}
 
     def add(self, technique: str, source: ArtefactSource) -> None:
-        """Register ``source`` as the store of ``technique``."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
@@ -112,7 +111,6 @@ class Artefacts(QObject):
         return next((one for one in setting.techniques if one.technique in self._sources), None)
 
     def find(self, setting: Setting) -> Artefact | None:
-        """The artefact named by ``setting``, if available."""
         entry = self.entry(setting)
         return self._sources[entry.technique].find(entry) if entry is not None else None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from paretone.checks.beforehand import prompt_faults
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
@@ -189,14 +190,15 @@ class Availability:
         chosen = self._selection
         if not chosen.ready:
             return ()
+        prompt = () if chosen.voice is None else prompt_faults(chosen.voice)
         said = {sentence for one in chosen.techniques for sentence in self.technique_remarks(one.name)}
         for setting in (chosen.setting, chosen.baseline_setting):
             try:
                 notes = resolve(chosen.loaded, setting, self._artefacts.of(setting)).notes
             except PlainError:
                 continue
-            return tuple(one for one in notes if one not in said)
-        return ()
+            return (*(one for one in notes if one not in said), *prompt)
+        return prompt
 
     # --- Options ------------------------------------------------------------------------------------------------------
     def _why_no_instruction(self) -> str:

@@ -206,7 +206,6 @@ class IdleWork(QObject):
         self._idle.stop()
 
     def follow(self, event: Event) -> None:
-        """Handle an event of the current piece; ignore others."""
         if self._running is None or event.job != self._running[0]:
             return
         piece = self._running[1]

@@ -4,6 +4,7 @@ Text and seed are common to all models; everything else is per model."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import applying_to, options_in_force, resolve, technique, techniques
 from paretone.techniques.base import Technique
-from paretone.techniques.trained import fitting
+from paretone.techniques.trained import fitting, with_named_weights
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import caution_on_repeating
 from paretone_app.state.model_selection import ModelSelection, Remembered, RememberedModel
@@ -139,7 +140,6 @@ class Selection(QObject):
             self.changed.emit()
 
     def loading_ended(self) -> None:
-        """Loading the chosen model ended, successfully or not."""
         if self.loading:
             self.loading = False
             self.changed.emit()
@@ -374,6 +374,8 @@ class Selection(QObject):
         """Select everything in ``setting``, and ``text`` and ``voice`` if given."""
         if setting.model != self.model_id:
             raise SettingError(f"This was made with {setting.model}; load that model first (menu Model).")
+        with suppress(SettingError):  # Where its weights are gone, others that fit are used.
+            setting = with_named_weights(setting, self.loaded) if self.ready else setting
         used = {one.name: setting.technique(one.name) for one in self.techniques}
         knobs = {name: checked(technique(name).knobs, one.knobs, name) for name, one in used.items() if one}
         self._own.options = self._options_like(setting.options)

@@ -86,7 +86,6 @@ class Making(QObject):
         self._idle = IdleWork(jobs, self)
         self._idle.happened.connect(self._note)
         self.problems: dict[Wanted, str] = {}
-        """Why takes failed, as sentences."""
         self.artefacts: dict[str, Artefact] = {}
         jobs.ended.connect(self._job_ended)
         jobs.cancelling.connect(self._give_up_rest)

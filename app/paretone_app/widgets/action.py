@@ -61,7 +61,6 @@ class Action(QAction):
         self._reasons.append(why_not)
 
     def refresh(self) -> None:
-        """Enable or disable it by its reasons."""
         if self._reasons:
             self.set_reason(next(filter(None, (why_not() for why_not in self._reasons)), ""))
 
@@ -74,7 +73,6 @@ class Action(QAction):
             self.setToolTip(tip)
 
     def set_tip(self, tip: str) -> None:
-        """Change the description of its effect."""
         if tip != self.tip:
             reason = self.reason
             self.setStatusTip(tip)

@@ -120,7 +120,6 @@ class Invited(QStackedWidget):
         return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:
-        """Show the content if it is ``there``, otherwise the invitation."""
         if self.currentIndex() != int(there):
             self.setCurrentIndex(int(there))
             self.updateGeometry()

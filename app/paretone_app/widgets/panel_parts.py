@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -166,10 +167,6 @@ class InstallOffer(QWidget):
         )
         self._action.set_reason(installing.why_not())
 
-    def refresh(self) -> None:
-        """Update after a job started or ended."""
-        self._show()
-
     def _press(self) -> None:
         installing, extra = self._installing, self._extra
         if installing is None or extra is None:
@@ -216,6 +213,26 @@ class TickList(QListWidget):
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)
 
 
+class CopyKey(QObject):
+    """Ctrl+C in ``widget`` copies ``text``, where Qt would copy one cell."""
+
+    def __init__(self, widget: QWidget, text: Callable[[], str]) -> None:
+        super().__init__(widget)
+        self._text = text
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        pressed = event.type() is QEvent.Type.KeyPress
+        if not (pressed or event.type() is QEvent.Type.ShortcutOverride) or not isinstance(event, QKeyEvent):
+            return False
+        copies = event.matches(QKeySequence.StandardKey.Copy)
+        if copies and pressed:
+            QGuiApplication.clipboard().setText(self._text())
+        if copies:
+            event.accept()
+        return copies
+
+
 class TextsTable(QTableWidget):
     def __init__(
         self, name: str, columns: Sequence[tuple[str, str]], numbers: Collection[int] = (), widths: Sequence[int] = ()
@@ -242,7 +259,6 @@ class TextsTable(QTableWidget):
             self.setColumnWidth(column, width * self.fontMetrics().height())
 
     def show_rows(self, rows: list[tuple[str, ...]]) -> None:
-        """Show ``rows``; leave the table alone if they are unchanged."""
         if rows == self._shown:
             return
         self._shown = rows

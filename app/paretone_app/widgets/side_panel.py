@@ -21,7 +21,6 @@ class SideButtons(QWidget):
     """Buttons A and B, in their colours; the shown side is pressed."""
 
     chosen = Signal(str)
-    """The user chose ``"A"`` or ``"B"``."""
 
     def __init__(self, what: str, verb: str = "Show", between: QWidget | None = None) -> None:
         """``what``: subject of the labels, such as "the tokens of take"; ``between``: widget between the buttons."""

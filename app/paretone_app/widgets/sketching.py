@@ -35,7 +35,6 @@ def _sketch(draw: Callable[Concatenate[QPainter, QRectF, Ink, Given], None]) -> 
 
 
 def ink(palette: QPalette) -> Ink:
-    """Colours for widgets with ``palette``."""
 
     def faint(role: QPalette.ColorRole, alpha: int) -> QColor:
         colour = QColor(palette.color(QPalette.ColorGroup.Active, role))

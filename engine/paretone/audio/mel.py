@@ -47,7 +47,6 @@ class MelFrontEnd:
             raise AudioError(f"There is no mel front end {self.style!r}; known: {', '.join(STYLES)}.")
 
     def frames(self, samples: int) -> int:
-        """Number of frames for a number of samples."""
         return samples // self.hop + (self.style == VOCOS)
 
     def filterbank(self, device: torch.device | str = "cpu") -> Tensor:

@@ -157,18 +157,13 @@ def _is_writable(ending: str) -> bool:
     return bool(soundfile.check_format(form, subtype or None))
 
 
-def require_kind(path: Path) -> None:
-    """Raise :class:`PlainError` if sound cannot be written to a file with this suffix."""
-    _kind(path)
-
-
 def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
     """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks.
 
     WAV files hold exactly the samples. For other formats, which end at full scale, louder audio is scaled by one
     factor. Raises :class:`PlainError`.
     """
-    kind = _kind(path)
+    kind = require_kind(path)
     if kind == ".wav":
         files.write_wav(path, samples, rate)
         return ()
@@ -199,7 +194,8 @@ def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
     )
 
 
-def _kind(path: Path) -> str:
+def require_kind(path: Path) -> str:
+    """Suffix of the format that ``path`` gets, or :class:`PlainError` if sound cannot be written in it."""
     ending = "" if path is files.STANDARD_OUTPUT or _flows(path) else path.suffix.lower()
     if not ending or ending == ".wav":
         return ".wav"

@@ -96,10 +96,7 @@ def main(
     """
     parser = Parser(prog=program, description=about)
     parser.add_argument(
-        "name",
-        nargs="?",
-        metavar="BENCH",
-        help="bench to run, followed by its options; omit to list all",
+        "name", nargs="?", metavar="BENCH", help="bench to run, followed by its options; omit to list all"
     )
     name = parser.parse_args(argv[:1]).name
     if name is None:

@@ -26,18 +26,9 @@ HEARD_VOICES = 2
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
     """Add the common options; ``rounds``: ``None`` for a bench without timing."""
-    parser.add_argument(
-        "--model",
-        default="f5-mini",
-        help="model of the catalogue (default: %(default)s)",
-    )
+    parser.add_argument("--model", default="f5-mini", help="model of the catalogue (default: %(default)s)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument(
-        "--steps",
-        type=positive,
-        default=steps,
-        help="steps of the grid (default: %(default)s)",
-    )
+    parser.add_argument("--steps", type=positive, default=steps, help="steps of the grid (default: %(default)s)")
     if rounds is not None:
         parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
@@ -111,11 +102,7 @@ def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
 
 
 def setting(arguments: argparse.Namespace) -> Setting:
-    return Setting(
-        arguments.model,
-        entry(arguments.model).options_with(steps=arguments.steps),
-        seed=arguments.seed,
-    )
+    return Setting(arguments.model, entry(arguments.model).options_with(steps=arguments.steps), seed=arguments.seed)
 
 
 def used(name: str, **knobs: object) -> UsedTechnique:
@@ -143,11 +130,7 @@ def timed(
         rounds, warm_up = _rounds(variants, device, budget, share), 0
     say(f"{what}{': ' if what else ''}{rounds} rounds of each …")
     return paired_ratio(
-        variants,
-        rounds,
-        warm_up=warm_up,
-        device=device,
-        on_round=lambda done: say(f"round {done} of {rounds}"),
+        variants, rounds, warm_up=warm_up, device=device, on_round=lambda done: say(f"round {done} of {rounds}")
     )
 
 

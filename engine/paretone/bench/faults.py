@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,12 @@ import numpy as np
 
 from paretone.audio.recording import read_recording
 from paretone.bench import bundled
-from paretone.bench.damage import DAMAGES, STRENGTHS
+from paretone.bench.damage import DAMAGES, PROMPT_DAMAGES, STRENGTHS, Damage
 from paretone.bench.report import Report
+from paretone.by_name import by_name
 from paretone.checks import words
-from paretone.checks.faults import FAULTS, MARKED, fault
+from paretone.checks.beforehand import PROMPT_FAULTS
+from paretone.checks.faults import FAULTS, MARKED, Fault
 from paretone.checks.speech import Speech, prompt_of, seams_of
 from paretone.commands.arguments import positive, typed_lines
 from paretone.errors import PlainError
@@ -29,9 +32,9 @@ from paretone.files import write, write_wav
 from paretone.measure.estimates import wilson_interval
 from paretone.measure.machine import describe
 from paretone.measure.takes import make_take
-from paretone.models import load_model
-from paretone.models.catalogue import entry
-from paretone.models.voices import shipped_voices
+from paretone.models import catalogue, load_model
+from paretone.models.base import Voice
+from paretone.models.voices import shipped_voices, voices_in
 from paretone.paths import data_folder, resource
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
@@ -49,8 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--takes", type=positive, default=75, help="last take of each model (default: %(default)s)")
     parser.add_argument("--first", type=int, default=SEEN, help="first take of each model (default: %(default)s)")
     parser.add_argument("--speech", metavar="FOLDER", help="where takes are kept (default: in the data folder)")
+    parser.add_argument("--held-out", metavar="FOLDER", type=Path, help="other voices, and sentences.txt")
     parser.add_argument("--fault", action="append", metavar="NAME", help="only this fault; repeat for more")
     parser.add_argument("--damaged", type=positive, default=60, help="takes that are damaged (default: %(default)s)")
+    parser.add_argument("--prompts", action="store_true", help="faults of prompts, for which short takes stand")
 
 
 @dataclass(frozen=True)
@@ -65,53 +70,59 @@ class Clean:
 def run(arguments: argparse.Namespace) -> Report:
     """Check clean and damaged speech."""
     folder = Path(arguments.speech) if arguments.speech else data_folder() / "checks"
-    chosen = [fault(one) for one in arguments.fault] if arguments.fault else list(FAULTS)
+    faults, damages = (PROMPT_FAULTS, PROMPT_DAMAGES) if arguments.prompts else (FAULTS, DAMAGES)
     models = tuple(arguments.model or MODELS)
-    takes = [*shipped(), *clean_takes(folder, models, range(arguments.first, arguments.takes))]
+    takes = [*shipped(), *clean_takes(folder, models, range(arguments.first, arguments.takes), arguments.held_out)]
+    if arguments.prompts:
+        takes = [one for one in takes if not one.speech.seams]
     reason = words.unavailable(takes[0].speech)
-    names = [one.name for one in chosen if not (one.hears and reason)]
+    wanted = [by_name(one, {each.name: each for each in faults}, "fault", "faults") for one in arguments.fault or ()]
+    chosen = {one.name: one for one in wanted or faults if not (one.hears and reason)}
     bundled.say(f"{len(takes)} clean takes …")
-    false = {name: [one for one in takes if found(one.speech, name)] for name in names}
+    spent = {"signal": 0.0, "words": 0.0}
+    false = {one.name: [each for each in takes if found(each.speech, one, spent)] for one in chosen.values()}
+    seconds = sum(one.speech.seconds for one in takes)
     bundled.say("Damaged takes …")
     rows: list[dict[str, object]] = []
     hits = count = 0
-    for damage in (one for one in DAMAGES if one.fault in names):
-        row: dict[str, object] = {"fault": damage.fault, "damage": damage.title}
+    for damage in (one for one in damages if one.fault in chosen):
+        row: dict[str, object] = {"fault": damage.fault, "damage": f"{damage.strengths} {damage.title}"}
         for strength, title in enumerate(STRENGTHS):
-            found_here, of = detection(damage.fault, strength, _spread(takes, arguments.damaged))
-            row[f"{title} found"], row[f"{title} of"] = found_here, of
+            right, of = detection(chosen[damage.fault], damage, strength, _spread(takes, arguments.damaged))
+            row[f"{title} found"], row[f"{title} of"] = right, of
             if strength == 1:
-                hits, count = hits + found_here, count + of
+                hits, count = hits + right, count + of
         row["false marks"], row["clean"] = len(false[damage.fault]), len(takes)
         rows.append(row)
         bundled.say(f"{damage.fault}: {[row[f'{one} found'] for one in STRENGTHS]}")
     marked = {id(one) for some in false.values() for one in some}
-    for model in ("shipped", *models):
-        own = [one for one in takes if one.model == model]
-        if own:
-            rows.append(
-                {"fault": "any", "damage": f"none: {model}", "false marks": sum(id(one) in marked for one in own)}
-                | {"clean": len(own)}
-            )
+    for model in dict.fromkeys(one.model for one in takes):
+        own = [id(one) in marked for one in takes if one.model == model]
+        rows.append({"fault": "any", "damage": f"none: {model}", "false marks": sum(own), "clean": len(own)})
     rows.append({"fault": "any", "damage": "none: all", "false marks": len(marked), "clean": len(takes)})
+    rows += [{"fault": one, "CPU ms per second": round(1000 * cpu / seconds, 2)} for one, cpu in spent.items() if cpu]
     share, interval = hits / max(1, count), wilson_interval(hits, max(1, count))
     return Report(NAME, share, interval, DEFINITION, tuple(rows), describe().to_json(), reason)
 
 
-def found(speech: Speech, name: str) -> bool:
-    return any(place[2] >= MARKED for place in fault(name).find(speech))
+def found(speech: Speech, fault: Fault, spent: dict[str, float] | None = None) -> bool:
+    """Whether ``fault`` is marked in ``speech``; adds the processor's seconds to ``spent``."""
+    began = time.process_time()
+    marked = any(place[2] >= MARKED for place in fault.find(speech))
+    if spent is not None:
+        spent["words" if fault.hears else "signal"] += time.process_time() - began
+    return marked
 
 
-def detection(name: str, strength: int, takes: Sequence[Clean]) -> tuple[int, int]:
+def detection(fault: Fault, damage: Damage, strength: int, takes: Sequence[Clean]) -> tuple[int, int]:
     """Found damages of a fault at a strength, and how many there were."""
-    (damage,) = (one for one in DAMAGES if one.fault == name)
     hits = of = 0
     for one in takes:
-        draw = np.random.default_rng(zlib.crc32(f"{name} {strength} {one.model} {one.number}".encode()))
-        damaged = damage.do(one.speech, strength, draw)
+        draw = np.random.default_rng(zlib.crc32(f"{damage.fault} {strength} {one.model} {one.number}".encode()))
+        damaged = damage.do(one.speech, damage.strengths[strength], draw)
         if damaged is not None:
             of += 1
-            hits += found(damaged, name)
+            hits += found(damaged, fault)
     return hits, of
 
 
@@ -131,14 +142,12 @@ def shipped() -> list[Clean]:
     return clean
 
 
-def sentences() -> list[str]:
-    return [line for name in TEXTS for line in typed_lines(str(resource("sentences", f"{name}.txt")))]
-
-
-def clean_takes(folder: Path, models: Sequence[str], numbers: range) -> Iterator[Clean]:
+def clean_takes(folder: Path, models: Sequence[str], numbers: range, held_out: Path | None = None) -> Iterator[Clean]:
     """Clean takes from ``folder``, made first where they are missing. Raises :class:`PlainError`."""
     folder.mkdir(parents=True, exist_ok=True)
-    voices, texts = shipped_voices(), sentences()
+    files = [held_out / "sentences.txt"] if held_out else [resource("sentences", f"{name}.txt") for name in TEXTS]
+    texts = [line for file in files for line in typed_lines(str(file))]
+    voices = voices_in(held_out) if held_out else shipped_voices()
     for model in models:
         loaded = None
         for number in numbers:
@@ -151,20 +160,20 @@ def clean_takes(folder: Path, models: Sequence[str], numbers: range) -> Iterator
                 # Every fifth take has several passages.
                 text = " ".join(texts[(first + at) % len(texts)] for at in range(4 if number % 5 == 4 else 1))
                 voice = voices[(number + own) % len(voices)]
-                setting = Setting(model, entry(model).options_with(), seed=number)
+                setting = Setting(model, catalogue.entry(model).options_with(), seed=number)
                 spoken = synthesise(loaded, text, voice, setting)
                 take = make_take(spoken, text, voice, setting, "", "cpu", "", listen=False)
                 write_wav(path, take.samples, take.sample_rate)
                 data = {"text": text, "voice": voice.id, "seams": seams_of(take)}
                 write(about, json.dumps(data).encode())
                 bundled.say(f"{path.name}: {take.seconds:.1f} s")
-            yield Clean(model, _read(path, about), number)
+            yield Clean(model, _read(path, about, voices), number)
 
 
-def _read(path: Path, about: Path) -> Speech:
+def _read(path: Path, about: Path, voices: Sequence[Voice]) -> Speech:
     try:
         data = json.loads(about.read_text(encoding="utf-8"))
-        voice = next(one for one in shipped_voices() if one.id == data["voice"])
+        voice = next(one for one in voices if one.id == data["voice"])
         prompt = prompt_of(voice.audio, voice.transcript)
         seams = tuple(map(float, data["seams"]))
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:

@@ -14,7 +14,7 @@ from statistics import median
 from paretone.bench import budget, bundled
 from paretone.bench.budget import Turns, heard_in_turns
 from paretone.errors import SettingError
-from paretone.measure.timing import Interval, interval, running_order, stopwatch
+from paretone.measure.timing import Interval, interval, ratios, running_order, stopwatch
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict, Way, counted_errors
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry, harvard_sentences
@@ -129,12 +129,8 @@ def timed_decoding(
         if number >= 0:
             say(f"round {number + 1} of {rounds}")
     base = decoded[first].seconds_per_token
-    speed_up = {
-        name: interval([one / two for one, two in zip(base, found.seconds_per_token, strict=True)])
-        for name, found in decoded.items()
-        if name != first
-    }
-    return DecodingTimes(decoded, speed_up)
+    others = {name: found.seconds_per_token for name, found in decoded.items() if name != first}
+    return DecodingTimes(decoded, {name: interval(ratios(base, found)) for name, found in others.items()})
 
 
 def judged(

@@ -22,7 +22,7 @@ from paretone.bench import bundled
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError, SettingError
 from paretone.measure.fidelity import timbre_distance
-from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
+from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
@@ -51,8 +51,6 @@ def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
 class _Judged:
     """One way of speaking, all voices and sentences."""
 
-    edits: int = 0
-    words: int = 0
     mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
     """Mel of each sentence, by voice."""
     codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
@@ -84,20 +82,16 @@ def judged(
     for verdict in verdicts(sentences, voices, None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
         one.verdicts.append(verdict)
-        one.edits += sum(verdict.errors.edits)
-        one.words += sum(verdict.errors.words)
         one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
         one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
     plain = found[next(iter(ways))]
-    return {
-        title: JudgedSpeech(one.edits / one.words, _columns(one, found[ORIGINAL], plain))
-        for title, one in found.items()
-    }
+    return {title: _compared(one, found[ORIGINAL], plain) for title, one in found.items()}
 
 
-def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:
-    columns: dict[str, object] = {"word error rate": one.edits / one.words, "errors": f"{one.edits} of {one.words}"}
-    columns |= judged_means(one.verdicts)
+def _compared(one: _Judged, original: _Judged, plain: _Judged) -> JudgedSpeech:
+    counted = counted_errors(one.verdicts)
+    words = counted.pop("words")
+    columns: dict[str, object] = {**counted, "errors": f"{counted['errors']} of {words}"}
     if one is not original:
         columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
         columns["timbre to the plain run (dB)"] = _apart(one, plain, same=True)
@@ -109,7 +103,7 @@ def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, objec
         columns["codes equal"] = float(np.mean(np.concatenate([cells.flatten() for cells in equal])))
         columns["first codes equal"] = float(np.mean(np.concatenate([cells[0] for cells in equal])))
     columns["timbre to other voices (dB)"] = _apart(one, original, same=False)
-    return columns
+    return JudgedSpeech(counted["word error rate"], columns)
 
 
 def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:

@@ -20,20 +20,12 @@ import torch
 
 from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
-from paretone.bench.masked import (
-    EXACT,
-    FULL_SIZE,
-    OFFICIAL,
-    judged,
-    predictors,
-    random_network,
-    random_request,
-)
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, judged, predictors, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
 from paretone.measure.memory import PeakMemory
 from paretone.measure.roofline.clock import launches
-from paretone.measure.timing import interval, paired_ratio, running_order
+from paretone.measure.timing import interval, paired_ratio, ratios, running_order
 from paretone.measure.verdicts import ORIGINAL
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.catalogue import harvard_sentences
@@ -107,11 +99,7 @@ def run(arguments: argparse.Namespace) -> Report:
     counts = _launches(model, ways, bundled.speaker(arguments))
     listened = {name: way.setting for name, way in found_ways.items() if way.judged}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
-    official = taken[OFFICIAL].last
-    gains = {
-        name: interval([one / two for one, two in zip(official, found.last, strict=True)])
-        for name, found in taken.items()
-    }
+    gains = {name: interval(ratios(taken[OFFICIAL].last, found.last)) for name, found in taken.items()}
     for name, found in taken.items():
         row: dict[str, object] = {"weights": arguments.model, "way": name}
         for what, values in (("latency", found.last), ("first audio", found.first)):

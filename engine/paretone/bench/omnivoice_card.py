@@ -18,15 +18,7 @@ import torch
 
 from paretone import device as devices
 from paretone.bench import bundled
-from paretone.bench.masked import (
-    EXACT,
-    FULL_SIZE,
-    OFFICIAL,
-    filled,
-    predictors,
-    random_network,
-    random_request,
-)
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, filled, predictors, random_network, random_request
 from paretone.bench.report import Report
 from paretone.errors import DeviceError
 from paretone.measure.machine import describe

@@ -13,18 +13,10 @@ from functools import partial
 import torch
 
 from paretone.bench import bundled, masked
-from paretone.bench.masked import (
-    EXACT,
-    FULL_SIZE,
-    OFFICIAL,
-    filled,
-    predictors,
-    random_network,
-    random_request,
-)
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, filled, predictors, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import count
-from paretone.measure.timing import Interval, interval, paired_ratio, running_order, stopwatch
+from paretone.measure.timing import Interval, interval, paired_ratio, ratios, running_order, stopwatch
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.sampling.demasking import Guide
@@ -70,10 +62,7 @@ def run(arguments: argparse.Namespace) -> Report:
             for name, found in codes.items():
                 equal[name].append(int((found == codes[OFFICIAL]).sum()))
             bundled.say(f"round {number + 1} of {arguments.rounds}")
-    speed_up = {
-        name: interval([one / two for one, two in zip(seconds[OFFICIAL], found, strict=True)])
-        for name, found in seconds.items()
-    }
+    speed_up = {name: interval(ratios(seconds[OFFICIAL], found)) for name, found in seconds.items()}
     rows = [
         {
             "weights": arguments.model,
@@ -86,8 +75,7 @@ def run(arguments: argparse.Namespace) -> Report:
     ]
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, device)
-    top = speed_up[EXACT]
-    return Report.of(NAME, top, DEFINITION, rows)
+    return Report.of(NAME, speed_up[EXACT], DEFINITION, rows)
 
 
 def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:

@@ -43,7 +43,6 @@ LIMITS = (
     f"least {percent(MUST_KEEP[SPREAD])} of the spread of log f0 over seeds, {percent(MUST_KEEP[RANGE])} of the pitch "
     f"range, similarity to the prompt within {MAY_LOSE[LIKENESS]}, each with its whole 95 % interval over the sentences"
 )
-"""The limits in words."""
 LEAST_SENTENCES = 2
 LEAST_SEEDS, MOST_SEEDS = 4, 16
 """Takes per sentence: fewer give an uncertain spread, more add little."""

@@ -147,11 +147,7 @@ def _foot(setting: Setting, guidance: Iterable[str]) -> str:
 
 
 def _rungs(
-    ladder: Ladder,
-    model: FlowSpeech,
-    setting: Setting,
-    trained: dict[str, Guided],
-    arguments: argparse.Namespace,
+    ladder: Ladder, model: FlowSpeech, setting: Setting, trained: dict[str, Guided], arguments: argparse.Namespace
 ) -> Iterator[Way]:
     for rung in ladder.rungs:
         used = _technique(rung, model, trained.get(rung.technique), arguments)
@@ -326,14 +322,9 @@ def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTime
     if below is None:
         return {"step factor": 1.0, "backbone": 1.0, "low": 1.0, "high": 1.0, "whole take": 1.0}
     product, take = sampled.speed_up[rung.title], whole.speed_up[rung.title]
-    return {
-        "step factor": _step(below, rung, sampled).median,
-        **product.columns("backbone"),
-        "whole take": take.median,
-    }
+    return {"step factor": _step(below, rung, sampled).median, **product.columns("backbone"), "whole take": take.median}
 
 
 def _step(below: Way, rung: Way, sampled: PairedTimes) -> Interval:
-    """Factor of a rung over the one below."""
     ratios = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
     return interval(ratios.tolist())

@@ -98,7 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Speak the sentences in every way and judge them."""
-    texts = _texts(arguments.text_file)[: arguments.sentences]
+    texts = sentences() if arguments.text_file is None else typed_lines(arguments.text_file)
+    texts = texts[: arguments.sentences]
     if len(texts) < 2:
         raise SettingError("There must be two sentences or more, of which there are differences.")
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
@@ -119,11 +120,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 def sentences() -> tuple[str, ...]:
     return tuple(chain.from_iterable(zip(harvard_sentences(), unseen_sentences(), strict=True)))
-
-
-def _texts(file: str | None) -> tuple[str, ...]:
-    """Raises :class:`TextError` if ``file`` cannot be read."""
-    return sentences() if file is None else typed_lines(file)
 
 
 def _speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
@@ -196,7 +192,8 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
     }
     if takes is not floor:
         row["to the copy"] = _apart(takes, floor).value
-        row["standard error"] = _standard_error(takes, floor)
+        apart = _differences(takes, floor)
+        row["standard error"] = float(apart.std(ddof=1) / len(apart) ** 0.5)
     row |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
     row |= {"other voices": _mean(takes, "others")}
     if takes is not floor:
@@ -239,13 +236,7 @@ def _differences(takes: Takes, floor: Takes) -> np.ndarray:
 
 
 def _apart(takes: Takes, floor: Takes) -> Estimate:
-    apart = _differences(takes, floor)
-    return estimate("naturalness", apart.tolist())
-
-
-def _standard_error(takes: Takes, floor: Takes) -> float:
-    apart = _differences(takes, floor)
-    return float(apart.std(ddof=1) / len(apart) ** 0.5)
+    return estimate("naturalness", _differences(takes, floor).tolist())
 
 
 def _diversity(takes: Takes) -> float | None:
@@ -254,5 +245,4 @@ def _diversity(takes: Takes) -> float | None:
         diversity([one.curve for (other, _), one in takes.items() if other == at])
         for at in sorted({sentence for sentence, _ in takes})
     ]
-    known = [one for one in found if one is not None]
-    return float(np.mean(known)) if known else None
+    return mean_of_known([one for one in found if one is not None])

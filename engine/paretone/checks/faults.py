@@ -34,160 +34,70 @@ class Finding:
     sentence: str
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "fault": self.fault,
-            "start": round(self.start, 3),
-            "end": round(self.end, 3),
-            "sure": round(self.sure, 2),
-            "sentence": self.sentence,
-        }
+        numbers = {"start": round(self.start, 3), "end": round(self.end, 3), "sure": round(self.sure, 2)}
+        return {"fault": self.fault, **numbers, "sentence": self.sentence}
 
 
 @dataclass(frozen=True)
 class Fault:
     name: str
     title: str
+    about: str
+    """What it probably comes from, and what to do, in sentences."""
     find: Callable[[Speech], Iterable[signal.Found]]
-    probably: str
-    """What it probably comes from, as a sentence."""
-    advice: str
-    """What to do, as a sentence."""
     hears: bool = False
     """Whether pocketsphinx listens for it, which takes longer than milliseconds."""
 
 
-FAULTS: tuple[Fault, ...] = (
-    Fault(
-        "not-a-number",
-        "Not a number",
-        signal.not_numbers,
-        "The network or the codec overflowed, often in float16; players turn these samples into silence.",
-        "Use float32, fewer guidance or more steps.",
-    ),
-    Fault(
-        "silence",
-        "Silence",
-        signal.silences,
-        "The model produced nothing there, or a piece of audio was lost or replaced by zeros.",
-        "Try another seed or more steps; in streaming, look for a lost piece.",
-    ),
-    Fault(
-        "clipped",
-        "Clipped",
-        signal.clipped,
-        "The audio was made too loud and cut off at full scale.",
-        "Lower the level of the prompt, or write floats and turn them down.",
-    ),
-    Fault(
-        "level-jump",
-        "Level jump",
-        signal.level_jumps,
-        "Passages were spoken at different levels, or the model lost the prompt's level.",
-        "Use shorter passages, or another seed.",
-    ),
-    Fault(
-        "click",
-        "Click",
-        signal.clicks,
-        "Two pieces of audio do not meet: a seam without a cross-fade, or a lost sample.",
-        "Use a cross-fade, or a decoder with context at the seams.",
-    ),
-    Fault(
-        "gap",
-        "Gap",
-        signal.gaps,
-        "Two pieces of audio were joined with samples missing between them.",
-        "Join pieces at the decoder's exact lengths.",
-    ),
-    Fault(
-        "burst",
-        "Burst at the end",
-        signal.bursts,
-        "The model went on after the text, or the decoder had no context for its last frames.",
-        "Trim after the last sound, or try another seed.",
-    ),
-    Fault(
-        "cut",
-        "Cut at the end",
-        signal.cut_end,
-        "The estimated length was too short, or the last piece of audio was not written.",
-        "Use a lower speed or a longer duration; flush the decoder.",
-    ),
-    Fault(
-        "loop",
-        "Loop",
-        signal.loops,
-        "The model repeats itself, or a buffer was played twice.",
-        "Raise the repetition penalty or the temperature, or try another seed.",
-    ),
-    Fault(
-        "hum",
-        "Hum",
-        signal.hums,
-        "A steady tone: mains hum of the prompt, or a tone of the vocoder.",
-        "Clean the prompt, or use another vocoder.",
-    ),
-    Fault(
-        "offset",
-        "Constant offset",
-        signal.offsets,
-        "The samples are not around zero: a fault of the prompt or of the decoder.",
-        "Subtract the mean.",
-    ),
-    Fault(
-        "bandwidth",
-        "Narrow band",
-        signal.narrow_band,
-        "Material of a lower sample rate was resampled: the prompt, or the output of a decoder of another rate.",
-        "Use a prompt of the model's rate or above.",
-    ),
-    Fault(
-        "pace",
-        "Pace",
-        voice.odd_paces,
-        "Words are missing or repeated, the length was badly estimated, or the sample rate is wrong.",
-        "Check the transcript of the prompt, the speed, and the sample rate.",
-    ),
-    Fault(
-        "shifted",
-        "Pitch shifted",
-        voice.shifted,
-        "The file says another sample rate than it was made at, so pitch and formants are moved alike.",
-        "Write the file with the model's sample rate.",
-    ),
-    Fault(
-        "voice",
-        "Another voice",
-        voice.other_voices,
-        "The model lost the prompt's voice.",
-        "Use a longer, cleaner prompt, or more guidance.",
-    ),
-    Fault(
-        "missing",
-        "Words missing",
-        words.missing,
-        "The model skipped words.",
-        "Use more steps, a lower temperature, or another seed.",
-        hears=True,
-    ),
-    Fault(
-        "repeated",
-        "Words repeated",
-        words.repeated,
-        "The model said words twice.",
-        "Raise the repetition penalty, or try another seed.",
-        hears=True,
-    ),
-    Fault(
-        "added",
-        "Words added",
-        words.added,
-        "The model said what is not in the text; often the end of a prompt whose transcript is incomplete.",
-        "Check that the transcript has exactly the words of the prompt.",
-        hears=True,
-    ),
-)
-"""All faults; those found in milliseconds first."""
+def table(module: object, written: str, hears: bool = False) -> tuple[Fault, ...]:
+    """Faults of a written table, with ``name, title: about`` in each line and those indented after it, found by the
+    functions of their names in ``module``."""
+    faults = []
+    for line in written.strip().replace("\n  ", " ").split("\n"):
+        head, about = line.split(": ", 1)
+        name, title = head.split(", ")
+        faults.append(Fault(name, title, about, getattr(module, name.replace("-", "_")), hears))
+    return tuple(faults)
+
+
+SIGNAL = """
+not-a-number, Not a number: The network or the codec overflowed, often in float16; players turn these samples into
+  silence. Use float32, fewer guidance or more steps.
+silence, Silence: The model produced nothing there, or a piece of audio was lost or replaced by zeros. Try another seed
+  or more steps; in streaming, look for a lost piece.
+clipped, Clipped: The audio was made too loud and cut off at full scale. Lower the level of the prompt, or write floats
+  and turn them down.
+level-jump, Level jump: Passages were spoken at different levels, or the model lost the prompt's level. Use shorter
+  passages, or another seed.
+click, Click: Two pieces of audio do not meet: a seam without a cross-fade, or a lost sample. Use a cross-fade, or a
+  decoder with context at the seams.
+gap, Gap: Two pieces of audio were joined with samples missing between them. Join pieces at the decoder's exact lengths.
+burst, Burst at the end: The model went on after the text, or the decoder had no context for its last frames. Trim after
+  the last sound, or try another seed.
+cut, Cut at the end: The estimated length was too short, or the last piece of audio was not written. Use a lower speed
+  or a longer duration; flush the decoder.
+loop, Loop: The model repeats itself, or a buffer was played twice. Raise the repetition penalty or the temperature, or
+  try another seed.
+hum, Hum: A steady tone: mains hum of the prompt, or a tone of the vocoder. Clean the prompt, or use another vocoder.
+offset, Constant offset: The samples are not around zero: a fault of the prompt or of the decoder. Subtract the mean.
+bandwidth, Narrow band: Material of a lower sample rate was resampled: the prompt, or the output of a decoder of another
+  rate. Use a prompt of the model's rate or above.
+"""
+VOICE = """
+pace, Pace: Words are missing or repeated, the length was badly estimated, or the sample rate is wrong. Check the
+  transcript of the prompt, the speed, and the sample rate.
+shifted, Pitch shifted: The file says another sample rate than it was made at, so pitch and formants are moved alike.
+  Write the file with the model's sample rate.
+voice, Another voice: The model lost the prompt's voice. Use a longer, cleaner prompt, or more guidance.
+"""
+WORDS = """
+missing, Words missing: The model skipped words. Use more steps, a lower temperature, or another seed.
+repeated, Words repeated: The model said words twice. Raise the repetition penalty, or try another seed.
+added, Words added: The model said what is not in the text; often the end of a prompt whose transcript is incomplete.
+  Check that the transcript has exactly the words of the prompt.
+"""
+FAULTS = (*table(signal, SIGNAL), *table(voice, VOICE), *table(words, WORDS, hears=True))
+"""Faults of takes; those found in milliseconds first."""
 
 
 def fault(name: str) -> Fault:
@@ -242,8 +152,7 @@ def sentences(found: Checked) -> list[str]:
     """Lines for a terminal: each finding with its place, what it probably is and what to do."""
     lines = []
     for one in found.findings:
-        about = fault(one.fault)
-        lines.append(f"{one.start:.2f} to {one.end:.2f} s: {one.sentence} {about.probably} {about.advice}")
+        lines.append(f"{one.start:.2f} to {one.end:.2f} s: {one.sentence} {fault(one.fault).about}")
     if found.findings:
         lines.insert(0, f"{counted(len(found.findings), 'fault', 'faults')} found:")
     return lines

@@ -21,9 +21,9 @@ def load(texts: Sequence[str], folder: Path, device: str) -> FaultJudge:
 
 
 class FaultJudge:
-    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """Number of all faults in a recording of ``text``, and of each."""
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()) -> Verdict:
+        """Number of all faults in a recording of ``text`` joined at ``seams`` (seconds), and of each."""
         prompt = prompt_of(voice.audio, voice.transcript) if voice.audio else None
-        found = checked(Speech(samples, rate, text, prompt=prompt)).findings
+        found = checked(Speech(samples, rate, text, tuple(seams), prompt)).findings
         counts = Counter(one.fault for one in found)
         return Verdict(NAME, {NAME: float(len(found)), **{name: float(count) for name, count in counts.items()}})

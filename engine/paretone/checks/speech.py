@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from paretone.audio.recording import read_recording
-from paretone.errors import AudioError, TextError
+from paretone.errors import AudioError
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import NaturalPhonemiser
-from paretone.front_end.speakable import ENGLISH, language_of
+from paretone.front_end.transcripts import is_english
+from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
 from paretone.setting.take import Take
 
@@ -29,12 +30,7 @@ SHORT_PAUSE = 0.2
 FLOOR = 1e-10
 """Power added before logarithms: −100 dB of full scale."""
 VOWELS = frozenset("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
-LOWEST_PITCH, HIGHEST_PITCH = 70.0, 400.0
 PITCH_RATE = 6000
-PITCH_FRAME, PITCH_HOP = 256, 192
-"""Samples at :data:`PITCH_RATE`: 43 ms, and 32 ms."""
-PERIODIC = 0.55
-"""Least normalised autocorrelation of a voiced frame."""
 ENVELOPE_LOW, ENVELOPE_HIGH = 250.0, 5500.0
 ENVELOPE_STEPS = 48
 """Bands per octave of the long-term envelope, so one step is 1.5 %."""
@@ -149,32 +145,15 @@ class Speech:
         return self.sound[: count * factor].reshape(count, factor).mean(1)
 
     @property
-    def narrow_rate(self) -> float:
-        return self.rate / max(1, round(self.rate / PITCH_RATE))
+    def narrow_rate(self) -> int:
+        return round(self.rate / max(1, round(self.rate / PITCH_RATE)))
 
     @cached_property
     def pitch(self) -> float | None:
         """Median fundamental frequency in hertz; ``None`` with less than 0.2 s of voice."""
-        samples, rate = self.narrow, self.narrow_rate
-        if len(samples) < PITCH_FRAME:
-            return None
-        frames = np.lib.stride_tricks.sliding_window_view(samples, PITCH_FRAME)[::PITCH_HOP]
-        power = np.einsum("ij,ij->i", frames, frames)
-        frames = frames[power > power.max() * 1e-2]
-        spectra = np.fft.rfft(frames - frames.mean(1, keepdims=True), 2 * PITCH_FRAME, axis=1)
-        likeness = np.fft.irfft(spectra.real**2 + spectra.imag**2, axis=1)[:, :PITCH_FRAME]
-        likeness /= np.maximum(likeness[:, :1], 1e-12)
-        likeness /= 1 - np.arange(PITCH_FRAME) / PITCH_FRAME  # Fewer samples overlap at longer lags.
-        first, last = int(rate / HIGHEST_PITCH), min(int(rate / LOWEST_PITCH) + 1, PITCH_FRAME * 3 // 4)
-        part = likeness[:, first:last]
-        best = part.max(1, initial=0.0)
-        # The first peak that is nearly the highest: later ones are multiples of the period.
-        peaks = np.zeros(part.shape, bool)
-        peaks[:, 1:-1] = (part[:, 1:-1] >= part[:, :-2]) & (part[:, 1:-1] > part[:, 2:])
-        good = peaks & (part >= 0.9 * best[:, None])
-        voiced = good.any(1) & (best > PERIODIC)
-        lags = first + good.argmax(1)[voiced]
-        return float(rate / np.median(lags)) if len(lags) >= 6 else None
+        curve = log_pitch(self.narrow, self.narrow_rate)
+        voiced = curve[curve > 0]
+        return float(np.exp(np.median(voiced))) if len(voiced) >= FEWEST else None
 
     @cached_property
     def envelope(self) -> np.ndarray:
@@ -202,7 +181,7 @@ def _phonemiser() -> NaturalPhonemiser:
 @lru_cache(maxsize=256)
 def syllables(text: str) -> int:
     """Syllables of an English text as it is read; 0 for other languages and without words."""
-    if not is_english(text):
+    if not re.search(r"\w", text) or not is_english(text):
         return 0
     return sum(one in VOWELS for sentence in _phonemiser().read(text).sentences for one in sentence)
 
@@ -212,13 +191,6 @@ def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     """Words of an English text as they are read, with their phones in the aligner's notation."""
     read = [(one.text, aligner_phones(one.phonemes)) for one in _phonemiser().read(text).words]
     return tuple((word, phones) for word, phones in read if phones)
-
-
-def is_english(text: str) -> bool:
-    try:
-        return bool(re.search(r"\w", text)) and language_of(text, "") == ENGLISH
-    except TextError:  # It looks like another language.
-        return False
 
 
 def seams_of(take: Take | Synthesis) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ PACE = 1.8
 SHORTEST_SYLLABLES = 3
 
 
-def odd_paces(speech: Speech) -> Iterator[Found]:
+def pace(speech: Speech) -> Iterator[Found]:
     """Syllables per second far from the prompt's."""
     pace = speech.pace
     if pace is None or speech.syllables < SHORTEST_SYLLABLES:
@@ -65,7 +65,7 @@ SIMILAR = 0.62
 """Least cosine of the speaker embeddings (Resemblyzer) of speech and prompt."""
 
 
-def other_voices(speech: Speech) -> Iterator[Found]:
+def voice(speech: Speech) -> Iterator[Found]:
     """A speaker unlike the prompt's, if their similarity was measured."""
     if speech.similarity is None:
         return

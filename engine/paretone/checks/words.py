@@ -40,10 +40,8 @@ PHONES = (
 SKIP, SKIP_MORE, AGAIN, PHONE, SILENCE = 1e-11, 1e-3, 1e-9, 3e-4, 0.05
 """Probabilities of leaving a word out, and each further one, of going back to the words before, of a phone of the free
 loop, and of silence between words."""
-AHEAD = 4
-"""Most words that are left out at once."""
-BACK = 4
-"""Most words that are heard again."""
+AHEAD, BACK = 4, 4
+"""Most words that are left out at once, and that are heard again."""
 BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
@@ -52,11 +50,8 @@ TIMEOUT, LOOK_SECONDS = 120.0, 0.2
 NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES = 5
-"""Shorter words are not missed by themselves: two phones fit anywhere."""
-LEAST_AGAIN = 4
-LEAST_ADDED = 4
-"""Phones of the free loop in a row that are words."""
+LEAST_PHONES, LEAST_AGAIN, LEAST_ADDED = 5, 4, 4
+"""Phones of the shortest words that are missed, heard again and added: two phones fit anywhere."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +77,9 @@ class Listened:
 
 def unavailable(speech: Speech) -> str:
     """Why the words of ``speech`` cannot be checked, as a sentence, or ``""``."""
-    from paretone.checks.speech import is_english
     from paretone.extras import how_to_add
     from paretone.front_end.forced_alignment import installed
+    from paretone.front_end.transcripts import is_english
 
     if not speech.text.strip():
         return "Words were not checked: the text is not known."
@@ -98,24 +93,17 @@ def unavailable(speech: Speech) -> str:
 
 
 def missing(speech: Speech) -> Iterator[Found]:
-    """Runs of words of the text that were not heard."""
+    """Runs of words of the text that were not heard, between the neighbours that were."""
+    from paretone.checks.speech import runs
+
     listened = listen(speech)
     said = {one.word for one in listened.heard}
-    at = 0
-    while at < len(listened.words):
-        if at in said:
-            at += 1
-            continue
-        end = at
-        while end < len(listened.words) and end not in said:
-            end += 1
-        phones = sum(len(one) for one in listened.spelled[at:end])
-        if phones >= LEAST_PHONES:
-            start, stop = _between(listened, at, end, speech.seconds)
-            sure = 1 - 0.5 ** (phones - LEAST_PHONES + 1.01)
-            quoted = " ".join(listened.words[at : min(end, at + 6)]) + (" …" if end > at + 6 else "")
-            yield start, stop, sure, f"“{quoted}” {'is' if end == at + 1 else 'are'} missing."
-        at = end
+    for first, end in runs(np.array([place not in said for place in range(len(listened.words))], bool)):
+        start = max((one.end for one in listened.heard if 0 <= one.word < first), default=0.0)
+        stop = min((one.start for one in listened.heard if one.word >= end), default=speech.seconds)
+        quoted = " ".join(listened.words[first : min(end, first + 6)]) + (" …" if end > first + 6 else "")
+        sure = _sure(sum(map(len, listened.spelled[first:end])), LEAST_PHONES)
+        yield start, max(start, stop), sure, f"“{quoted}” {'is' if end == first + 1 else 'are'} missing."
 
 
 def repeated(speech: Speech) -> Iterator[Found]:
@@ -126,9 +114,9 @@ def repeated(speech: Speech) -> Iterator[Found]:
         if 0 <= one.word <= latest:
             run.append(one)
         elif run and one.word > latest:
-            phones = sum(len(listened.spelled[word.word]) for word in run)
+            sure = _sure(sum(len(listened.spelled[word.word]) for word in run), LEAST_AGAIN)
             said = " ".join(listened.words[word.word] for word in run)
-            yield run[0].start, run[-1].end, 1 - 0.5 ** (phones - LEAST_AGAIN + 1.01), f"“{said}” is said again."
+            yield run[0].start, run[-1].end, sure, f"“{said}” is said again."
             run = []
         latest = max(latest, one.word)
 
@@ -138,26 +126,16 @@ def added(speech: Speech) -> Iterator[Found]:
     listened = listen(speech)
     said = {one.word for one in listened.heard}
     for place, run in enumerate(listened.heard):
-        if run.word >= 0:
-            continue
         first = max((one.word for one in listened.heard[:place]), default=-1)
         last = next((one.word for one in listened.heard[place:] if one.word >= 0), len(listened.words))
-        if any(word not in said for word in range(first + 1, last)):
-            continue  # Misheard words, which are reported as missing.
-        seconds = f"{run.end - run.start:.1f} s"
-        yield run.start, run.end, _sure(run), f"{seconds} of speech are not in the text."
+        # Between words that were not heard they are those words, misheard, which are reported as missing.
+        if run.word < 0 and all(word in said for word in range(first + 1, last)):
+            said_in = f"{run.end - run.start:.1f} s of speech are not in the text."
+            yield run.start, run.end, _sure(len(run.phones), LEAST_ADDED), said_in
 
 
-def _sure(run: Heard) -> float:
-    return 1 - 0.5 ** (len(run.phones) - LEAST_ADDED + 1.01)
-
-
-def _between(listened: Listened, first: int, last: int, seconds: float) -> tuple[float, float]:
-    """Where words ``first`` to ``last`` would be: between the neighbours that were heard."""
-    starts = [one.end for one in listened.heard if 0 <= one.word < first]
-    ends = [one.start for one in listened.heard if one.word >= last]
-    start, end = (max(starts) if starts else 0.0), (min(ends) if ends else seconds)
-    return start, max(start, end)
+def _sure(phones: int, least: int) -> float:
+    return 0.0 if phones < least else 1 - 0.5 ** (phones - least + 1.01)
 
 
 # --- Listening --------------------------------------------------------------------------------------------------------

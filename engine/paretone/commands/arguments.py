@@ -130,13 +130,17 @@ def add_strict(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: bool = False) -> None:
+def add_text(parser: argparse.ArgumentParser, sentences: bool = False) -> None:
     """Add text and voice; with ``sentences``, each line of a file is one text."""
     group = parser.add_argument_group("speech")
-    text = group.add_mutually_exclusive_group(required=required)
-    text.add_argument("--text", help="text to speak" + ("" if required else " (default: a sample sentence)"))
+    text = group.add_mutually_exclusive_group()
+    text.add_argument("--text", help="text to speak (default: a sample sentence)")
     content = "one text per line" if sentences else "the text"
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
+    add_voice(group)
+
+
+def add_voice(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
     group.add_argument("--transcript", default="", help="transcript of the recording; MegaTTS3 needs none")
 
@@ -156,59 +160,35 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
     text = group.add_mutually_exclusive_group()
     text.add_argument("--text", action="append", help=f"text to speak; repeat for more (default: {texts})")
     text.add_argument("--text-file", metavar="FILE", help="file with one text per line, UTF-8; - for standard input")
-    group.add_argument(
-        "--voice",
-        action="append",
-        help=f"{VOICES}; repeat for more (default: {voices})",
-    )
+    group.add_argument("--voice", action="append", help=f"{VOICES}; repeat for more (default: {voices})")
     group.add_argument("--transcript", action="append", help="transcript of the recording; one per recording, in order")
 
 
 # Types for argparse, which would print the function's name on a ValueError.
+def _number(kind: Callable[[str], Any], fits: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
+    """Type: a number of ``kind`` that ``fits``, in words ``wanted``."""
+
+    def checked_number(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not fits(value):
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
+        return value
+
+    return checked_number
+
+
 def at_least(minimum: int) -> Callable[[str], int]:
     """Type: a whole number from ``minimum``."""
-
-    def checked_count(text: str) -> int:
-        return _whole(text, lambda value: value >= minimum, f"from {minimum}")
-
-    return checked_count
+    return _number(int, lambda value: value >= minimum, f"a whole number from {minimum}")
 
 
 positive, count = at_least(1), at_least(0)
-
-
-def above_zero(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
-    return value
-
-
-def finite(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
-    return value
-
-
-def seed(text: str) -> int:
-    return _whole(text, lambda value: 0 <= value <= LARGEST_SEED, "between 0 and 2**63 - 1")
-
-
-def _whole(text: str, fits: Callable[[int], bool], range_: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = None
-    if value is None or not fits(value):
-        raise argparse.ArgumentTypeError(f"must be a whole number {range_}, not {text!r}")
-    return value
+above_zero = _number(float, lambda value: 0 < value < math.inf, "a number above 0")
+finite = _number(float, math.isfinite, "a number")
+seed = _number(int, lambda value: 0 <= value <= LARGEST_SEED, "a whole number between 0 and 2**63 - 1")
 
 
 # --- Reading arguments ------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from paretone.bench.report import table as table_lines
+from paretone.checks.beforehand import cautions
 from paretone.checks.faults import Checked, sentences, strict
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import speech_of
@@ -31,7 +32,7 @@ from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Synthesis
-from paretone.observer import Observer
+from paretone.observer import Passing
 from paretone.setting.knobs import NO_VALUES, Values, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
@@ -40,7 +41,7 @@ from paretone.speaking import synthesise
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.paired import SIGN_NOTE, paired, worst
 from paretone.studies.study import StudySentence
-from paretone.techniques import compatibility_of, foreseen
+from paretone.techniques import compatibility_of, foreseen, resolve
 from paretone.techniques.published import comparisons, options_of
 from paretone.wording import percent
 
@@ -52,6 +53,7 @@ EPILOGUE = (
     "and table=FILE one that needs a strategy table; as=SETTING sets them as published. Figures are medians over the "
     "repeats of a text, then over the texts."
 )
+Item = TypeVar("Item")
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
@@ -69,7 +71,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="the setting to compare with it")
     arguments.add_model(parser)
     arguments.add_published(parser)
-    arguments.add_text(parser, required=False, sentences=True)
+    arguments.add_text(parser, sentences=True)
     group = parser.add_argument_group("evaluation set")
     group.add_argument(
         "--set",
@@ -106,7 +108,6 @@ class _Measured:
     figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
     runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]
-    """Figures of each repeat."""
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
@@ -136,17 +137,26 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for side in sides:
         key = side.setting.model, side.variant
         if key not in loaded:
-            loaded[key] = arguments.load(options, session.another(), *key)
+            loaded[key] = arguments.load(options, Session(terminal), *key)
         prepare(side, loaded[key])
+        plan = resolve(loaded[key].info, side.setting, side.artefacts)
+        for sentence in (each for one in texts for each in cautions(plan, loaded[key].info, one.voice)):
+            terminal.caution(sentence)
     refuse_equal(sides)
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
-    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, options, progress))
+    measured, stopped = _until_ended(_measure(text, sides, options, progress) for text in texts)
+    if stopped is not None and not measured:
+        raise stopped
     heard: Heard = {}
     if stopped is None:
-        heard, stopped = _judge_all(options.judge, measured, options.device)
-    faults, stopped = _check_all(measured, terminal) if stopped is None else ([[], []], stopped)
+        judged, stopped = _until_ended(_heard(name, measured, options.device) for name in options.judge)
+        heard = {name: sides for each in judged for name, sides in each.items()}
+    pairs: list[tuple[Checked, Checked]] = []
+    if stopped is None:
+        pairs, stopped = _until_ended(_checked(one, terminal) for one in measured)
+    faults = [[pair[index] for pair in pairs] for index in range(len(SIDES))]
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
     of = "it" if len(measured) == 1 else "these"
     done = f"after {len(measured)} of {len(texts)} texts: the figures are of {of}{unjudged}."
@@ -244,38 +254,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join(lines), problem, code)
 
 
-def _check_all(measured: list[_Measured], terminal: Terminal) -> tuple[list[list[Checked]], Exception | None]:
-    """Faults of the last take of each side and text, and the error that ended the checks early."""
-    terminal.status("Checking for faults")
-    found: list[list[Checked]] = [[] for _ in SIDES]
-    for one in measured:
-        for some, take in zip(found, one.last, strict=True):
-            try:
-                terminal.check()
-            except Cancelled as error:
-                return found, error
-            some.append(checked_for_faults(speech_of(take, one.spoken.text, one.spoken.voice)))
-    return found, None
+def _checked(one: _Measured, terminal: Terminal) -> tuple[Checked, Checked]:
+    """Faults of the last takes of a text."""
+    terminal.wait("Checking for faults")
+    first, second = (checked_for_faults(speech_of(take, one.spoken.text, one.spoken.voice)) for take in one.last)
+    return first, second
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
-class _Runs(Observer):
-    """Passes on the progress over all runs."""
-
+class _Runs(Passing):
     def __init__(self, terminal: Terminal, total: int) -> None:
+        super().__init__(terminal, "caution")
         self._terminal, self._total, self._done = terminal, total, 0
-
-    def check(self) -> None:
-        self._terminal.check()
-
-    def status(self, text: str) -> None:
-        self._terminal.check()
-
-    def caution(self, sentence: str) -> None:
-        self._terminal.caution(sentence)
-
-    def step(self, report: object) -> None:
-        self._terminal.check()
 
     def next(self) -> None:
         self._done += 1
@@ -299,45 +289,20 @@ def _spoken(options: argparse.Namespace, sides: tuple[Side, Side]) -> tuple[Stud
     return tuple(StudySentence(text, voice) for text in arguments.texts(options))
 
 
-def _measure_all(
-    texts: Sequence[StudySentence], measure: Callable[[StudySentence], _Measured]
-) -> tuple[list[_Measured], Exception | None]:
-    """All texts, or the finished ones and the error that ended the rest. Raises that error if no text is finished."""
-    found: list[_Measured] = []
-
-    def measure_each() -> None:
-        for text in texts:
-            found.append(measure(text))
-
-    stopped = _what_ended(measure_each)
-    if stopped is not None and not found:
-        raise stopped
-    return found, stopped
-
-
-def _judge_all(names: Sequence[str], measured: list[_Measured], device: str) -> tuple[Heard, Exception | None]:
-    """:func:`_heard` by all judges, or by the finished ones, with the error that ended the rest."""
-    found: Heard = {}
-
-    def ask_each() -> None:
-        for name in names:
-            found.update(_heard(name, measured, device))
-
-    return found, _what_ended(ask_each)
-
-
-def _what_ended(work: Callable[[], None]) -> Exception | None:
-    """Run ``work``; returns the error that ended it, or ``None``, so that finished parts are kept. An interruption,
-    which arises if no check comes in time, counts as cancellation."""
+def _until_ended(work: Iterable[Item]) -> tuple[list[Item], Exception | None]:
+    """The results of ``work``, up to the error that ended it, if any: finished parts are kept. An interruption, which
+    arises if no check comes in time, counts as cancellation."""
+    found: list[Item] = []
     try:
-        work()
+        for one in work:
+            found.append(one)
     except KeyboardInterrupt as interruption:
         cancelled = Cancelled()
         cancelled.__cause__ = interruption
-        return cancelled
+        return found, cancelled
     except Exception as error:
-        return error
-    return None
+        return found, error
+    return found, None
 
 
 def _measure(
@@ -643,7 +608,6 @@ def refuse_equal(sides: tuple[Side, Side]) -> None:
 
 
 def same_but_for_seed(sides: tuple[Side, Side]) -> str:
-    """Sentence that the sides differ only in their seeds, or ``""``."""
     one, two = sides
     if one.variant != two.variant or replace(one.setting, seed=two.setting.seed) != two.setting:
         return ""

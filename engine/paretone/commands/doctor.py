@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
@@ -23,4 +24,4 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.share:
         found = shareable(found)
     problems = sum(one.state == PROBLEM for one in found)
-    return Result({"checks": [one.to_json() for one in found], "problems": problems}, as_text(found))
+    return Result({"checks": [asdict(one) for one in found], "problems": problems}, as_text(found))

@@ -21,7 +21,6 @@ RELEASED_VOICES = (
     "It speaks only in voices with released latents, which the download does not include: put name.wav and "
     "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
 )
-"""Where to get voices with released latents."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -23,11 +23,8 @@ EPILOGUE = (
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOGUE
-    parser.add_argument(
-        "--target",
-        choices=[one.name for one in targets()],
-        help="; ".join(f"{one.name}: {one.summary}" for one in targets()),
-    )
+    meanings = "; ".join(f"{one.name}: {one.summary}" for one in targets())
+    parser.add_argument("--target", choices=[one.name for one in targets()], help=meanings)
     parser.add_argument("--profile", required=True, metavar="FILE", help="profile to read")
     parser.add_argument("--folder", default="", metavar="FOLDER", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--out", metavar="FOLDER", help="output folder; existing files are not replaced")
@@ -35,7 +32,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Export the profile, or describe the export."""
     if not options.say and (options.target is None or options.out is None):
         raise SettingError("Give --target and --out, or --say to see what the targets would do with the profile.")
     out = None if options.out is None else place_for_folder(options.out)

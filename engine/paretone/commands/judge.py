@@ -10,7 +10,6 @@ from paretone.checks.faults import sentences, strict
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
-from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.metrics import JUDGED, metric
 from paretone.studies.paired import worst
@@ -70,6 +69,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     from paretone.device import choose
     from paretone.measure.evaluation.judging import Judgement, Judgements, judge_files
+    from paretone.studies.wording import figure_text
 
     terminal = session.terminal
     terminal.status("Judging")
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
     rows = [row(one) for one in found.files if not one.problem]
     if found.means:
-        mean: dict[str, object] = {COLUMNS[name]: _cell(found.means.get(name)) for name in shown}
+        mean: dict[str, object] = {COLUMNS[name]: figure_text(found.means.get(name)) for name in shown}
         rows.append({"file": "mean", "seconds": None} | mean)
     for one in floor.files if floor is not None else ():
         rows += [row(one) | {"file": f"ground truth: {one.file}"}] if not one.problem else []
@@ -130,7 +130,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "worst": [one.file for one in wrong],
         "ground_truth": [{"file": one.file, **one.figures} for one in floor.files] if floor is not None else [],
         "means": {
-            name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+            name: dict(zip(("value", "low", "high", "n"), (*one.ends, one.n), strict=True))
             for name, one in found.means.items()
         },
         **({"diversity": diversity} if options.diversity else {}),
@@ -139,12 +139,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     }
     faulty = [f"{one.file} ({one.faults.summary})" for one in found.files if one.faults.faulty]
     return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]), *strict(faulty, options.strict))
-
-
-def _cell(figure: Estimate | None) -> str:
-    if figure is None:
-        return "-"
-    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})" if figure.spreads else f"{figure.value:.4g}"
 
 
 def _diversity_line(value: float | None) -> str:

@@ -19,6 +19,7 @@ from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.techniques import applying_to, problems, techniques
 from paretone.techniques.published import offered
 from paretone.techniques.resolving import known
+from paretone.wording import plain
 
 NAME = "models"
 SUMMARY = "List models, voices and techniques, with licences."
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one in techniques()
     ]
     knobs = [
-        {"knob": f"{one.name}:{knob.name}", "default": _word(knob.default), "meaning": knob.meaning}
+        {"knob": f"{one.name}:{knob.name}", "default": plain(knob.default), "meaning": knob.meaning}
         for one in techniques()
         for knob in one.knobs
     ]
@@ -149,7 +150,7 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
 
 def _published(technique: str, one: Mapping[str, Any]) -> dict[str, object]:
     knobs, options = (
-        " ".join(f"{name}={_word(value)}" for name, value in one[what].items() if value != "")
+        " ".join(f"{name}={plain(value)}" for name, value in one[what].items() if value != "")
         for what in ("knobs", "options")
     )
     head = {"as published": f"{technique} --as {one['name']}", "source": one["source"]}
@@ -174,12 +175,12 @@ def _declared(knob: Knob, default: object) -> dict[str, object]:
 
 def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
     if "values" in knob:
-        takes = ", ".join(_word(one) for one in knob["values"])
+        takes = ", ".join(plain(one) for one in knob["values"])
     elif "whole" in knob:
         takes = f"{_end(knob, 'minimum', 'any')} to {_end(knob, 'maximum', 'any')}"
     else:
         takes = "text"
-    default = _word(knob["default"])
+    default = plain(knob["default"])
     if "minimum_means" in knob and knob["default"] == knob["minimum"]:
         default = f"{default} ({knob['minimum_means']})"
     return {kind: name, "default": default, "takes": takes, "meaning": knob["meaning"]}
@@ -189,19 +190,12 @@ def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:
     return f"{knob[name]:g}" if name in knob else otherwise
 
 
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _files(chosen: CatalogueEntry) -> list[str]:
     """Files of its release, by their names in its folder."""
     return [one.saved_as for one in RELEASES[chosen.id].files] if chosen.id in RELEASES else []
 
 
 def _to_install(chosen: CatalogueEntry) -> list[str]:
-    """Lines on how to install it."""
     lines = []
     if chosen.id in RELEASES:
         lines.append(

@@ -177,7 +177,6 @@ def folder(name: str | Path) -> Path:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write JSON values atomically."""
     files.write(path, (json.dumps(data) + "\n").encode())
 
 

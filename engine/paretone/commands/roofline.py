@@ -40,7 +40,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for _, file in from_files():
         group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
     arguments.add_sampler(parser)
-    arguments.add_text(parser, required=False)
+    arguments.add_text(parser)
     group = parser.add_argument_group("roofline")
     group.add_argument("--compare", action="store_true", help="also measure the setting without its techniques")
     group.add_argument("--again", action="store_true", help="measure this machine's ceilings again")

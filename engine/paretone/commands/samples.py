@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 NAME = "samples"
 SUMMARY = "Make listening samples of a few settings: Ogg files, and a page with their figures."
 FILE = ("samples", "listen.toml")
-"""Samples file of the documentation, in the resources."""
 LARGEST_BYTES = 60_000
 
 
@@ -85,7 +84,6 @@ def _studied(choices: SampleChoices, model: str, work: Path, session: Session) -
 def _judged(
     choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
 ) -> tuple[list[Sample], tuple[str, ...]]:
-    """Every sample with the judges' figures; and the missing judges."""
     from paretone.measure.evaluation.judging import FileJudges, reference_speech
     from paretone.studies.samples import Sample, found, heard_texts
 
@@ -94,7 +92,7 @@ def _judged(
     made: list[Sample] = []
     judges: dict[str, FileJudges] = {}
     for choice, setting in found(choices, results):
-        voice = choices.voice_of(choice.model) if choice.model else choices.original_voice
+        voice = choices.voice_of(choice.model or choices.models[0])
         if setting is None:
             path = work / f"{choice.name}.wav"
             samples, rate = reference_speech(choices.text, voice)

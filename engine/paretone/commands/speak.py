@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -16,23 +16,18 @@ from paretone.checks.speech import speech_of
 from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.technique_args import (
-    files_given,
-    from_files,
-    profile_alone,
-    with_weights,
-)
+from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session, ending
 from paretone.errors import SettingError, failure
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import MASKED, Synthesis, Voice
+from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
-from paretone.setting.setting import Artefact, Setting
+from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.published import comparisons
@@ -49,15 +44,8 @@ SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    arguments.add_model(parser)
-    group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
-    arguments.add_techniques(group)
-    for technique, file in from_files():
-        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
-        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
-    arguments.add_sampler(parser)
-    arguments.add_text(parser, required=False)
+    declare_setting(parser)
+    arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
     lines.declare(parser)
     parser.add_argument(
@@ -76,17 +64,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
-def run(options: argparse.Namespace, session: Session) -> Result:
-    """Synthesise one text and write it as a WAV file."""
-    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
-    if not several and options.text is None and options.text_file is None:
-        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
-    text = "" if several else arguments.text(options)
-    out = Path(options.out) if several else writable_sound(options.out)
-    kept = None if options.keep_profile is None else writable(options.keep_profile)
-    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
-    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
-    apart({"--out": out, "--keep-profile": kept})
+def declare_setting(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of :func:`prepared`, but those of the voice."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
+    arguments.add_techniques(group)
+    for technique, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
+        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
+    arguments.add_sampler(parser)
+
+
+def prepared(options: argparse.Namespace, session: Session, text: str = "") -> tuple[Synthesise, SpeechModel]:
+    """What speaks ``text`` as the arguments want it, and the loaded model."""
     profile = profile_alone(options)
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
@@ -98,16 +89,34 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         profile.check(model.info, compatibility_of(model.info, setting) if artefacts else None)
     else:
         setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
-    spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    return Synthesise(JOB, text, voice, setting, artefacts), model
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Synthesise one text and write it as a WAV file."""
+    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
+    if not several and options.text is None and options.text_file is None:
+        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
+    text = "" if several else arguments.text(options)
+    out = Path(options.out) if several else writable_sound(options.out)
+    kept = None if options.keep_profile is None else writable(options.keep_profile)
+    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
+    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
+    apart({"--out": out, "--keep-profile": kept})
+    spoken, model = prepared(options, session, text)
+    setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
     if several:
-        identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, _fingerprints(artefacts))
+        prints = tuple(one.fingerprint for one in artefacts)
+        identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, prints)
+
+        def speak(one: str) -> Take:
+            take, stopped = _spoken(replace(spoken, text=one), session)
+            if stopped is not None:
+                raise stopped
+            return take
+
         return lines.speak(
-            several,
-            options,
-            session,
-            identity,
-            lambda one: _one(replace(spoken, text=one), session),
-            lambda take: checked(speech_of(take, take.text, voice)),
+            several, options, session, identity, speak, lambda take: checked(speech_of(take, take.text, voice))
         )
     if options.codebooks:
         if model.info.family != MASKED:
@@ -116,7 +125,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     take, stopped = _spoken(spoken, session)
     samples, remarks = take.samples, ()
     if options.codebooks:
-        samples = _first_codebooks(take, options.codebooks, voice, session)
+        samples = first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
     remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
     part = f"{take.unfinished.partition(' ')[2]}; wrote them to {out}."
@@ -140,7 +149,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "text": text,
         "voice": voice.id,
         **found,
-        "repeats": [_times(one) for one in take.repeats],
+        "repeats": [{name: getattr(one, name) for name in (*TIMES, "other_share", "busy")} for one in take.repeats],
         "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
         "first_audio_p90": None if (tail := figure_of(metric("first_audio_p90"), take)) is None else tail.value,
         "faults": [one.to_json() for one in faults.findings],
@@ -155,10 +164,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
+    processor = "" if measured.cpu_time_factor is None else f", {_figure(take, 'cpu_time_factor')} in CPU time"
+    backbone = (
+        "" if measured.backbone_time_factor is None else f"backbone RTF {_figure(take, 'backbone_time_factor')}, "
+    )
     said = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
-        f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
-        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {_backbone(take)}ops ratio "
+        f"RTF {_figure(take, 'real_time_factor')}{processor}, {measured.seconds:.2f} s of synthesis, "
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {backbone}ops ratio "
         f"{measured.ops_ratio:.3f}, on {model.info.device}.",
         *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
         load_line(measured),
@@ -172,18 +185,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join(said), problem, code)
 
 
-def _one(command: Synthesise, session: Session) -> Take:
-    """The whole take; an unfinished one is an error."""
-    take, stopped = _spoken(command, session)
-    if stopped is not None:
-        raise stopped
-    return take
-
-
-def _fingerprints(artefacts: Sequence[Artefact]) -> tuple[str, ...]:
-    return tuple(one.fingerprint for one in artefacts)
-
-
 def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
     """The take, and the error that ended it early. Raises that error if nothing was finished."""
     made, stopped = _outcomes(command, TakeReady, session)
@@ -192,7 +193,7 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
     return made[-1].take, stopped
 
 
-def _first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
+def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
     """Samples of the take's passages, decoded from their first codebooks. Raises :class:`SettingError` for too many."""
     trace = take.trace.demasking
     parts = [
@@ -231,25 +232,9 @@ def _few_repeats(done: int, times: int) -> str:
     return f"after {done} of {times} repeats: the times are of {basis}."
 
 
-def _times(measured: Measurements) -> dict[str, float | None]:
-    return {name: getattr(measured, name) for name in (*TIMES, "other_share", "busy")}
-
-
-def _figure(take: Take, name: str, form: str) -> str:
+def _figure(take: Take, name: str, form: str = "{:.3f}") -> str:
     interval, value = spread(take, name), form.format(getattr(take.measurements, name))
     return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
-
-
-def _cpu_time(take: Take) -> str:
-    if take.measurements.cpu_time_factor is None:
-        return ""
-    return f", {_figure(take, 'cpu_time_factor', '{:.3f}')} in CPU time"
-
-
-def _backbone(take: Take) -> str:
-    if take.measurements.backbone_time_factor is None:
-        return ""
-    return f"backbone RTF {_figure(take, 'backbone_time_factor', '{:.3f}')}, "
 
 
 def _tail(take: Take) -> str:
@@ -293,7 +278,6 @@ MEASURED = (
     *("cpu_seconds", "cpu_time_factor", "other_share", "busy"),
     *("evaluations", "tokens", "target_passes", "ops_ratio", "streaming_difference"),
 )
-"""Figures of :class:`paretone.setting.take.Measurements`."""
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 """Figures of :class:`paretone.setting.take.Metrics` that need no baseline."""
 

@@ -9,16 +9,14 @@ from typing import Any
 
 from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, SpeechModel
-from paretone.setting.knobs import NO_VALUES, Knob, Number, Switch, Values, checked
+from paretone.setting.knobs import NO_VALUES, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import require_family, technique, techniques
 from paretone.techniques.base import ArtefactFile, Technique
-from paretone.techniques.trained import named
+from paretone.techniques.trained import used_technique, with_named_weights
 
-WEIGHTS = "weights"
-"""Pseudo-knob that names trained weights."""
 _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 """A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
 
@@ -46,16 +44,6 @@ def typed_technique(text: str, published: Mapping[str, Published] = {}) -> UsedT
     return used_technique(declared, {**own, **given})
 
 
-def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
-    """Technique with the knobs ``given``, as in :func:`typed_technique`. Raises :class:`SettingError`."""
-    trained = WEIGHTS in given and declared.prepared_by == "training"
-    weights = str(given.pop(WEIGHTS)) if trained else ""
-    if trained and not weights:
-        raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
-    knobs = checked(declared.knobs, given, declared.title)
-    return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
-
-
 def typed_techniques(texts: Iterable[str], published: Mapping[str, Published] = {}) -> tuple[UsedTechnique, ...]:
     """:func:`typed_technique` for several texts. Raises :class:`SettingError`, also for duplicates."""
     found: dict[str, UsedTechnique] = {}
@@ -69,10 +57,7 @@ def typed_techniques(texts: Iterable[str], published: Mapping[str, Published] = 
 def with_weights(setting: Setting, info: ModelInfo) -> Setting:
     """``setting`` with the weights of the loaded model that it names. Raises :class:`SettingError`."""
     require_family(info, setting)
-    for one in setting.techniques:
-        if one.artefact:
-            setting = setting.with_technique(named(info, one))
-    return setting
+    return with_named_weights(setting, info)
 
 
 def typed(knob: Knob, text: str) -> bool | int | float | str:

@@ -97,19 +97,16 @@ class Terminal:
         left = estimate if left is None else left
         share = done / total
         if not self._screen:
-            if left is not None and left >= LONG_SECONDS and not self._estimated:
-                # In a file the estimate would otherwise appear only after a quarter of the work.
-                self._write(f"  {percent(share)}{_left(left)}\n")
-                self._estimated = True
-                self._share = share
-            elif share >= self._share + LINES_SHARE or self._share < share == 1:
-                self._share = share
+            # In a file the estimate would otherwise appear only after a quarter of the work.
+            first = left is not None and left >= LONG_SECONDS and not self._estimated
+            if first or share >= self._share + LINES_SHARE or self._share < share == 1:
+                self._estimated, self._share = self._estimated or first, share
                 self._write(f"  {percent(share)}{_left(left)}\n")
             return
         filled = round(BAR_WIDTH * share)
         remark = f", {self.remark}" if self.remark else ""
         self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}",
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}"
         )
 
     def clear(self) -> None:
@@ -179,10 +176,6 @@ class Session:
         self.terminal.status(f"Loading {model}")
         self.carry_out(LoadModel(JOB, model, folder, variant, device, vocoder))
         return self.model
-
-    def another(self) -> Session:
-        """New session on the same terminal, for a second model."""
-        return Session(self.terminal)
 
     @property
     def model(self) -> SpeechModel:

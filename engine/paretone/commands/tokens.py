@@ -34,7 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="JSON file of an export's generate.py, to be heard: its tokens, and the text that they say",
     )
     arguments.add_sampler(parser)
-    arguments.add_text(parser, required=False)
+    arguments.add_text(parser)
     parser.add_argument(
         "--out", required=True, metavar="FILE", help=f"prompts.json to write; with --tokens, {arguments.sound_file()}"
     )

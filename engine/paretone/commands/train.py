@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.commands import arguments
 from paretone.commands.command import Command, Result, technique_commands
@@ -20,11 +20,15 @@ from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
-from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
-
-if TYPE_CHECKING:
-    from paretone.training.session import Milestone
-
+from paretone.training.requests import (
+    OWN_SENTENCES,
+    Follower,
+    Trained,
+    TrainingProgress,
+    TrainingRequest,
+    usual_own_sentences,
+)
+from paretone.wording import plain
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
@@ -106,11 +110,7 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
 def form_knobs(form: TrainingForm, *names: str) -> list[Knob]:
     """Knobs of ``form`` that are options of its command as well, whose help then has their titles and defaults."""
     found = [knob_of(form.knobs, name) for name in names]
-    return [replace(one, meaning=f"{one.title}: {one.meaning} (default: {_shown(one.default)})") for one in found]
-
-
-def _shown(value: bool | int | float | str) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    return [replace(one, meaning=f"{one.title}: {one.meaning} (default: {plain(one.default)})") for one in found]
 
 
 def path_text(path: Path | None) -> str:
@@ -142,20 +142,23 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
     )
-    group.add_argument(
-        "--rate",
-        type=arguments.above_zero,
-        help="learning rate of AdamW (default: 1e-3 below 20 million parameters; above, 1e-5 for students and 1e-4 for "
-        "drafts)",
+    _add_rates(
+        group,
+        "1e-3 below 20 million parameters; above, 1e-5 for students and 1e-4 for drafts",
+        "0.01 below 20 million parameters if no --rate is given, else AdamW for everything",
     )
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of speech and order (default: %(default)s)")
+
+
+def _add_rates(group: argparse._ArgumentGroup, usual: str, matrices: str) -> None:
+    """Add the learning rates, with their defaults in words."""
+    group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate of AdamW (default: {usual})")
     group.add_argument(
         "--matrix-rate",
         type=arguments.above_zero,
         metavar="RATE",
-        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters if no "
-        "--rate is given, else AdamW for everything)",
+        help=f"learning rate of Muon for the matrices of the layers (default: {matrices})",
     )
-    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of speech and order (default: %(default)s)")
 
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
@@ -174,7 +177,6 @@ def companion_request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_speech(parser: argparse.ArgumentParser) -> None:
-    """Add model and training speech."""
     arguments.add_model(parser)
     group = parser.add_argument_group("speech to learn from")
     group.add_argument(
@@ -207,13 +209,7 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
     """Add budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
     group = add_budget(parser)
-    group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
-    group.add_argument(
-        "--matrix-rate",
-        type=arguments.above_zero,
-        metavar="RATE",
-        help=f"learning rate of Muon for the matrices of the layers (default: {matrices})",
-    )
+    _add_rates(group, usual, matrices)
     group.add_argument(
         "--frames", type=arguments.positive, default=1_800, help="the model's frames per step (default: %(default)s)"
     )
@@ -355,7 +351,7 @@ class _TerminalFollower(Follower):
         if text == "Training":
             self._terminal.begin()
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         """Show the spent share of the budget."""
         self._terminal.progress(round(SHARES * milestone.share), SHARES)
 

@@ -40,7 +40,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         if knobs:
             arguments.add_knobs(one.add_argument_group("the view"), knobs)
         one.add_argument("--csv", metavar="FILE", help="write all values as one long table")
-        arguments.add_text(one, required=False)
+        arguments.add_text(one)
         arguments.add_model(one)
         arguments.add_sampler(one)
         for technique in _calibrated(view):

@@ -10,7 +10,7 @@ import numpy as np
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
-from paretone.figures.svg import LINE, Plane, escape, label, mark
+from paretone.figures.svg import LINE, Plane, escape, label, mark, picture
 from paretone.measure.metrics import HIGHER, LOWER
 
 LOGARITHMIC_FROM = 8.0
@@ -83,7 +83,7 @@ def draw(shown: Curves) -> str:
     if not shown.curves:
         return ""
     named = f"{escape(shown.y.title)} over {escape(shown.x.title)}"
-    return _svg(WIDTH, HEIGHT, f' role="img" aria-label="{named}"', _Plot(shown).parts())
+    return picture(WIDTH, HEIGHT, f'width="{WIDTH}" role="img" aria-label="{named}"', _Plot(shown).parts())
 
 
 def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]]) -> str:
@@ -102,15 +102,7 @@ def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]
         for column, one in enumerate(plots):
             if one.curves:
                 parts += [f'<g transform="translate({column * WIDTH} {top + _HEAD})">', *_Plot(one).parts(), "</g>"]
-    return _svg(width, height, ' color="#222222"', parts)
-
-
-def _svg(width: int, height: int, attributes: str, parts: Sequence[str]) -> str:
-    opening = (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}"{attributes} '
-        'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">'
-    )
-    return "\n".join([opening, *parts, "</svg>"])
+    return picture(width, height, f'width="{width}" color="#222222"', parts)
 
 
 class _Plot(Plane):

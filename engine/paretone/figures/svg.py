@@ -28,6 +28,15 @@ def label(x: float, y: float, words: str, anchor: str = "start", size: int = 12)
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(words)}</text>'
 
 
+def picture(width: float, height: float, attributes: str, parts: Sequence[str]) -> str:
+    """An ``<svg>`` element with ``parts``."""
+    opening = (
+        f'<svg viewBox="0 0 {width} {height}" {attributes} '
+        'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">'
+    )
+    return "\n".join([opening, *parts, "</svg>"])
+
+
 def better(along: Dimension, first: float, last: float, level: float) -> str:
     """The word "better" at the better end of an axis."""
     if not along.towards:
@@ -93,16 +102,9 @@ def draw(shown: Scatter) -> str:
         return ""
     columns = 2 if max((len(title) for _, title in shown.legend), default=0) <= _LONGEST_IN_TWO else 1
     top = TOP + LINE * math.ceil(len(shown.legend) / columns)
-    return "\n".join(
-        [
-            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-            f'aria-label="{escape(shown.y.title)} against {escape(shown.x.title)}" '
-            'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">',
-            *_Plot(shown, top).parts(),
-            *legend(shown.legend, LEFT, WIDTH - RIGHT, TOP, columns),
-            "</svg>",
-        ]
-    )
+    named = f"{escape(shown.y.title)} against {escape(shown.x.title)}"
+    parts = [*_Plot(shown, top).parts(), *legend(shown.legend, LEFT, WIDTH - RIGHT, TOP, columns)]
+    return picture(WIDTH, HEIGHT, f'role="img" aria-label="{named}"', parts)
 
 
 class _Plot(Plane):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paretone.front_end.numbers import cardinal, digits, ordinal, plural, short, year
-from paretone.front_end.quantities import day_of_month, month_day, number
+from paretone.front_end.quantities import TAKES, day_of_month, month_day, number
 from paretone.front_end.semiotic import Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
@@ -64,7 +64,13 @@ def _day_first(match: re.Match[str], around: Around) -> Said | None:
 
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
     """ "Sat" and "Sun" are words, too."""
-    if match[1] in ("Sat", "Sun") and not match[2] and not around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) "):
+    if (
+        match[1] in ("Sat", "Sun")
+        and not match[2]
+        and not (
+            around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ") or around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)")
+        )
+    ):
         return None
     return None if around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
 
@@ -74,8 +80,10 @@ def _era(match: re.Match[str], around: Around) -> Said:
     return Said(year(int(match[1])) if len(match[1]) == 4 else cardinal(int(match[1])), letters)
 
 
-def _decade(match: re.Match[str], around: Around) -> str:
+def _decade(match: re.Match[str], around: Around) -> str | None:
     text = match[1]
+    if re.match(r"\d0s", match[0]) and around.follows(TAKES):
+        return None
     return plural(_year_of(text) if len(text) == 4 or text == "00" else cardinal(int(text)))
 
 
@@ -141,10 +149,10 @@ CLASSES = (
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
         say=lambda match, around: f"{_month_name(match[1])} {year(int(match[2]))}", quantity=True),
-    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)? (of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
-        r"(?:,? (\d{4})(?!\d))?", say=_day_first, quantity=True),
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
+        r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
-    semiotic("date", rf"({_MONTH})(?!\w)",
+    semiotic("date", rf"({_MONTH})(?:\.(?= ?[-–])|(?<=[-–]...)\.|(?!\w))",
         say=lambda match, around: (
             _month_name(match[1])
             if around.follows(r"[-–] ?") or around.precedes(" ?[-–]") else None
@@ -161,6 +169,7 @@ CLASSES = (
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})\s?({_HALF})(?: ({_ZONE}))?", say=_hour, quantity=True),
+    semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),
     semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
 )
 # fmt: on

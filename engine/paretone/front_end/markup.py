@@ -6,6 +6,8 @@ from __future__ import annotations
 import html
 import re
 
+from paretone.front_end.numbers import roman
+
 _BLOCKS = "p|div|li|ul|ol|h[1-6]|tr|table|br|hr|blockquote|section|article|pre|speak|title|header|footer|dd|dt"
 _ATTRIBUTES = r"(?:\s+[\w:.-]+\s*(?:=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))?)*"
 _COMMENT = re.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml.*?\?>|<!\[CDATA\[|\]\]>", re.DOTALL)
@@ -23,7 +25,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*(?:[-*_=][ \t]*){2,}$|^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•·‣▪◦–][ \t]+)(?:\[[ xX]?\][ \t]*)?", re.MULTILINE)
-_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z])[.)][ \t]+(?=\S)", re.MULTILINE)
+_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z]|[ivx]{2,5})[.)][ \t]+(?=\S)", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
 _ENDED = re.compile(r"[.!?…:;,—。！？][\"'”’)\]]*$")
 WIDTH = 40
@@ -53,8 +55,13 @@ def plain_lines(text: str) -> str:
     listed = _BULLET.search(text) is not None and "\n" in text.strip()
     text = _BULLET.sub("\n" if listed else "", text)
     several = len(_NUMBERED.findall(text)) > 1 or (_NUMBERED.match(text) and "\n" in text)
-    text = _NUMBERED.sub(lambda match: f"\n{match[2].upper()}, ", text) if several else text
+    romans = re.search(r"^[ \t]*ii[.)]", text, re.MULTILINE) is not None
+    text = _NUMBERED.sub(lambda match: f"\n{_label(match[2], romans)}, ", text) if several else text
     return _lines(text)
+
+
+def _label(text: str, romans: bool) -> str:
+    return str(roman(text.upper()) or text) if romans else text.upper()
 
 
 def _unmarked(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ import re
 
 from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs, plural, roman, short, year
 from paretone.front_end.quantities import number
-from paretone.front_end.semiotic import Around, Said, one_of, semiotic
+from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     COUNTED,
     DIRECTIONS,
@@ -16,6 +16,7 @@ from paretone.front_end.written_forms import (
     REGNAL_NAMES,
     SIGNS,
     SLANG,
+    STARTERS,
     STATES,
     STREETS,
     TITLES,
@@ -49,16 +50,28 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
     return Said(" ".join(found))
 
 
+def _ion(match: re.Match[str], around: Around) -> str:
+    parts = re.findall(r"[A-Z][a-z]?|\d+", match[1] + match[2])
+    said = [number(one) if one.isdigit() else ".".join(one.upper()) + "." for one in parts]
+    return " ".join((*said, "plus" if match[3] == "+" else "minus"))
+
+
+def _letters_between(match: re.Match[str], around: Around) -> str | None:
+    first, last = match[0][0], match[0][2]
+    return f"{first} to {last}" if first < last else None
+
+
 def _version(match: re.Match[str], around: Around) -> str | None:
     prefix, text = match[1] or "", match[2]
     parts = text.split(".")
     if not prefix and re.fullmatch(r"\d{1,3}(?:\.\d{3}){2}|\d{1,3}(?:\.000){2,}", text):
         return decimal(text.replace(".", ""))
-    if not prefix and len(parts) < 3 and not around.follows(_SOFTWARE):
+    if not prefix and len(parts) < 3 and not (match[3] or around.follows(_SOFTWARE)):
         return None
     if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
         return " dot ".join(cardinal(int(part)) for part in parts)
     said = " point ".join(short(part) if len(part) == 2 else decimal(part) for part in parts)
+    said += " point x" if match[3] else ""
     return f"version {said}" if prefix else said
 
 
@@ -85,22 +98,28 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
     if name in REGNAL_NAMES:
         ended = around.precedes(
             r" (?:was|is|are|were|has|had|of|and|ruled|reigned|became|died|came|ordered|in|by|to|who|with|did)\b|"
-            r"[,.;:!?')]|$"
+            r" ?[,.;:!?'()]|$"
         )
         sure = len(text) > 1 or ended or (text in "VX" and not around.precedes(r"\. [A-Z]"))
         return f"{name} the {ordinal(value).replace(' ', '-')}" if sure else None
+    if text == "V" and name.isupper() and len(name) > 2:
+        return f"{name} five"
     return f"{name} {cardinal(value)}" if len(text) > 1 and set(text) <= set("IVX") and name not in _NO_NAMES else None
 
 
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
 
 
-_BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
+_BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|sc|Sc|Mk|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
 
 
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
-    value = roman(match[1])
-    if value is None:
+    value = roman(match[1].upper())
+    if value is None or (
+        len(match[1]) < 2 and around.precedes(" [a-z]") and not around.precedes(" (?:is|was|of|and|in)")
+    ):
+        return None
+    if (len(match[1]) < 2 or match[1].islower()) and not around.follows(_BEFORE_NUMERALS):
         return None
     if around.follows(_BEFORE_NUMERALS) or (not around.before and around.precedes(r"\. [A-Z]")):
         return cardinal(value)
@@ -132,7 +151,7 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
 
 
 _CUE_OF_TELEPHONES = (
-    r"(?i:\b(?:call|calls|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us)\.?:? )(?:us at )?"
+    r"(?i:\b(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us|id)\.?:? )(?:us at )?"
 )
 
 
@@ -161,6 +180,9 @@ def _state(match: re.Match[str], around: Around) -> str | None:
 
 def _saint(match: re.Match[str], around: Around) -> Said:
     """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
+    following = re.match(r" ([A-Z][\w']*)(?!\.)", around.after)
+    if match[1] == "Dr" and following:
+        return Said("Doctor") if following[1] not in STARTERS else Said("Drive", ends=True)
     named = around.follows(r"(?:\b[A-Z][a-z]+|\d(?:st|nd|rd|th)) ") and not around.follows(
         r"\b(?:The|And|With|In|Of|Old) "
     )
@@ -175,14 +197,13 @@ def _saint(match: re.Match[str], around: Around) -> Said:
 _ADDRESS_MARKS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
-}  # fmt: skip  # fmt: skip
-_TOP_LEVEL = "com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl"
+}  # fmt: skip
 _SPELLED = frozenset(
     "www io ai uk us tv eu ca de fr nl py js html css pdf csv cfg xml png jpg jpeg mp4 http https".split()
 )
 _SPELLED_AS_ADDRESS = frozenset("www io ai uk us tv eu ca".split())
 _FILES = (
-    "pdf txt csv py js ts json html css xml cfg yaml yml toml md docx xlsx png jpg jpeg gif wav mp3 mp4 zip exe log sh"
+    "pdf|txt|csv|py|js|ts|json|html|css|xml|cfg|yaml|yml|toml|md|docx|xlsx|png|jpg|jpeg|gif|wav|mp3|mp4|zip|exe|log|sh"
 )
 _PRONOUNCED = frozenset("cfg json yaml toml zip wav log docx gif".split())
 
@@ -190,6 +211,12 @@ _PRONOUNCED = frozenset("cfg json yaml toml zip wav log docx gif".split())
 def _electronic(match: re.Match[str], around: Around) -> str:
     text = re.sub(r"^[a-z]+://", "", match[0])
     return " ".join(_typed(part) for part in re.findall(r"[^\W\d_]+|\d+|[^\w\s]|_", text))
+
+
+def _name(text: str) -> str:
+    """The words of a name in one word: "jane_doe", "MondayMotivation"."""
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", text).split()
+    return " ".join(pairs(one) if one.isdecimal() else one for one in parts)
 
 
 def _typed(part: str) -> str:
@@ -202,26 +229,21 @@ def _file(match: re.Match[str], around: Around) -> str:
     name = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1]))
     ending = match[2]
     spelled = ".".join(ending.upper()) + "." if len(ending) <= 2 or ending in _SPELLED else ending
+    spelled = re.sub(r"\.?(\d)\.", lambda one: f". {cardinal(int(one[1]))}", spelled)
     return f"{name} dot {spelled if ending not in _PRONOUNCED and ending != 'pdf' else ending}"
 
 
 def _path(match: re.Match[str], around: Around) -> str | None:
     if not re.search("[A-Za-z]", match[0]):
         return None
-    if match[0][0] != "~" and match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
+    if match[0][0] not in "~." and match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
         return None
     return _electronic(match, around)
 
 
-def _handle(match: re.Match[str], around: Around) -> str | None:
-    if around.follows(r"\w"):
-        return None
-    parts = re.sub(r"(?<=[a-z])(?=[A-Z\d])|_", " ", match[2]).split()
-    words = " ".join(pairs(one) if one.isdecimal() else one for one in parts)
-    return f"{'at' if match[1] == '@' else 'hashtag'} {words}"
-
-
 def _flag(match: re.Match[str], around: Around) -> str | None:
+    if len(match[1]) == 1 and around.follows(r"[.!?] "):
+        return match[2]
     if len(match[1]) == 1:
         mark = "minus" if around.follows(r"\b(?:else|return|to|by|of|is) |[=<>(,] ?") else "dash"
         return f"{mark} {match[2].upper()}" if len(match[2]) == 1 else None
@@ -238,7 +260,7 @@ def _keys(match: re.Match[str], around: Around) -> str:
 
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
-    if not (text.islower() or text.isupper() or text.istitle()):
+    if not (text[1:].islower() or text.isupper()):
         return None
     words = SLANG.get(text) or SLANG.get(text.lower())
     if words is None or text in ("PM", "ok", "OK", "Ok", "RE", "PS", "Vs", "re", "ps", "pm", "mr"):
@@ -252,119 +274,112 @@ def _slang(match: re.Match[str], around: Around) -> str | None:
     return words[0].upper() + words[1:] if text[0].isupper() and words[0].islower() else words
 
 
-def _initial_and(match: re.Match[str], around: Around) -> str:
-    left, right = match[0].split("&")
-    return f"{left if len(left) == 1 else '.'.join(left) + '.'} and {right}"
+_SOUNDS_WITHOUT_VOWELS = frozenset(
+    "hm hmm hmmm mm mmm mmhm sh shh shhh psst pst brr brrr grr tsk nth pfft zzz ft pt".split()
+)
 
 
-_PROGRAMMING = {
-    "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to",
-}  # fmt: skip
+def _unpronounced(match: re.Match[str], around: Around) -> str | None:
+    """Small letters without a vowel are spelled."""
+    return None if match[0] in _SOUNDS_WITHOUT_VOWELS else ".".join(match[0].upper()) + "."
 
 
-_TOP = "|".join(_TOP_LEVEL.split())
+FORMS["typed"] = lambda text: " ".join(map(_typed, re.findall(r"[^\W\d_]+|\d+", text)))
+FORMS["name"] = _name
+FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
+FORMS["each"] = lambda text: " ".join(digits(one) if one.isdigit() else one.upper() for one in text if one.isalnum())
+_TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
 # fmt: off
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
     semiotic("electronic",
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:{_TOP})\b(?![@\w])(?:/[\w./~?=&%#-]*\w)?",
         say=_electronic),
-    semiotic("electronic", rf"([\w-]+)\.({'|'.join(_FILES.split())})\b", say=_file),
+    semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
     semiotic("electronic", r"(?:[A-Z]:\\|~?/)?[\w.-]+(?:[/\\][\w.-]*\w)+|[A-Z]:\\[\w\\.-]*\w|~?(?:/[\w.-]*\w)+",
         say=_path),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
-    semiotic("electronic", r"([#@])([A-Za-z]\w*)", say=_handle),
+    semiotic("electronic", r"([#@])(?![A-Z]+\d)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
+    semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
-    semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?",
-        say=lambda match, around: " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+", match[1]))),
+    semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?", say="{1:typed}"),
     semiotic("electronic", r"(?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+", say=_keys),
+    semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
-# fmt: on
-
+_NAMED_WITH_A_DASH = (
+    r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
+)
+_BEFORE_DIRECTIONS = r"\b(?:[A-Z]{1,2}-|(?:Hwy|Route|Highway) )\d+ |\d ?(?:km|mi|m|miles|kilometers|ft)\.? "
 _GRADED = "average|student|grade|on |in |for |and |or "
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
-# fmt: off
+_DIRECTION = "([NSEW]|N[EW]|S[EW])"
 NAMES = (
-    semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)", say=_telephone),
-    semiotic("telephone",
+    semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)|",
         r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?:[ -]\d{2,6}){3,5}(?!\d)|\d(?:-\d{2,6}){2,4}(?!\d)|",
         r"\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
-        r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{5,8}(?!\d)", say=_telephone),
+        r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
+    semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
     semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
-    semiotic("telephone", r"(Ext\.?|ext\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
-        say=lambda match, around: (
-            f"{match[1][0].replace('x', 'e')}xtension "
-            + (digits(match[2]) if len(match[2]) > 2 else cardinal(int(match[2])))
-        )),
-    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?![\d])", say=_version),
-    semiotic("version", r"\b([vV])(\d+)\b", say=_version),
-    semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b",
-        say=lambda match, around: (
-            f"eight oh two point {cardinal(int(match[1]))}"
-            + (f" {'.'.join(match[2].upper())}." if match[2] else "")
-        )),
-    semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)",
-        say=lambda match, around: f"{match[1]} {number(match[2])}"),
-    semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)",
-        say=_identifier),
-    semiotic("identifier", r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b",
-        say=_identifier),
-    semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b",
-        say=lambda match, around: (
-            " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0]
-            if one != "-")
-        )),
+    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
+        say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
+    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x)\b)?(?![\d])", say=_version),
+    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)()(?=(?:rc|a|b)\d)", say=_version),
+    semiotic("version", r"\b[vV](\d+)\b", say="version {1:number}"),
+    semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
+    semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
+    semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}"),
+    semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)|",
+        r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
+    semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3})\b", say=_identifier),
+    semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b|",
+        r"\b0[xXbo][\da-fA-F]+\b", say="{0:each}"),
     semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
-    semiotic("identifier", r"\b(\d{3})-(\d{2,4})(?![-\d])",
-        say=lambda match, around: (
-            f"{pairs(match[1])} {pairs(match[2])}"
-            if around.follows(r"\b(?:Boeing|Airbus|Embraer|MD) ") else None
-        )),
-    semiotic("identifier", r"\b0[xXbo][\da-fA-F]+\b",
-        say=lambda match, around: " ".join(one.upper() if one.isalpha() else digits(one) for one in match[0])),
-    semiotic("score", r"50-50\b", say=lambda match, around: "fifty fifty"),
-    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b", say=lambda match, around: " to ".join(match[0][::2])),
-    semiotic("identifier", r"#(?=\d)", say=lambda match, around: "number"),
+    semiotic("identifier", r"\b(\d+)-(\d{2,})(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
+    semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:cardinal}"),
+    semiotic("score", r"50-50\b", say="fifty fifty"),
+    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
+    semiotic("range", r"\bM[-–]F\b", say="Monday to Friday"),
+    semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
+    semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)", say="{1:pairs} {2:each}"),
+    semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
     semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
         say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
     semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
         say=_roman_name),
-    semiotic("roman", r"\b([IVXLCDM]{2,})\b", say=_roman_alone),
-    semiotic("address", r"(?:(\d{1,5}) )?(?:([NSEW]|N[EW]|S[EW])\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){1,3})",
+    semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
+    semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
-    semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)",
-        say=lambda match, around: DIRECTIONS[match[1]]),
+    semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS, after=_BEFORE_DIRECTIONS),
+    semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)", say=DIRECTIONS),
 )
-# fmt: on
-
-# fmt: off
 SIGNS_AND_ABBREVIATIONS = (
-    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)",
-        say=lambda match, around: TITLES[match[1] or match[2]]),
-    semiotic("abbreviation", rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b))",
-        say=lambda match, around: COUNTED[match[1]]),
-    semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)",
-        say=lambda match, around: Said(ENDINGS[match[1]], ends=True)),
-    semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say=lambda match, around: f"{match[1].upper()}."),
-    semiotic("abbreviation", r"\bet al\.", say=lambda match, around: Said("et al", ends=True)),
-    semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say=lambda match, around: Said("P.H.D.", ends=True)),
-    semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say=lambda match, around: Said(match[0], ends=True)),
-    semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say=lambda match, around: match[0]),
-    semiotic("abbreviation", r"\bw/ ?(?=[a-z\d])", say=lambda match, around: "with "),
-    semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
-    semiotic("abbreviation", r"\b[A-Z]{1,2}&[A-Z]{1,2}\b", say=_initial_and),
-    semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>",
-        say=lambda match, around: _PROGRAMMING[match[0]]),
-    semiotic("electronic", r"\.(?=[A-Za-z])", say=lambda match, around: None if around.follows(r"[.A-Z]") else "dot"),
-    semiotic("money", r"\$+", say=lambda match, around: "dollars"),
-    semiotic("emoji", r"<3(?!\d)",
-        say=lambda match, around: "love" if around.follows(r"\b(?:I|we|We|i|you|they) ?") else ""),
-    semiotic("emoji", r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)",
-        say=lambda match, around: ""),
-    semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=lambda match, around: SIGNS[match[0]]),
-    semiotic("symbol", r"[\^*_\\|<>~#·]", say=lambda match, around: ""),
+    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
+    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z]\w+ "),
+    semiotic("abbreviation", rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
+    semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
+    semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
+    semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
+    semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say="P.H.D.", ends=True),
+    semiotic("abbreviation", r"\bP\.S\.(?!\w)", say="P.S."),
+    semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
+    semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
+    semiotic("abbreviation", r"\bw/(?: (?=\w)|(?=[a-z\d]))", say="with "),
+    semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th) )c\.(?= [a-z])", say="century"),
+    semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
+    semiotic("abbreviation", r"\b([A-Z])&([A-Z])\b", say="{1} and {2}"),
+    semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
+    semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>", say={
+        "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to"}),
+    semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
+    semiotic("money", r"\$+", say="dollars"),
+    semiotic("emoji", r"<3(?!\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
+    semiotic("emoji", r"<3(?!\d)|(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
+    semiotic("symbol", r"\|(?= )", say=",", after=r"\w "),
+    semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
+    semiotic("symbol", r"[\^*_\\|<>~#·]", say=""),
 )
 # fmt: on

@@ -87,7 +87,8 @@ def pairs(text: str) -> str:
         return cardinal(int(text))
     head, last = text[:-2], text[-2:]
     if last == "00":
-        return f"{cardinal(int(head))} hundred"
+        rest = f"{cardinal(int(head[-1]))} " if len(head) > 2 else ""
+        return f"{cardinal(int(head[:2]))} {rest}hundred"
     return f"{pairs(head)} {short(last)}"
 
 

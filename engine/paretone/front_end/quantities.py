@@ -12,10 +12,11 @@ from paretone.front_end.numbers import (
     fraction,
     ordinal,
     pairs,
+    plural,
     short,
     year,
 )
-from paretone.front_end.semiotic import Around, Said, one_of, semiotic
+from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, UNITS
 
 _GROUPED = r"\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?"
@@ -67,7 +68,10 @@ _CUE_OF_YEARS = (
     r"and|between|winter|summer|spring|fall|autumn|than|for)|[,(])[ -]?"
 )
 COUNTED_NOUN = r" [a-z]+[^\Ws]s\b"
-_NAMED_BY_NUMBER = r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|[Ee]rror|[Aa]rea code) "
+_NAMED_BY_NUMBER = (
+    r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
+    r"[Aa]rea code) (?:\d{3} or )?"
+)
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
@@ -81,6 +85,8 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
         return words + f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}"
     if not sign and text.isdigit():
         return _integer(text, around)
+    if text[0] == "." and around.follows("[A-Za-z]"):
+        return f"point {digits(text[1:])}"
     return words + number(text)
 
 
@@ -102,13 +108,17 @@ def _integer(text: str, around: Around) -> str:
     if len(text) == 3 and around.follows(_NAMED_BY_NUMBER):
         return pairs(text)
     if text in ("911", "112", "999", "411", "311", "211") and around.follows(
-        r"(?i:\b(?:call|dial|called|dialed|ring) )"
+        r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3} or )?"
     ):
         return digits(text)
     if 4 <= len(text) <= 6 and around.follows(r"(?i:\b(?:zip|pin|code|password|passcode|postcode)(?: is|:)?) "):
         return digits(text)
+    if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) [^.!?]{1,24} (?:to|at) )"):
+        return digits(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
+    if text[2] != "0" and around.follows(r"\b[A-Z]{3,} ") and not around.precedes(COUNTED_NOUN):
+        return pairs(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
         counted = around.precedes(COUNTED_NOUN) and not around.follows(_CUE_OF_YEARS)
         return decimal(text) if counted and not around.precedes(" (?:was|is|has|does|as)") else year(int(text))
@@ -117,11 +127,17 @@ def _integer(text: str, around: Around) -> str:
     return decimal(text)
 
 
+def _ordinal(match: re.Match[str], around: Around) -> str:
+    words = ordinal(int(match[2].replace(",", "")[:LONGEST_CARDINAL]))
+    return f"{decimal(match[1] + '0').removesuffix(' zero')} {words}" if match[1] else words
+
+
 _PART_OF = (
     r" (?:of|cups?|miles?|inch|inches|lbs?|pounds?|tsp|tbsp|teaspoons?|tablespoons?|majority|hours?|full|empty)\b"
 )
 _CUE_OF_DATES = (
-    r"(?i:\b(?:on|by|until|till|due|before|after|since|from|starting|dated?|expires?|of|for|until|is)) (?:the )?"
+    r"(?i:\b(?:on|by|until|till|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
+    r"(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)(?:[a-z]*day|\.)?,?)) (?:the )?"
 )
 _SCRIPTURE = r"\b(?:Psalms?|John|Luke|Mark|Matthew|Genesis|Exodus|Romans|Acts|Isaiah|Proverbs|Corinthians|Kings|Job) "
 
@@ -148,7 +164,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
     date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
-    part = match[4] or around.precedes(_PART_OF)
+    part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
     if date and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
         return Said(month_day(month, day), kind="date")
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
@@ -183,7 +199,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"[ ']", "", text))
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
-        words = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}"
+        words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
     elif "/" in value or len(cents) not in (0, 2):
         words = number(value) if "/" in value else decimal(text)
     else:
@@ -196,19 +212,29 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
         else:
             words = decimal(whole or "0")
             unit = names[0] if _adjective(around) else unit
+    if match["pieces"]:
+        return Said(plural(words))
+    unit = names[0] if around.precedes("-[a-z]") else unit
     return Said(minus + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
 
 
 _NOT_A_NOUN = (
     "of|in|on|at|to|for|from|by|with|and|or|is|are|was|were|as|a|an|the|per|more|less|each|every|than|that|when|if|but|"
-    "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|away|apart|old|later|ago|now|then|here"
+    "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|away|apart|old|later|ago|now|then|here|"
+    "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
+    "because|while|since|which|who|would|could|has|had|have|do|did|does|went|not|all|back|both|during|until|"
+    "about|between|through|around|above|below|without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus"
 )
 
 
 def _adjective(around: Around) -> bool:
     """Whether a quantity belongs to a noun after it: "a $20 tip", "a 16 oz. can"."""
-    singular = around.precedes(rf"\.? (?!(?:{_NOT_A_NOUN})\b)[a-z]+\b")
-    return around.follows(r"(?i:\b(?:an?|another|each|every|this|that|one)) ") and singular
+    articles = r"(?i:\b(?:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your)) "
+    return _before_noun(around) and around.follows(articles)
+
+
+def _before_noun(around: Around) -> bool:
+    return around.precedes(rf"\.? (?!(?:{_NOT_A_NOUN})\b)(?![a-z]+ly\b)[a-z]+\b")
 
 
 def _measure(match: re.Match[str], around: Around) -> Said | None:
@@ -216,25 +242,31 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     if sign and around.follows(r"[\w)]"):
         return None
     text = written.rstrip(".")
-    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "pt") and not _unit_here(text, gap, value, around):
+    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "pt") and not _unit_here(
+        text, gap, value, match[0][-1] == ".", around
+    ):
         return None
     one = value.lstrip("0") == "1" or re.fullmatch(r"\d+/\d+.*", value) is not None
-    singular = one or gap == "-" or (text[0] != "°" and _adjective(around))
-    if not singular and re.fullmatch(r"\d0?s", value + text):
-        return None
+    close = gap == "" and text.isalpha() and len(text) > 1 and text[:-1] not in UNITS and _before_noun(around)
+    singular = one or gap == "-" or (text[0] != "°" and (close or _adjective(around)))
     mark = {"-": "minus ", "+": "plus ", "": ""}[sign]
     text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
     return Said(mark + number(value), units(text, singular), ends=False)
 
 
-def _unit_here(unit: str, gap: str, value: str, around: Around) -> bool:
+TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of)) ~?"
+"""Before seconds, "30s", rather than a decade."""
+
+
+def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) -> bool:
     """Whether a unit that is also another word or letter is one here."""
     if unit == "in" and gap == "-":
         return True
     if unit == "in":
-        return (
-            around.precedes(r"\.?(?: [a-z=]|[,;)]|$)") and around.follows(r"(?:ft|feet|foot)\.? ")
-        ) or around.precedes(r"\.(?: [a-z]|$)")
+        after_feet = around.follows(r"(?:ft|feet|foot)\.? ") and around.precedes(r"(?: [a-z=]|[,;)]|$)")
+        return dotted or after_feet or around.precedes(r"\.(?: [a-z]|$)")
+    if unit == "s" and not gap:
+        return around.follows(TAKES) or "." in value
     if unit in ("s", "t", "pt"):
         return bool(gap) and not around.precedes("'")
     if unit == "N":
@@ -280,6 +312,13 @@ def _unit_alone(match: re.Match[str], around: Around) -> str | None:
     return _unit_words(match[0], False, True) if lengths and not around.precedes(r"\s?[=+-]") else None
 
 
+def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
+    if len(match[1]) < 2:
+        return None
+    many = around.follows(r"(?:\d[kKM]|thousand|[mbr]illion) ")
+    return UNITS[match[1]][many] if many or around.follows(r"\b(?:per|each|every) ") else None
+
+
 def _percent(match: re.Match[str], around: Around) -> Said | None:
     if match[1] and around.follows(r"[\w)]"):
         return None
@@ -289,7 +328,7 @@ def _percent(match: re.Match[str], around: Around) -> Said | None:
 def _inches(match: re.Match[str], around: Around) -> Said | None:
     if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
-    return Said(number(match[1]), "inch" if re.match(r"1$|\d+/", match[1]) or _adjective(around) else "inches")
+    return Said(number(match[1]), "inch" if re.match(r"1$|\d+/", match[1]) or _before_noun(around) else "inches")
 
 
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
@@ -320,34 +359,40 @@ RELATIONS = {
     "≤": "is less than or equal to", "≥": "is greater than or equal to", "≈": "about", "±": "plus or minus",
     "+": "plus", "-": "minus", "×": "times", "*": "times", "·": "times", "÷": "divided by", "/": "over",
     "→": "to", "^": "to the", "√": "the square root of", "|": "", "%": "percent", "∈": "in", "∞": "infinity",
-    "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial",
+    "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial", "∩": "intersection", "∪": "union", ",": ",",
 }  # fmt: skip
 _BOUNDS = {
-    "<": "less than",
-    ">": "more than",
-    "<=": "at most",
-    ">=": "at least",
-    "~": "about",
-    "≤": "at most",
+    "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about", "≤": "at most",
     "≥": "at least",
-}
+}  # fmt: skip
+_SMALL_WORDS = "to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs"
 _OPERAND = (
-    r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d)[A-Za-zΑ-ω]{0,3}|(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])|"
-    r"(?!(?:to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])|[∞π]|\|)%?"
+    r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d|(?:st|nd|rd|th)\b)[A-Za-zΑ-ω]{0,3}|"
+    r"(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])\d*|"
+    rf"(?!(?:{_SMALL_WORDS}|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)"
+    r"(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])\d?|[∞π])%?"
 )
 _OPEN = r"(?:[-+±√(|∑∫]\s?)*"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
-_CLOSE = rf"(?:(?:\)|\(\)|{POWER})*)"
-_OPERATOR = r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈])\s?|\s-\s|-|\|(?=\w)|(?=\())"
+_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-])(?!=)|{POWER})*)"
+_NAMED = "log|sin|cos|tan|mod|ln"
+_OPERATOR = (
+    r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s-\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
+    rf" (?=(?:{_NAMED})\b)|(?:(?<=log)|(?<=sin)|(?<=cos)|(?<=tan)|(?<=mod)|(?<=ln)) (?=[\w(]))"
+)
 _MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE})*"
 _STRONG = re.compile(
     r"[=≠≤≥<>×÷^√±≈∈∑∫∂]|\d\s?[+*·]\s?[\d(a-z]|[a-z)]\s?[+*·] ?[\d(a-z]|\b[a-z]\s?-\s?\d|\b[a-z] - [a-z]\b|"
-    r"\b\d/[a-z]\b|\w\|\w|[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]"
+    r"\b\d/[a-z]\b|\w\|\w|[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]|[Α-ω]\w?/|"
+    rf"\b[b-hj-zA-HJ-Z\d]\)? (?:{_NAMED}) [b-hj-z\d(]|\b[a-z]\d [+-]|\d!"
 )
 
 
 def _mathematics(match: re.Match[str], around: Around) -> str | None:
     text = match["formula"]
+    opened, closed = text.count("("), text.count(")")
+    if (text[0] == "(" and opened > closed) or text.startswith("w/ ") or around.precedes(r"–\d"):
+        return None
     if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w"):
         return None
     if not re.search(r"[=≠≤≥<>×÷^√±≈+*·∈→]", text):
@@ -356,8 +401,9 @@ def _mathematics(match: re.Match[str], around: Around) -> str | None:
             return None
     if re.fullmatch(r"[A-Za-z] ?[/|] ?[A-Za-z]|.* <3|[-+±]\s?[\d.,]+|", text):
         return None
-    unit = match["unit"]
-    return expression(match["formula"]) + (f" {units(unit, False)}" if unit else "")
+    wrapped = re.fullmatch(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", text) is not None
+    words = expression(text) + (f" {units(match['unit'], False)}" if match["unit"] else "")
+    return f"({words})" if wrapped else words + ")" if closed > opened else words
 
 
 def expression(text: str) -> str:
@@ -377,15 +423,23 @@ def expression(text: str) -> str:
         elif part.isalpha() and part.isascii():
             function = _FUNCTIONS.get(part, "")
             found.append(function or (part if len(part) == 1 else ".".join(part.upper()) + "."))
-            if after == "(" and (
+            if function and after.isdigit() and parts[place + 2 : place + 3] == ["("]:
+                found.append("base")
+            elif after == "(" and (
                 function or (len(part) == 1 and place + 2 < len(parts) and parts[place + 2].isalnum())
             ):
                 found.append("of")
         elif part.lower() in GREEK:
             found.append(GREEK[part.lower()])
         elif part == "(":
-            if before and (before[0].isdigit() or before == ")"):
+            if place > 1 and before.isdigit() and parts[place - 2] in _FUNCTIONS:
+                found.append("of")
+            elif before and (before[0].isdigit() or before == ")"):
                 found.append("times")
+        elif part == "!":
+            found.append("factorial")
+        elif part == "|" and not (before.isalnum() or before == ")"):
+            found.append("the absolute value of")
         elif part == "|" and before.isalnum() and after.isalnum():
             found.append("given")
         else:
@@ -403,61 +457,72 @@ def power(text: str) -> str:
 
 _MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{VALUE})"
 _MANY = r"(?:\s?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_RATE = rf"(?:/(?P<per>[a-z]+|{UNIT_WORD})\b)?"
+_RATE = rf"(?:/(?P<per>{UNIT_WORD}|[a-z]+)\b(?:\.(?= [a-z(\d=]|,))?)?"
+_PENCE = ("pence", "penny")
+_CUE_OF_HEAT = (
+    r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
+    r"[^.!?\d]{0,24} )"
+)
 _DEGREES = r"(\d+(?:\.\d+)?)"
+_DOT = r"(?:\.(?= [a-z(\d=]|,))?"
+"""Of an abbreviation, which ends no sentence."""
+_ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
+FORMS["number"] = number
+FORMS["per"] = per
 
 # fmt: off
 CLASSES = (
     semiotic("money", rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
-        rf"{_MANY}\b)?{_RATE}", say=_money, quantity=True),
+        rf"{_MANY}\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
-        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}", say=_money, quantity=True),
+        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}(?P<pieces>(?!))?",
+        say=_money, quantity=True),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
-    semiotic("measure",
-        rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT})(?:\.(?= [a-z(\d=]|,))?(?!\w|'\w)",
+    semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT}){_DOT}(?!\w|'\w)",
         say=_measure, quantity=True),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", say=_percent, quantity=True),
     semiotic("measure", rf"({VALUE}) c\.(?= [a-z])",
         say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
-    semiotic("measure", r"[x×](?= \d)",
-        say=lambda match, around: "by" if around.follows(r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?") else None),
+    semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
-        say=lambda match, around: f"{cardinal(int(match[1]))} foot {number(match[2])}", quantity=True),
+        say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(?:\"|'')(?!\w)", say=_inches),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
-    semiotic("measure", rf"(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?: ?(?P<unit>{UNIT})(?!\w))?(?![\d^])",
-        say=_by),
+    semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
+        rf"(?: ?(?P<unit>(?!in \d){UNIT})(?!\w))?(?![\d^])", say=_by),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
-    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])",
-        say=lambda match, around: None if around.follows(r"\d ?|[\w/]") else units(match[0], False)),
+    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
+        unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
-    semiotic("money", r"(\d{1,2})p\b",
-        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
+    semiotic("money", r"(\d{1,2})p\b", say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
-        say=lambda match, around: f"per {per(match[1])}" if around.follows("[a-z]{2,}|[)%]") else None),
+        say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d"),
+    semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
+    semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z]|,))?", say=_unit_after_a_word),
+    semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
+    semiotic("measure", r"(\d{2,3}) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
+        say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
-    semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)",
-        say=lambda match, around: f"{number(match[1])} out of {number(match[2])}"),
+    semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
+    semiotic("cardinal", r"(?<=[a-z]-)(\d{1,3})s\b", say=lambda match, around: plural(number(match[1]))),
+    semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)", say="{1:number} out of {2:number}"),
     semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
-    semiotic("ordinal", r"(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
-        say=lambda match, around: ordinal(int(match[1].replace(",", "")[:LONGEST_CARDINAL])), quantity=True),
+    semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", say=_ordinal, quantity=True),
     semiotic("cardinal", rf"({_SIGN})({NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
     semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
         say=_mathematics),
-    semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)",
-        say=lambda match, around: None if around.follows(r"[\w)]") else "minus"),
-    semiotic("mathematics", r"[Α-Ωα-ω]+", say=lambda match, around: " ".join(GREEK[one.lower()] for one in match[0])),
-    semiotic("mathematics", r"-(?= )", say=lambda match, around: "minus" if around.follows(r"= ?[^.=]* ") else None),
-    semiotic("mathematics", r"([A-Za-z])'(?=\()", say=lambda match, around: f"{match[1]} prime of"),
-    semiotic("mathematics", r"!=|<=|>=|==", say=lambda match, around: RELATIONS[match[0]]),
-    semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=lambda match, around: _BOUNDS[match[1]]),
-    semiotic("mathematics", r"[<>](?= )",
-        say=lambda match, around: RELATIONS[match[0]] if around.follows(r"\w ") else None),
-    semiotic("mathematics", POWER,
-        say=lambda match, around: power(match[0][1:].strip("(){}")) if around.follows(r"[\w)]") else None),
+    semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)", say="minus", unless=r"[\w)]"),
+    semiotic("mathematics", r"[Α-ω]+", say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
+    semiotic("mathematics", r"-(?= )", say="minus", after=r"= ?[^.=]* "),
+    semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
+    semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
+    semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),
+    semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=_BOUNDS),
+    semiotic("mathematics", r"[<>](?= )", say=RELATIONS, after=r"\w "),
+    semiotic("mathematics", POWER, say=lambda match, around: power(match[0][1:].strip("(){}")), after=r"[\w)]"),
 )
 # fmt: on

@@ -7,8 +7,10 @@ quantities keep number and unit apart, so that a range is any quantity to any ot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+
+from paretone.front_end.numbers import cardinal, digits, pairs
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,45 @@ def one_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
-def semiotic(name: str, *pattern: str, say: Verbaliser, quantity: bool = False) -> SemioticClass:
-    """A class with its ``pattern`` in parts."""
-    return SemioticClass(name, re.compile("".join(pattern)), say, quantity)
+class _Group(str):
+    """A group of a match in a template of words: "{1:pairs}"."""
+
+    def __format__(self, form: str) -> str:
+        return FORMS[form](str(self)) if form else str(self)
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "cardinal": lambda text: cardinal(int(text)),
+    "pairs": pairs,
+    "digits": digits,
+    "upper": str.upper,
+    "letters": lambda text: ".".join(text.upper()) + "." if text else "",
+}
+"""How a template says a group."""
+
+
+def semiotic(
+    name: str,
+    *pattern: str,
+    say: Verbaliser | str | Mapping[str, str],
+    quantity: bool = False,
+    after: str = "",
+    unless: str = "",
+    ends: bool = False,
+) -> SemioticClass:
+    """A class with its ``pattern`` in parts. ``say``: a verbaliser, a template of words ("{1:cardinal} years"), or the
+    words of each first group (without groups, of each match). It declines unless it stands ``after`` one pattern, and
+    where it follows another (``unless``)."""
+
+    def words(match: re.Match[str], around: Around) -> Said | str | None:
+        if (after and not around.follows(after)) or (unless and around.follows(unless)):
+            return None
+        if callable(say):
+            return say(match, around)
+        groups = [match[0], *(group or "" for group in match.groups())]
+        found = (
+            say.format(*map(_Group, groups)) if isinstance(say, str) else say[next(filter(None, groups[1:]), match[0])]
+        )
+        return Said(found, ends=ends)
+
+    return SemioticClass(name, re.compile("".join(pattern)), words, quantity)

@@ -37,11 +37,11 @@ MOST_OF_A_RANGE = 60
 _RANGE = re.compile(r" ?[-–—] ?| ?\.\.+ ?")
 _PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _EASY = re.compile(
-    r"[a-z]{3,}(?:'[a-z]+)?(?=[ ,;?)\"\x02]|!(?!=)|:(?!\S)|$)|[a-z]{1,2}(?= [a-z])|"
+    r"(?=[a-z]*[aeiouy])(?![ivx]+\b)(?:[a-z]{3,}(?:'[a-z]+)?(?=[ ,;?)\"\x02]|!(?!=)|:(?!\S)|$)|[a-z]{1,2}(?= [a-z]))|"
     r"[A-Z][a-z]{2,}(?=,? [a-z]{2,})|[;?)“”\"]|,(?! [A-Z]{2}\b)|[.!](?=[\s\x02]|$)"
 )
 """Plain words and marks, which need not be classified."""
-_HARD = frozenset((*SLANG, "et", *WEEKDAYS, *(one.lower() for one in WEEKDAYS)))
+_HARD = frozenset((*SLANG, "et", *WEEKDAYS, *map(str.lower, WEEKDAYS), *filter(str.islower, UNITS))) - {"in", "a"}
 _DIVIDES = re.compile(r" (?:[ivxIVX]+)\b")
 
 
@@ -106,6 +106,9 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str, 
     if re.search(r"\d{3}-\d$", text) and re.fullmatch(r"\d{3,}-\d", text):
         return None
     plain = ("cardinal", "ordinal", "fraction")
+    shared = re.search(r"^\D*(\d+)\D+(\d+)([kmMbB]n?)$", text)
+    if left_kind == right_kind == "money" and shared and int(shared[1]) < int(shared[2]):
+        return Said(f"{left.words} to {right}")
     if left_kind == right_kind or (left_kind in plain and right_kind in plain):
         if left_kind == "date" and bool(left.before) and not right.before and not right.unit:
             return Said(f"{left} to {right}")

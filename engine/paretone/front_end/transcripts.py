@@ -106,7 +106,7 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
         return Hearing(0.0, False, None)
     audible = levels > max(levels.max() - AUDIBLE, np.quantile(levels, 0.1) + NOISE)
     low, high = np.quantile(slower, (0.1, 0.9))
-    foreign = bool(transcript.strip()) and not _is_english(transcript)
+    foreign = bool(transcript.strip()) and not is_english(transcript)
     heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None, foreign=foreign)
     if foreign:
         return replace(heard, expected=_rough_seconds(transcript))
@@ -124,7 +124,7 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
 
 
-def _is_english(text: str) -> bool:
+def is_english(text: str) -> bool:
     try:
         return language_of(text, "") == ENGLISH
     except TextError:  # It looks like another language.

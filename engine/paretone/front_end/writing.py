@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from paretone.front_end.markup import END, plain_lines
 from paretone.front_end.semiotic import Token
 from paretone.front_end.tokenizer import tokens
-from paretone.front_end.written_forms import GREEK, SIGNS
+from paretone.front_end.written_forms import GREEK, SIGNS, STARTERS
 
 FOLDED = (
     dict.fromkeys("‘’‛′`´ʼ", "'")
@@ -85,7 +85,7 @@ def _fold(character: str, before: str) -> str | None:
         return str(unicodedata.decimal(character))
     expanded = unicodedata.normalize("NFKD", character)
     if "⁄" in expanded:
-        return (" " if before.isdigit() else "") + expanded.replace("⁄", "/")
+        return (" " if before.isalnum() else "") + expanded.replace("⁄", "/")
     plain = "".join(part for part in expanded if unicodedata.category(part) != "Mn")
     if plain and plain != character:
         parts = [_fold(part, "") for part in plain]
@@ -102,7 +102,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
-    plain = re.sub(r"\b(\d+)-([a-z]+)-([a-z]+)\b", r"\1 \2 \3", plain)
+    plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)-([a-z]+)\b", r"\1 \2 \3", plain)
     return Written(tuple(_sentences(list(tokens(plain, british)))), dropped)
 
 
@@ -117,15 +117,6 @@ def _as_is(token: Token) -> Token:
 
 _MARKS = frozenset(".!?…")
 _CLOSING = frozenset("\"'”’)]}")
-_STARTERS = frozenset(
-    "A About After All Also Although An And Any Are As At Be Because Before But By Call Can Come Could Did Do Does "
-    "Don't During Each Even Every Everyone For From Get Go Had Has Have He Her Here His How However I I'll I'm If In "
-    "Is It It's Its Just Let Maybe Most My Never New No Not Nothing Now Of On Once One Only Or Our People Perhaps "
-    "Please She Should "
-    "Since So Some Soon Still Such Take Tell That That's The Their Then There These They This Those To Today Tomorrow "
-    "Two Until Use Was We We're Well Were What When Where Which While Who Why Will With Would Yes Yet You Your".split()
-)
-"""Words that begin a sentence after an abbreviation ("in the U.S. They"); other capitals are names ("U.S. Senate")."""
 
 
 def _sentences(found: list[Token]) -> Iterator[Sentence]:
@@ -151,7 +142,7 @@ def _sentences(found: list[Token]) -> Iterator[Sentence]:
         following = after.lstrip(" \"'“‘([")
         if token.kind:
             word = re.match(r"[\w']+", following)
-            if following and not (word and (word[0] in _STARTERS or (token.text == "etc." and word[0][0].isupper()))):
+            if following and not (word and (word[0] in STARTERS or (token.text == "etc." and word[0][0].isupper()))):
                 continue
         elif following[:1].islower():
             continue
@@ -185,15 +176,11 @@ def _joined(found: list[Token]) -> str:
         changed = bool(token.kind)
         if words == "/" and spoken and place + 1 < len(found) and found[place + 1].kind:
             words = " slash"
-        if words and (changed or spoken) and _word_end(said[-1:]) and (words[0].isalnum()):
+        if words and (changed or spoken) and words[0].isalnum() and (said[-1:].isalnum() or said[-1:] in tuple(".',")):
             said += " "
         said += words
         spoken = changed or (spoken and not words)
     return said
-
-
-def _word_end(character: str) -> bool:
-    return character.isalnum() or (character in (".", "'") and bool(character))
 
 
 _POLISH: tuple[tuple[re.Pattern[str], str], ...] = (

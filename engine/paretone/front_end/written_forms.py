@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-MONTHS = ("January February March April May June July August September October November December").split()
-WEEKDAYS = {
-    short: name
-    for name, shorts in {
-        "Monday": "Mon",
-        "Tuesday": "Tue Tues",
-        "Wednesday": "Wed",
-        "Thursday": "Thu Thur Thurs",
-        "Friday": "Fri",
-        "Saturday": "Sat",
-        "Sunday": "Sun",
-    }.items()
-    for short in shorts.split()
-}
+
+def _table(pairs: str) -> dict[str, str]:
+    """Words by their short forms; a low line stands for a blank."""
+    return {short: words.replace("_", " ") for short, words in (pair.split("=") for pair in pairs.split())}
+
+
+MONTHS = "January February March April May June July August September October November December".split()
+WEEKDAYS = _table(
+    "Mon=Monday Tue=Tuesday Tues=Tuesday Wed=Wednesday Weds=Wednesday Thu=Thursday Thur=Thursday Thurs=Thursday "
+    "Fri=Friday Sat=Saturday Sun=Sunday"
+)
 MONTH_STARTS = {name[:3]: name for name in MONTHS} | {"Sept": "September"}
 
 CURRENCIES = {
-    "$": ("dollar", "dollars", "cent", "cents"),
-    "£": ("pound", "pounds", "penny", "pence"),
-    "€": ("euro", "euros", "cent", "cents"),
-    "¥": ("yen", "yen", "sen", "sen"),
-    "₹": ("rupee", "rupees", "paisa", "paise"),
-    "₩": ("won", "won", "jeon", "jeon"),
-    "₽": ("ruble", "rubles", "kopeck", "kopecks"),
-    "₺": ("lira", "lira", "kurus", "kurus"),
-    "₪": ("shekel", "shekels", "agora", "agorot"),
-    "₿": ("bitcoin", "bitcoins", "satoshi", "satoshis"),
-    "CHF": ("Swiss franc", "Swiss francs", "centime", "centimes"),
-    "CNY": ("yuan", "yuan", "fen", "fen"),
-    "SEK": ("Swedish krona", "Swedish kronor", "ore", "ore"),
-    "NOK": ("Norwegian krone", "Norwegian kroner", "ore", "ore"),
-    "DKK": ("Danish krone", "Danish kroner", "ore", "ore"),
-    "PLN": ("zloty", "zlotys", "grosz", "groszy"),
-    "R$": ("real", "reais", "centavo", "centavos"),
-    "MXN": ("peso", "pesos", "centavo", "centavos"),
-}
-_DOLLARS = {"US": "U.S.", "A": "Australian", "C": "Canadian", "NZ": "New Zealand", "HK": "Hong Kong", "S": "Singapore"}
-CURRENCIES |= {
-    f"{sign}$": (f"{name} dollar", f"{name} dollars", "cent", "cents")
-    for sign, name in (*_DOLLARS.items(), ("AU", "Australian"), ("CA", "Canadian"))
-}
-CURRENCIES |= {
-    code: CURRENCIES[sign]
-    for code, sign in {
-        "USD": "US$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩", "RUB": "₽", "AUD": "A$",
-        "CAD": "C$", "NZD": "NZ$", "HKD": "HK$", "SGD": "S$", "BRL": "R$", "RMB": "CNY", "ILS": "₪", "BTC": "₿",
-    }.items()
+    sign: (one.replace("_", " "), many.replace("_", " "), cent, cents)
+    for line in """
+    $: dollar dollars cent cents| £ GBP: pound pounds penny pence| € EUR: euro euros cent cents| ¥ JPY: yen yen sen sen|
+    ₹ INR: rupee rupees paisa paise| ₩ KRW: won won jeon jeon| ₽ RUB: ruble rubles kopeck kopecks| ₺: lira lira kurus
+    kurus| ₪ ILS: shekel shekels agora agorot| ₿ BTC: bitcoin bitcoins satoshi satoshis| CHF: Swiss_franc Swiss_francs
+    centime centimes| CNY RMB: yuan yuan fen fen| SEK: Swedish_krona Swedish_kronor ore ore| NOK: Norwegian_krone
+    Norwegian_kroner ore ore| DKK: Danish_krone Danish_kroner ore ore| PLN: zloty zlotys grosz groszy| R$ BRL: real
+    reais centavo centavos| MXN: peso pesos centavo centavos""".split("|")
+    for signs, names in [line.split(":")]
+    for one, many, cent, cents in [names.split()]
+    for sign in signs.split()
+} | {
+    sign: (f"{name} dollar", f"{name} dollars", "cent", "cents")
+    for signs, name in (
+        ("US$ USD", "U.S."), ("A$ AU$ AUD", "Australian"), ("C$ CA$ CAD", "Canadian"), ("NZ$ NZD", "New Zealand"),
+        ("HK$ HKD", "Hong Kong"), ("S$ SGD", "Singapore"),
+    )
+    for sign in signs.split()
 }  # fmt: skip
 MAGNITUDES = {
     "k": "thousand", "K": "thousand", "m": "million", "mn": "million", "M": "million", "bn": "billion",
@@ -57,29 +42,14 @@ MAGNITUDES = {
 
 _SCALED = {"": "", "k": "kilo", "c": "centi", "m": "milli", "µ": "micro", "n": "nano", "M": "mega", "G": "giga"}
 _BASES = {
-    "m": ("meter", " k c m µ n"),
-    "g": ("gram", " k m µ n"),
-    "s": ("second", " m µ n"),
-    "L": ("liter", " m µ c"),
-    "Hz": ("hertz", " k M G"),
-    "W": ("watt", " k m M G"),
-    "V": ("volt", " k m"),
-    "A": ("ampere", "m µ k"),
-    "Wh": ("watt hour", " k M G"),
-    "Ah": ("ampere hour", " m"),
-    "J": ("joule", " k M"),
-    "N": ("newton", " k m"),
-    "Pa": ("pascal", " k M"),
-    "B": ("byte", "k M G"),
-    "bps": ("bit per second", " k M G"),
-    "cal": ("calorie", " k"),
-    "mol": ("mole", " m µ n"),
-    "eV": ("electron volt", " k M G"),
-    "Ω": ("ohm", " k M"),
-    "F": ("farad", "µ n"),
-    "bar": ("bar", " m"),
-}
-_SAME = ("hertz", "feet", "celsius")
+    "m": ("meter", " k c m µ n"), "g": ("gram", " k m µ n"), "s": ("second", " m µ n"), "L": ("liter", " m µ c"),
+    "Hz": ("hertz", " k M G"), "W": ("watt", " k m M G"), "V": ("volt", " k m"), "A": ("ampere", "m µ k"),
+    "Wh": ("watt hour", " k M G"), "Ah": ("ampere hour", " m"), "J": ("joule", " k M"), "N": ("newton", " k m"),
+    "Pa": ("pascal", " k M"), "B": ("byte", "k M G"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
+    "mol": ("mole", " m µ n"), "eV": ("electron volt", " k M G"), "M": ("molar", "m µ n"), "Ω": ("ohm", " k M"),
+    "F": ("farad", "µ n"), "bar": ("bar", " m"),
+}  # fmt: skip
+_SAME = ("hertz", "molar")
 UNITS = {
     prefix + sign: (_SCALED[prefix] + name, _SCALED[prefix] + (name if name in _SAME else _many))
     for sign, (name, prefixes) in _BASES.items()
@@ -88,63 +58,62 @@ UNITS = {
 } | {
     sign: (one, many)
     for line in """
-    kB KB: kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL: deciliter
-    deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi: mile miles|
-    yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons| tsp tsps:
-    teaspoon teaspoons| gal gals: gallon gallons| qt: quart quarts| pt: pint pints| ha: hectare hectares| t: ton tons|
-    dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| ly: light_year light_years| AU:
+    kB KB: kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL:
+    deciliter deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi:
+    mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
+    tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt: quart quarts| pt: pint pints| ha: hectare hectares|
+    t: ton tons| dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| ly: light_year light_years| AU:
     astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph: kilometer_per_hour
-    kilometers_per_hour| kn kt kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM: revolution_per_minute
-    revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute words_per_minute| psi:
-    pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second| ppm: part_per_million
-    parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second bits_per_second| bp bps.:
-    basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs h: hour hours| mo mos: month
-    months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot square_feet| mmHg:
-    millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian radians| kN: kilonewton
-    kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius degrees_celsius| °F: degree_fahrenheit
-    degrees_fahrenheit| °: degree degrees| x: time times| kWp: kilowatt_peak kilowatts_peak| sq_ft: square_foot
-    square_feet| cc: cubic_centimeter cubic_centimeters| in: inch inches""".split("|")
+    kilometers_per_hour| kn kt kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
+    revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
+    words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
+    ppm: part_per_million parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second
+    bits_per_second| bp bps.: basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs
+    h: hour hours| mo mos: month months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot
+    square_feet| mmHg: millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian
+    radians| kN: kilonewton kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius
+    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x: time times| kWp: kilowatt_peak
+    kilowatts_peak| cc: cubic_centimeter cubic_centimeters| fl_oz fl._oz: fluid_ounce
+    fluid_ounces| in: inch inches""".split("|")
     for signs, names in [line.split(":")]
     for one, many in [[word.replace("_", " ") for word in names.split()]]
     for sign in (word.replace("_", " ") for word in signs.split())
 }
+UNITS |= {
+    f"{short}{dot} {unit}": (f"{name} {UNITS[unit][0]}", f"{name} {UNITS[unit][1]}")
+    for short, name in (("sq", "square"), ("cu", "cubic"))
+    for dot in ("", ".")
+    for unit in "ft in mi yd m km cm".split()
+}
 
-TITLES = dict(
-    pair.split("=")
-    for pair in (
-        "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
-        "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Gov=Governor Hon=Honorable Mt=Mount "
-        "Ft=Fort Adm=Admiral Atty=Attorney Pres=President Rep=Representative Supt=Superintendent Cpl=Corporal "
-        "Fig=Figure fig=figure Figs=Figures Eq=Equation eq=equation Ch=Chapter Vol=Volume vol=volume "
-        "approx=approximately vs=versus cf=compare Apt=Apartment apt=apartment Hwy=Highway Ste=Suite Rm=Room "
-        "rm=room avg=average Ref=Reference max=maximum Max=Maximum min=minimum Min=Minimum"
-    ).split()
+TITLES = _table(
+    "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
+    "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Gov=Governor Hon=Honorable Mt=Mount Ft=Fort "
+    "Adm=Admiral Atty=Attorney Pres=President Rep=Representative Supt=Superintendent Cpl=Corporal Fig=Figure "
+    "fig=figure Figs=Figures Eq=Equation eq=equation Ch=Chapter Vol=Volume vol=volume approx=approximately vs=versus "
+    "cf=compare Apt=Apartment apt=apartment Hwy=Highway Ste=Suite Rm=Room rm=room avg=average Ref=Reference "
+    "max=maximum Max=Maximum min=minimum Min=Minimum figs=figures Wm=William Chas=Charles Thos=Thomas Geo=George "
+    "Assoc=Associate Asst=Assistant Mgr=Manager Acct=Account acct=account Inv=Invoice inv=invoice doz=dozen Mk=Mark "
+    "lg=large pkg=package addr=address gen=generation"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
-COUNTED = dict(
-    pair.split("=")
-    for pair in (
-        "No=Number no=number Nos=Numbers nos=numbers Nr=Number p=page pp=pages P=page ext=extension Ext=Extension "
-        "c=circa ca=circa Sec=Section sec=section ch=chapter Art=Article art=article tel=telephone Tel=Telephone "
-        "ed=edition est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street "
-        "bldg=building Fl=Floor fl=floor Rte=Route Ver=Version ver=version ll=lines "
-        "b=born d=died pt=part bk=book Bk=Book "
-        "v=volume ft=feet"
-    ).split()
+COUNTED = _table(
+    "No=Number no=number Nos=Numbers nos=numbers Nr=Number p=page pp=pages P=page ext=extension Ext=Extension c=circa "
+    "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article tel=telephone Tel=Telephone ed=edition "
+    "est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street bldg=building Fl=Floor "
+    "fl=floor Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
+    "sc=scene Sc=Scene"
 )
 """Abbreviations before a number; elsewhere their letters are other words."""
-ENDINGS = {
-    short: name.replace("_", " ")
-    for short, name in (
-        pair.split("=")
-        for pair in (
-            "Jr=Junior Sr=Senior etc=etc Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
-            "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
-            "est=established Univ=University Assn=Association Govt=Government ed=edition "
-        ).split()
+ENDINGS = (
+    _table(
+        "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
+        "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
+        "est=established co=company Univ=University Assn=Association Govt=Government ed=edition"
     )
-} | WEEKDAYS
-ENDINGS |= {short: name for short, name in MONTH_STARTS.items() if short != "May"}
+    | WEEKDAYS
+    | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
+)
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
 STREETS = {
     "St": "Street", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Dr": "Drive", "Ln": "Lane", "Ct": "Court",
@@ -152,17 +121,14 @@ STREETS = {
 }  # fmt: skip
 DIRECTIONS = {"N": "North", "S": "South", "E": "East", "W": "West"}
 DIRECTIONS |= {"NE": "Northeast", "NW": "Northwest", "SE": "Southeast", "SW": "Southwest"}
-STATES = {
-    one[:2]: one[3:].replace("_", " ")
-    for one in (
-        "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut DE=Delaware FL=Florida "
-        "GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa KS=Kansas KY=Kentucky LA=Louisiana ME=Maine "
-        "MD=Maryland MA=Massachusetts MI=Michigan MN=Minnesota MS=Mississippi MO=Missouri MT=Montana NE=Nebraska "
-        "NV=Nevada NH=New_Hampshire NJ=New_Jersey NM=New_Mexico NY=New_York NC=North_Carolina ND=North_Dakota OH=Ohio "
-        "OK=Oklahoma OR=Oregon PA=Pennsylvania RI=Rhode_Island SC=South_Carolina SD=South_Dakota TN=Tennessee "
-        "TX=Texas UT=Utah VT=Vermont VA=Virginia WA=Washington WV=West_Virginia WI=Wisconsin WY=Wyoming DC=D.C."
-    ).split()
-}
+STATES = _table(
+    "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut DE=Delaware FL=Florida "
+    "GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa KS=Kansas KY=Kentucky LA=Louisiana ME=Maine "
+    "MD=Maryland MA=Massachusetts MI=Michigan MN=Minnesota MS=Mississippi MO=Missouri MT=Montana NE=Nebraska "
+    "NV=Nevada NH=New_Hampshire NJ=New_Jersey NM=New_Mexico NY=New_York NC=North_Carolina ND=North_Dakota OH=Ohio "
+    "OK=Oklahoma OR=Oregon PA=Pennsylvania RI=Rhode_Island SC=South_Carolina SD=South_Dakota TN=Tennessee TX=Texas "
+    "UT=Utah VT=Vermont VA=Virginia WA=Washington WV=West_Virginia WI=Wisconsin WY=Wyoming DC=D.C."
+)
 SLANG = {
     "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
@@ -171,7 +137,9 @@ SLANG = {
     "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.", "ok": "okay",
     "mr": "Mister", "ms": "Miz", "cc": "C.C.", "re": "re", "ps": "P.S.", "pm": "P.M.",
     "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
-    "wwi": "World War One",
+    "wwi": "World War One", "yoy": "year over year", "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
+    "l8r": "later", "b4": "before", "txt": "text", "ngl": "not gonna lie", "rn": "right now", "mk": "Mark",
+    "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension", "vol": "volume",
 }  # fmt: skip
 """Short forms without a full stop."""
 REGNAL_NAMES = frozenset(
@@ -196,7 +164,16 @@ SIGNS = {
     "№": "number", "©": "copyright", "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",
     "≈": "about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "≠": "is not equal to",
     "∞": "infinity", "√": "the square root of", "→": "to", "⇒": "implies", "¢": "cents", "∑": "the sum of",
-    "∫": "the integral of", "∈": "in", "∂": "partial", "%": "percent", "‰": "per mille",
-    "°": "degrees", "&": "and", "@": "at", "+": "plus", "=": "equals",
+    "∫": "the integral of", "∈": "in", "∂": "partial", "∩": "intersection", "∪": "union", "%": "percent",
+    "‰": "per mille", "°": "degrees", "&": "and", "@": "at", "+": "plus", "=": "equals",
 } | {sign: many for sign, (_, many, *_) in CURRENCIES.items() if len(sign) == 1 and not sign.isalnum()}  # fmt: skip
 """Symbols with a name wherever they stand."""
+STARTERS = frozenset(
+    "A About After All Also Although An And Any Are As Ask At Be Because Before Bring But Buy By Call Can Check Click "
+    "Come Could Did Do Does Don't During Each Even Every Everyone For From Get Give Go Had Has Have He Her Here His "
+    "How However I I'll I'm If In Is It It's Its Just Keep Let Look Make Maybe Most My Never New No Not Nothing Now "
+    "Of On Once One Only Or Our People Perhaps Please Press Put Read Send She Should Since So Some Soon Still Stop "
+    "Such Take Tell That That's The Their Then There These They This Those To Today Tomorrow Try Turn Two Until Use "
+    "Wait Was We We're Well Were What When Where Which While Who Why Will With Would Yes Yet You Your".split()
+)
+"""Words that begin a sentence after an abbreviation ("in the U.S. They"); other capitals are names ("U.S. Senate")."""

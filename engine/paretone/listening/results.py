@@ -9,8 +9,8 @@ automatically and know settings without them: ``ListeningScore.candidate`` is th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,20 +18,6 @@ import numpy as np
 from paretone.errors import PlainError, SettingError
 from paretone.figures.svg import escape
 from paretone.listening import statistics, trials
-from paretone.listening.statistics import (
-    Answer,
-    ConditionSummary,
-    MeanInterval,
-    Noticeable,
-    PairedDifference,
-    Preferred,
-    Ranked,
-    Rating,
-    Screening,
-    SignTest,
-    noticeable,
-    ranking,
-)
 from paretone.listening.trials import ABX, CCR, MOS, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
 from paretone.measure.metrics import HIGHER, JUDGED, LOWER, NEITHER, Metric, metric
 from paretone.setting.setting import Setting
@@ -69,7 +55,7 @@ class AbxResult:
     """Exact probability of at least this many hits by guessing."""
     needed: int | None
     """Hits needed to pass at the 5 % level."""
-    rate: MeanInterval
+    rate: statistics.MeanInterval
     """Rate of right answers: exact for one listener, otherwise bootstrapped over listeners and sentences."""
     smallest_detectable: float | None
     """True rate that such a test detects with 80 % probability."""
@@ -87,8 +73,8 @@ class PreferenceResult:
 
     titles: tuple[str, str]
     graded: bool
-    mean: MeanInterval
-    sign: SignTest
+    mean: statistics.MeanInterval
+    sign: statistics.SignTest
     first: int
     """Votes for the sound heard first."""
     second: int
@@ -105,11 +91,11 @@ class MushraResult:
     """Ratings of all conditions compared with one reference."""
 
     reference: str
-    summaries: tuple[ConditionSummary, ...]
+    summaries: tuple[statistics.ConditionSummary, ...]
     """By title, hidden reference first and anchors last; from listeners who passed post-screening."""
-    differences: tuple[PairedDifference, ...]
+    differences: tuple[statistics.PairedDifference, ...]
     """Difference of each setting from the hidden reference, with p values adjusted by Holm's method."""
-    screenings: tuple[Screening, ...]
+    screenings: tuple[statistics.Screening, ...]
     pages: int
     indistinct: int
     """Sentences whose mid anchor excludes no listener; see :func:`statistics.indistinct_sentences`."""
@@ -126,11 +112,11 @@ class StaircaseResult:
     """log2 of the speed-up of each."""
     right: tuple[tuple[int, int], ...]
     """Right answers and trials of each place, over all listeners."""
-    noticeable: tuple[tuple[str, Noticeable], ...]
+    noticeable: tuple[tuple[str, statistics.Noticeable], ...]
     """By listener, in :attr:`scale`'s unit: the point where the difference is heard every second time."""
 
     @property
-    def median(self) -> Noticeable:
+    def median(self) -> statistics.Noticeable:
         """That of the median listener, or of the more sensitive of the two in the middle."""
         ordered = sorted((one for _, one in self.noticeable), key=lambda one: one.value)
         return ordered[(len(ordered) - 1) // 2]
@@ -138,7 +124,7 @@ class StaircaseResult:
 
 @dataclass(frozen=True)
 class RankingResult:
-    ranked: tuple[tuple[str, Ranked], ...]
+    ranked: tuple[tuple[str, statistics.Ranked], ...]
     """Titles, the most preferred first, with their strengths."""
     comparisons: int
     ties: int
@@ -154,9 +140,9 @@ class RankingResult:
 class MosResult:
     """Mean opinion scores of settings, from 1 to 5."""
 
-    summaries: tuple[ConditionSummary, ...]
+    summaries: tuple[statistics.ConditionSummary, ...]
     """By title, the unaccelerated setting first."""
-    differences: tuple[PairedDifference, ...]
+    differences: tuple[statistics.PairedDifference, ...]
     """Of each setting from the first, on the same sentences, with p values adjusted by Holm's method."""
     votes: int
     listeners: int
@@ -193,6 +179,10 @@ def _listeners(found: Sequence[TrialRecord]) -> list[str]:
     return [one.listener for one in found]
 
 
+def _people(found: Sequence[TrialRecord]) -> int:
+    return len(set(_listeners(found)))
+
+
 def _titles(found: Sequence[TrialRecord]) -> tuple[str, str]:
     return found[-1].conditions[0].title, found[-1].conditions[1].title
 
@@ -204,8 +194,8 @@ def _sentences(found: Sequence[TrialRecord]) -> list[str]:
 def _abx(found: Sequence[TrialRecord]) -> AbxResult:
     right = [float(one.answer["said"] == one.order[2]) for one in found]
     hits, count = round(sum(right)), len(right)
-    if len(set(_listeners(found))) == 1:
-        rate = MeanInterval(hits / count, *statistics.exact_interval(hits, count), count)
+    if _people(found) == 1:
+        rate = statistics.MeanInterval(hits / count, *statistics.exact_interval(hits, count), count)
     else:
         rate = statistics.clustered(right, _listeners(found), _sentences(found))
     return AbxResult(
@@ -216,8 +206,14 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
         statistics.needed(count),
         rate,
         statistics.smallest_detectable(count),
-        len(set(_listeners(found))),
+        _people(found),
     )
+
+
+def _playing_order(found: Sequence[TrialRecord]) -> tuple[int, int, float]:
+    """Votes for the sound heard first and for the other, and the p value of this order bias."""
+    first, second = sum(one.answer["vote"] < 0 for one in found), sum(one.answer["vote"] > 0 for one in found)
+    return first, second, statistics.order_bias(first, second)
 
 
 def vote_for_second_condition(trial: TrialRecord) -> int:
@@ -234,25 +230,24 @@ def _preference(found: Sequence[TrialRecord]) -> PreferenceResult:
         for one in found
         if one.repeat and (one.session, one.item, one.order[::-1]) in earlier
     ]
-    second, first = sum(one.answer["vote"] > 0 for one in asked), sum(one.answer["vote"] < 0 for one in asked)
     return PreferenceResult(
         _titles(found),
         found[0].method == CCR,
         statistics.clustered(votes, _listeners(asked), _sentences(asked)),
         statistics.sign_test(votes),
-        first,
-        second,
-        statistics.order_bias(first, second),
+        *_playing_order(asked),
         len(again),
         sum(one * other >= 0 for one, other in again),
-        len(set(_listeners(found))),
+        _people(found),
     )
 
 
 def _staircase(found: Sequence[TrialRecord]) -> StaircaseResult:
     last = found[-1]
     scale = tuple(map(float, last.answer["scale"]))
-    given = [(one.listener, Answer(max(one.order) - 1, one.order[1 + one.answer["said"]] > 0)) for one in found]
+    given = [
+        (one.listener, statistics.Answer(max(one.order) - 1, one.order[1 + one.answer["said"]] > 0)) for one in found
+    ]
     places = [[one.right for _, one in given if one.place == place] for place in range(len(scale))]
     return StaircaseResult(
         last.conditions[0].title,
@@ -260,7 +255,7 @@ def _staircase(found: Sequence[TrialRecord]) -> StaircaseResult:
         scale,
         tuple((sum(there), len(there)) for there in places),
         tuple(
-            (listener, noticeable([one for own, one in given if own == listener], scale))
+            (listener, statistics.noticeable([one for own, one in given if own == listener], scale))
             for listener in dict.fromkeys(_listeners(found))
         ),
     )
@@ -271,56 +266,62 @@ def _ranking(found: Sequence[TrialRecord]) -> RankingResult:
     for one in found:
         before, after = one.order
         vote = one.answer["vote"]
-        compared.append(Preferred(after, before) if vote > 0 else Preferred(before, after, tie=vote == 0))
-    second, first = sum(one.answer["vote"] > 0 for one in found), sum(one.answer["vote"] < 0 for one in found)
+        compared.append(
+            statistics.Preferred(after, before) if vote > 0 else statistics.Preferred(before, after, tie=vote == 0)
+        )
     conditions = found[-1].conditions
     return RankingResult(
-        tuple((conditions[one.number].title, one) for one in ranking(len(conditions), compared)),
+        tuple((conditions[one.number].title, one) for one in statistics.ranking(len(conditions), compared)),
         len(found),
         sum(one.tie for one in compared),
-        first,
-        second,
-        statistics.order_bias(first, second),
-        len(set(_listeners(found))),
+        *_playing_order(found),
+        _people(found),
     )
 
 
-def _opinions(found: Sequence[TrialRecord]) -> list[Rating]:
+def _rating(one: TrialRecord, condition: str, score: float) -> statistics.Rating:
+    return statistics.Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), condition, score)
+
+
+def _opinions(found: Sequence[TrialRecord]) -> list[statistics.Rating]:
     """Votes of a MOS test, in the order of its settings."""
     keys = [one.key for one in found[0].conditions]
-    made = [
-        Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), keys[one.order[-1]], one.answer["vote"])
-        for one in found
-    ]
+    made = [_rating(one, keys[one.order[-1]], one.answer["vote"]) for one in found]
     return sorted(made, key=lambda one: keys.index(one.condition))
+
+
+def _ratings(found: Sequence[TrialRecord]) -> list[statistics.Rating]:
+    return [
+        _rating(one, condition.key, score)
+        for one in found
+        for condition, score in zip(one.conditions, one.answer["ratings"], strict=True)
+    ]
+
+
+def _rated(
+    ratings: Sequence[statistics.Rating], compared: Sequence[str], reference: str, titles: Mapping[str, str]
+) -> tuple[tuple[statistics.ConditionSummary, ...], tuple[statistics.PairedDifference, ...]]:
+    """Summaries of all conditions, and differences of those ``compared`` from the reference, with p values adjusted by
+    Holm's method."""
+    differences = [one for key in compared if (one := statistics.paired(ratings, key, reference)) is not None]
+    adjusted = statistics.holm([one.p for one in differences])
+    return (
+        tuple(replace(one, condition=titles[one.condition]) for one in statistics.summaries(ratings)),
+        tuple(
+            statistics.PairedDifference(titles[one.condition], titles[one.than], one.difference, p)
+            for one, p in zip(differences, adjusted, strict=True)
+        ),
+    )
 
 
 def _mos(found: Sequence[TrialRecord]) -> MosResult:
     votes = _opinions(found)
     titles = {one.key: one.title for one in found[-1].conditions}
     first, *others = dict.fromkeys(one.condition for one in votes)
-    differences = [one for key in others if (one := statistics.paired(votes, key, first)) is not None]
-    adjusted = statistics.holm([one.p for one in differences])
-    return MosResult(
-        tuple(replace(one, condition=titles[one.condition]) for one in statistics.summaries(votes)),
-        tuple(
-            PairedDifference(titles[one.condition], titles[one.than], one.difference, p)
-            for one, p in zip(differences, adjusted, strict=True)
-        ),
-        len(votes),
-        len(set(_listeners(found))),
-    )
+    return MosResult(*_rated(votes, others, first, titles), len(votes), _people(found))
 
 
-def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
-    return [
-        Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), condition.key, score)
-        for one in found
-        for condition, score in zip(one.conditions, one.answer["ratings"], strict=True)
-    ]
-
-
-def _accepted(found: Sequence[TrialRecord]) -> tuple[list[Rating], tuple[Screening, ...]]:
+def _accepted(found: Sequence[TrialRecord]) -> tuple[list[statistics.Rating], tuple[statistics.Screening, ...]]:
     """Ratings of listeners who passed post-screening, and all screenings."""
     ratings = _ratings(found)
     screenings = statistics.screened(ratings, found[0].conditions[0].key, trials.MID)
@@ -333,29 +334,15 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
     titles = {condition.key: condition.title for one in found for condition in one.conditions}
     reference = found[0].conditions[0].key
     # Anchors last, even if a setting joined later.
-    keys = [key for key in titles if key not in trials.CUTOFFS] + [key for key in titles if key in trials.CUTOFFS]
-    ordered = sorted(accepted, key=lambda one: keys.index(one.condition))
-    differences = [
-        one
-        for key in keys
-        if key != reference and key not in trials.CUTOFFS
-        for one in [statistics.paired(accepted, key, reference)]
-        if one is not None
-    ]
-    adjusted = statistics.holm([one.p for one in differences])
-
-    def called(key: str) -> str:
-        return "Hidden reference" if key == reference else titles[key]
-
+    keys = sorted(titles, key=lambda key: key in trials.CUTOFFS)
+    settings = [key for key in keys if key != reference and key not in trials.CUTOFFS]
     return MushraResult(
         titles[reference],
-        tuple(
-            ConditionSummary(called(one.condition), one.median, one.lower_quartile, one.upper_quartile, one.mean)
-            for one in statistics.summaries(ordered)
-        ),
-        tuple(
-            PairedDifference(called(one.condition), called(one.than), one.difference, p)
-            for one, p in zip(differences, adjusted, strict=True)
+        *_rated(
+            sorted(accepted, key=lambda one: keys.index(one.condition)),
+            settings,
+            reference,
+            titles | {reference: "Hidden reference"},
         ),
         screenings,
         len(found),
@@ -413,18 +400,10 @@ def _speed_up(value: float, scale: Sequence[float]) -> float:
     return 0.0 if value < scale[0] else 2.0**value
 
 
-def _rated_scores(found: Sequence[TrialRecord], accepted: Sequence[Rating]) -> list[ListeningScore]:
+def _rated_scores(found: Sequence[TrialRecord], accepted: Sequence[statistics.Rating]) -> list[ListeningScore]:
     records = {condition.key: condition for one in found for condition in one.conditions}
     return [
-        ListeningScore(
-            one.condition,
-            found[0].method,
-            one.mean.mean,
-            one.mean.low,
-            one.mean.high,
-            one.mean.n,
-            _candidate(records[one.condition]),
-        )
+        ListeningScore(one.condition, found[0].method, *(*astuple(one.mean), _candidate(records[one.condition])))
         for one in statistics.summaries(accepted)
         if one.condition not in trials.CUTOFFS
     ]

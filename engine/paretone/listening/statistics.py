@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from paretone.measure.estimates import ends
+from paretone.measure.estimates import NORMAL_95, ends
 
 # --- Ranking ----------------------------------------------------------------------------------------------------------
 # Ranking by preference: the Bradley–Terry model of paired comparisons, with intervals. The first is preferred to the
@@ -24,7 +24,6 @@ PRIOR = 2.0
 """Prior standard deviation of the strengths: one in three is preferred by more than seven to one."""
 _STEPS = 100
 _PRECISE = 1e-9
-_Z = 1.959964
 _DRAWS = 4000
 
 
@@ -71,8 +70,8 @@ def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
         Ranked(
             at,
             float(strengths[at]),
-            float(strengths[at] - _Z * spread[at]),
-            float(strengths[at] + _Z * spread[at]),
+            float(strengths[at] - NORMAL_95 * spread[at]),
+            float(strengths[at] + NORMAL_95 * spread[at]),
             float(best[at]),
             round(compared[at]),
         )
@@ -280,7 +279,6 @@ def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[fl
 
 
 def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> float:
-    """Point between ``low`` and ``high`` from which ``true_above`` is true."""
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if true_above(middle) else (middle, high)
@@ -454,21 +452,15 @@ class Screening:
 def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tuple[Screening, ...]:
     """Post-screening of every listener (BS.1534-3, 4.1.2), ordered by name; ``reference`` and ``mid_anchor``: the
     conditions of the hidden reference and the 7 kHz anchor."""
-    found = []
     indistinct = indistinct_sentences(ratings, mid_anchor)
-    for listener in sorted({one.listener for one in ratings}):
+
+    def screening(listener: str) -> Screening:
         own = [one for one in ratings if one.listener == listener]
-        hidden = [one for one in own if one.condition == reference]
+        hidden = [one.score < REFERENCE_FLOOR for one in own if one.condition == reference]
         anchors = [one for one in own if one.condition == mid_anchor and one.sentence not in indistinct]
-        found.append(
-            Screening(
-                listener,
-                len(hidden),
-                sum(one.score < REFERENCE_FLOOR for one in hidden),
-                sum(one.score > ANCHOR_CEILING for one in anchors),
-            )
-        )
-    return tuple(found)
+        return Screening(listener, len(hidden), sum(hidden), sum(one.score > ANCHOR_CEILING for one in anchors))
+
+    return tuple(screening(listener) for listener in sorted({one.listener for one in ratings}))
 
 
 def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:

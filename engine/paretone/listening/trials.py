@@ -76,7 +76,6 @@ METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING, *MOS)
 VOICE = "voice"
 """Key of the voice's recording, against which similarity is rated."""
 FOLDER = "listening"
-"""Folder of trials in the user's data folder."""
 ENDING = ".jsonl"
 
 

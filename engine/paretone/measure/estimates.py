@@ -54,17 +54,27 @@ def median_interval(values: Sequence[float], seed: int = 0) -> tuple[float, floa
     return bootstrap(lambda drawn: np.median(drawn, axis=1), np.asarray(values, dtype=float), draws=4000, seed=seed)
 
 
-def tail_interval(values: Sequence[float], clusters: Sequence[int] = ()) -> tuple[float, float, float]:
-    """90th percentile of runs with the ends of its 95 % interval, over ``clusters`` (one number per run) if there are
-    several, otherwise over the runs."""
+def tails(values: Sequence[float], clusters: Sequence[int] = ()) -> tuple[float, np.ndarray]:
+    """90th percentile of runs, and that of each draw (DRAWS,) of ``clusters`` (one number per run) if there are
+    several, otherwise of the runs."""
     found = np.asarray(values, dtype=float)
     _, place = np.unique(clusters or range(len(found)), return_inverse=True)
     place = place if place.max() else np.arange(len(found))
     # Each draw repeats a cluster's runs as often as it drew the cluster.
     order = np.argsort(found)
     weights = _counts(int(place.max()) + 1)[:, place[order]].cumsum(1)
-    drawn_tails = found[order][(weights >= weights[:, -1:] * TAIL / 100).argmax(1)]
-    value, (low, high) = float(np.percentile(found, TAIL)), ends(drawn_tails)
+    return float(np.percentile(found, TAIL)), found[order][(weights >= weights[:, -1:] * TAIL / 100).argmax(1)]
+
+
+def tail_interval(values: Sequence[float], clusters: Sequence[int] = ()) -> tuple[float, float, float]:
+    """90th percentile of runs with the ends of its 95 % interval: see :func:`tails`."""
+    value, drawn_tails = tails(values, clusters)
+    return around(value, drawn_tails)
+
+
+def around(value: float, drawn_values: np.ndarray) -> tuple[float, float, float]:
+    """``value`` with the ends of its 95 % interval from draws (draws,), which always include it."""
+    low, high = ends(drawn_values)
     return value, min(float(low), value), max(float(high), value)
 
 
@@ -95,7 +105,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 DRAWS = 1000
 Statistic = Literal["mean", "median", "rate", "p90"]
 TAIL = 90
-"""Percentile of the statistic ``p90``, with linear interpolation between runs."""
+"""Percentile of the statistic ``p90``, over runs (:func:`tails`), with linear interpolation between them."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,11 @@ class Estimate:
     """Number of sentences in the interval."""
     words: int = 0
     """Number of words of an error rate; 0 for other figures."""
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The value, and both ends of its interval."""
+        return self.value, self.low, self.high
 
     @property
     def spreads(self) -> bool:
@@ -145,8 +160,6 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
 def drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     """The statistic in each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
     clusters = len(columns)
-    if statistic == "p90":
-        return np.percentile(columns[_picks(clusters)], TAIL, axis=1)
     if statistic == "median":
         # The median of a draw is that of its ranks, and the middle ranks are the same for all columns.
         lower, upper = _middles(clusters)
@@ -160,8 +173,6 @@ def statistic_of(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     """The statistic over the clusters, from (…, clusters, columns): (…, columns)."""
     if statistic == "median":
         return np.median(columns, axis=1)
-    if statistic == "p90":
-        return np.percentile(columns, TAIL, axis=1)
     sums = columns.sum(1)
     return sums.real / sums.imag if statistic == "rate" else sums / columns.shape[1]
 

@@ -30,13 +30,8 @@ def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
 
 def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[np.ndarray, np.ndarray]:
     """Common frames of two spectrograms (frames, bands) in double precision; ``figure`` names the comparison in errors.
-
-    Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values not finite.
-    """
-    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
-        raise SettingError(
-            f"Spectrograms of shapes {first.shape} and {second.shape} cannot be compared; both need the same mel bands."
-        )
+    Raises like :func:`log_mel_distance`."""
+    _require_same_bands(first, second, "cannot be compared")
     shared = min(len(first), len(second))
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE or shared == 0:
         raise SettingError(
@@ -47,6 +42,15 @@ def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[n
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise SettingError("A spectrogram has values that are not numbers, so its distance cannot be measured.")
     return one, other
+
+
+def _require_same_bands(first: np.ndarray, second: np.ndarray, problem: str, frames: bool = False) -> None:
+    alike = first.ndim == second.ndim == 2 and first.shape[1] == second.shape[1]
+    if not alike or (frames and not (len(first) and len(second))):
+        raise SettingError(
+            f"Spectrograms of shapes {first.shape} and {second.shape} {problem}; both need the same mel bands"
+            f"{', and frames' if frames else ''}."
+        )
 
 
 # --- Mel-cepstral distortion ------------------------------------------------------------------------------------------
@@ -63,10 +67,8 @@ ORDER = 13
 
 
 def mel_cepstral_distortion(first: np.ndarray, second: np.ndarray) -> float:
-    """Distortion in dB between corresponding frames of natural-log mel spectrograms (frames, bands).
-
-    Raises :class:`paretone.errors.SettingError` like :func:`paretone.measure.fidelity.log_mel_distance`.
-    """
+    """Distortion in dB between corresponding frames of natural-log mel spectrograms (frames, bands). Raises like
+    :func:`log_mel_distance`."""
     one, other = shared_frames(first, second, "mel-cepstral distortion")
     difference = (one - other) @ cosines(first.shape[1])
     return float(10.0 / math.log(10.0) * np.mean(np.sqrt(2.0 * np.sum(difference**2, axis=1))))
@@ -96,11 +98,7 @@ AUDIBLE = 40.0
 def timbre_distance(first: np.ndarray, second: np.ndarray) -> float:
     """Timbre distance in dB of natural-log mel spectrograms (frames, bands) of the same words. Raises
     :class:`SettingError` for other shapes."""
-    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1] or not len(first) or not len(second):
-        raise SettingError(
-            f"Spectrograms of shapes {first.shape} and {second.shape} have no timbres that could be compared; both "
-            "need the same mel bands."
-        )
+    _require_same_bands(first, second, "have no timbres that could be compared", frames=True)
     difference = _envelope(first) - _envelope(second)
     return float(10.0 / math.log(10.0) * np.sqrt(2.0 * np.sum(difference**2)))
 
@@ -117,25 +115,16 @@ def _envelope(mel: np.ndarray) -> np.ndarray:
 # frames before comparison.
 def warped_log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
     """Mean absolute difference of two natural-log mel spectrograms (frames, bands) and (other frames, bands) along the
-    best frame alignment, in natural-log units.
-
-    Raises :class:`SettingError` for spectrograms without frames or with different bands.
-    """
-    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1] or not (len(first) and len(second)):
-        raise SettingError(
-            f"Spectrograms of shapes {first.shape} and {second.shape} cannot be aligned; both need frames by the same "
-            "bands."
-        )
+    best frame alignment, in natural-log units. Raises :class:`SettingError` for spectrograms without frames or with
+    different bands."""
+    _require_same_bands(first, second, "cannot be aligned", frames=True)
     costs = np.stack([np.abs(row - second).mean(1) for row in first.astype(np.float64)])
     path = best_path(costs)
     return float(costs[path[:, 0], path[:, 1]].mean())
 
 
 def best_path(costs: np.ndarray) -> np.ndarray:
-    """Monotonic alignment (pairs, 2) from the first to the last frames with the smallest summed cost.
-
-    ``costs`` is (n, m).
-    """
+    """Monotonic alignment (pairs, 2) from the first to the last frames with the smallest sum of ``costs`` (n, m)."""
     rows, columns = costs.shape
     # Cumulative costs by antidiagonal, which depend only on the previous two: entry i + 1 of a line is row i. Edges are
     # infinite.
@@ -175,12 +164,10 @@ def with_baseline_metrics(baseline: Take, take: Take) -> Take:
     for one in (baseline, take):
         if one.unfinished:
             raise SettingError(f"The take was {one.unfinished}: it cannot be compared.")
-    distance, metrics = with_difference(take.metrics, _sounded(baseline), _sounded(take))
+    distance, metrics = with_difference(
+        take.metrics, *((one.trace.mel, (one.samples, one.sample_rate)) for one in (baseline, take))
+    )
     return replace(take, fidelity_to=baseline.id, log_mel_distance=distance, metrics=metrics)
-
-
-def _sounded(take: Take) -> Sounded:
-    return take.trace.mel, (take.samples, take.sample_rate)
 
 
 def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
@@ -193,19 +180,13 @@ def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[
     if one is None or other is None:
         one = other = None
     mels = drawn_or_heard(one, *one_sound), drawn_or_heard(other, *other_sound)
-    return log_mel_distance(*mels), _compared(metrics, mels, (one_sound, other_sound))
-
-
-def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
-    """``metrics`` of the second of two takes with those relative to the first, from spectrograms (frames, bands) and
-    recordings. Raises :class:`SettingError` if they differ in length."""
-    (one, rate), (other, _) = sounds
+    distance = log_mel_distance(*mels)
     metrics = replace(
         metrics, mel_cepstral_distortion=mel_cepstral_distortion(*mels), timbre_distance=timbre_distance(*mels)
     )
     try:
-        error = pitch_error(one, other, rate)
+        error = pitch_error(one_sound[0], other_sound[0], one_sound[1])
     except SettingError:
         # A recording shorter than a few periods has an envelope, but no pitch.
-        return metrics
-    return replace(metrics, pitch_error=error.semitones, voicing_error=error.voicing)
+        return distance, metrics
+    return distance, replace(metrics, pitch_error=error.semitones, voicing_error=error.voicing)

@@ -55,7 +55,7 @@ def integrated_loudness(samples: np.ndarray, rate: int) -> Loudness:
     sums = np.concatenate([[0.0], np.cumsum(weighted**2)])
     starts = np.arange(0, len(weighted) - block + 1, step)
     powers = (sums[starts + block] - sums[starts]) / block
-    loud = powers[powers > _power(ABSOLUTE_GATE)]
+    loud = powers[powers > 10 ** ((ABSOLUTE_GATE - OFFSET) / 10)]
     if not len(loud):
         return Loudness(-np.inf, gated=True)
     gate = np.mean(loud) * 10 ** (RELATIVE_GATE / 10)
@@ -64,10 +64,6 @@ def integrated_loudness(samples: np.ndarray, rate: int) -> Loudness:
 
 def _lufs(power: float) -> float:
     return OFFSET + 10.0 * float(np.log10(power)) if power > 0 else -np.inf
-
-
-def _power(lufs: float) -> float:
-    return 10 ** ((lufs - OFFSET) / 10)
 
 
 def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:

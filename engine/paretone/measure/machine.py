@@ -10,10 +10,10 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import paretone
+from paretone.computing import version_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def describe() -> Machine:
         graphics=graphics(),
         system=f"{platform.system()} {platform.release()}".strip(),
         python=platform.python_version(),
-        torch=_version("torch"),
+        torch=version_of("torch") or "not installed",
         paretone=paretone.__version__,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     )
@@ -172,10 +172,3 @@ def _read(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from paretone.measure.processor_time import device_kind
+
 if sys.platform != "win32":
     import resource
 
@@ -26,7 +28,7 @@ class PeakMemory:
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = str(device)
-        self._kind = self._device.partition(":")[0]
+        self._kind = device_kind(device)
         self._system_keeps_peak = self._start()
         self._highest = 0
         self.sample()
@@ -66,7 +68,7 @@ class PeakMemory:
 
 def bytes_in_use(device: str = "cpu") -> int:
     """Bytes in use now: allocated by torch on a GPU, resident on a CPU."""
-    kind = str(device).partition(":")[0]
+    kind = device_kind(device)
     if kind == "cuda":
         import torch
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
 from paretone.wording import percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
+_Of = Callable[[Measurements, Metrics, float | None], float | None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Metric:
     unit: str = ""
     statistic: Statistic = "mean"
     """Statistic over a study's takes."""
-    of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
+    of: _Of | None = None
     """Value of a single take from measurements, metrics and log-mel distance; ``None`` for figures of studies alone."""
     judge: str = ""
     """Judge that provides it; see :mod:`paretone.measure.evaluation.judges`."""
@@ -56,12 +57,29 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
-def _measured(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
+def _measured(name: str) -> _Of:
     return lambda measured, heard, distance: getattr(measured, name)
+
+
+def _wall(name: str, title: str, definition: str, unit: str = "s") -> Metric:
+    """A wall time; ``name``: its field of :class:`Measurements`."""
+    return Metric(name, title, definition, LOWER, unit, "median", _measured(name), wall_time=True)
+
+
+def _heard(name: str, title: str, definition: str, better: str, unit: str = "", **more: Any) -> Metric:
+    """A figure of the audio; ``name``: its field of :class:`Metrics`."""
+    return Metric(
+        name, title, definition, better, unit, of=lambda measured, heard, distance: getattr(heard, name), **more
+    )
 
 
 def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
     return lambda figures: figures.get(name)
+
+
+def _rate(name: str, title: str, definition: str, judge: str, verdict: Any) -> Metric:
+    """A share of errors, by ``judge``."""
+    return Metric(name, title, definition, LOWER, judge=judge, verdict=verdict, percent=True)
 
 
 FAILED = "failed_takes"
@@ -98,10 +116,6 @@ def _any(count: float | None) -> float | None:
     return None if count is None else float(count > 0)
 
 
-def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
-    return lambda measured, heard, distance: getattr(heard, name)
-
-
 class HeardTake(Timed, Protocol):
     """A take with figures, with or without audio."""
 
@@ -112,24 +126,18 @@ class HeardTake(Timed, Protocol):
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _wall(
         "real_time_factor",
         "RTF",
         "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the median in studies.",
-        LOWER,
-        statistic="median",
-        of=_measured("real_time_factor"),
-        wall_time=True,
+        unit="",
     ),
-    Metric(
+    _wall(
         "backbone_time_factor",
         "Backbone RTF",
         "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the DiT time of "
         "papers or, for language models, LM-RTF; the median in studies.",
-        LOWER,
-        statistic="median",
-        of=_measured("backbone_time_factor"),
-        wall_time=True,
+        unit="",
     ),
     Metric(
         "cpu_time_factor",
@@ -160,15 +168,10 @@ METRICS: tuple[Metric, ...] = (
         "median",
         relative=True,
     ),
-    Metric(
+    _wall(
         "first_audio_seconds",
         "TTFA",
         "Seconds from the request to the first audio that can be played; in a study, the median.",
-        LOWER,
-        "s",
-        "median",
-        _measured("first_audio_seconds"),
-        wall_time=True,
     ),
     Metric(
         "first_audio_p90",
@@ -180,75 +183,24 @@ METRICS: tuple[Metric, ...] = (
         _measured("first_audio_seconds"),
         wall_time=True,
     ),
-    Metric(
-        "largest_gap_seconds",
-        "Longest wait",
-        "Longest wait between two pieces of audio.",
-        LOWER,
-        "s",
-        "median",
-        _measured("largest_gap_seconds"),
-        wall_time=True,
-    ),
-    Metric(
+    _wall("largest_gap_seconds", "Longest wait", "Longest wait between two pieces of audio."),
+    _wall(
         "pause_seconds",
         "Playback waits",
         "Total time for which playback, started with the first piece of audio, would wait for later ones.",
-        LOWER,
-        "s",
-        "median",
-        _measured("pause_seconds"),
-        wall_time=True,
     ),
-    Metric(
-        "text_seconds",
-        "Front end time",
-        "Wall-clock seconds for reading the text.",
-        LOWER,
-        "s",
-        "median",
-        _measured("text_seconds"),
-        wall_time=True,
-    ),
-    Metric(
-        "backbone_seconds",
-        "Backbone time",
-        "Wall-clock seconds of the backbone or language model.",
-        LOWER,
-        "s",
-        "median",
-        _measured("backbone_seconds"),
-        wall_time=True,
-    ),
-    Metric(
-        "decoder_seconds",
-        "Decoder time",
-        "Wall-clock seconds of the decoder.",
-        LOWER,
-        "s",
-        "median",
-        _measured("decoder_seconds"),
-        wall_time=True,
-    ),
-    Metric(
+    _wall("text_seconds", "Front end time", "Wall-clock seconds for reading the text."),
+    _wall("backbone_seconds", "Backbone time", "Wall-clock seconds of the backbone or language model."),
+    _wall("decoder_seconds", "Decoder time", "Wall-clock seconds of the decoder."),
+    _wall(
         "flow_seconds",
         "Flow time",
         "Wall-clock seconds of the decoder's flow from tokens to mel frames, of decoders with a vocoder after it.",
-        LOWER,
-        "s",
-        "median",
-        _measured("flow_seconds"),
-        wall_time=True,
     ),
-    Metric(
+    _wall(
         "vocoder_seconds",
         "Vocoder time",
         "Wall-clock seconds of the decoder's vocoder, of models whose decoder has a flow before it.",
-        LOWER,
-        "s",
-        "median",
-        _measured("vocoder_seconds"),
-        wall_time=True,
     ),
     Metric(
         "ops_ratio",
@@ -275,41 +227,37 @@ METRICS: tuple[Metric, ...] = (
         of=lambda measured, heard, distance: distance,
         relative=True,
     ),
-    Metric(
+    _heard(
         "mel_cepstral_distortion",
         "Mel-cepstral distortion",
         "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel spectrum), mean over "
         "the frames, to the baseline from the same noise.",
         LOWER,
         "dB",
-        of=_heard("mel_cepstral_distortion"),
         relative=True,
     ),
-    Metric(
+    _heard(
         "timbre_distance",
         "Timbre distance",
         "Root mean square difference of the long-term spectral envelopes to the baseline's: change of the voice's "
         "timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
         LOWER,
         "dB",
-        of=_heard("timbre_distance"),
         relative=True,
     ),
-    Metric(
+    _heard(
         "pitch_error",
         "F0 error",
         "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in both.",
         LOWER,
         "semitones",
-        of=_heard("pitch_error"),
         relative=True,
     ),
-    Metric(
+    _heard(
         "voicing_error",
         "Voicing error",
         "Share of frames that are voiced in either the take or its baseline, but not in both.",
         LOWER,
-        of=_heard("voicing_error"),
         relative=True,
     ),
     Metric(
@@ -323,35 +271,32 @@ METRICS: tuple[Metric, ...] = (
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
     ),
-    Metric("failed_takes", "Failed takes", _TAIL, LOWER, judge="words", verdict=tail, percent=True),
-    Metric(
+    _rate("failed_takes", "Failed takes", _TAIL, "words", tail),
+    _heard(
         "naturalness",
         "Naturalness",
         "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. It does not "
         "fall when speech turns flat: see pitch range and diversity.",
         HIGHER,
         "MOS",
-        of=_heard("naturalness"),
         judge="naturalness",
         verdict=_said("naturalness"),
     ),
-    Metric(
+    _heard(
         "voice_similarity",
         "Voice similarity",
         "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's recording; not comparable "
         "with SIM-o.",
         HIGHER,
-        of=_heard("voice_similarity"),
         judge="voice",
         verdict=_said("voice_similarity"),
     ),
-    Metric(
+    _heard(
         "pitch_range",
         "Pitch range",
         "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced frames.",
         HIGHER,
         "nat. log",
-        of=_heard("pitch_range"),
         judge="melody",
         verdict=_said("pitch_range"),
     ),
@@ -365,43 +310,29 @@ METRICS: tuple[Metric, ...] = (
         judge="melody",
         across_seeds=diversity,
     ),
-    Metric(
+    _rate(
         "whisper_word_error_rate",
         "Word error rate (Whisper)",
         "Mean over takes of each one's word error rate by Whisper-large-v3, with text and transcript normalised as in "
         "Seed-TTS's evaluation (seed-tts-eval-en 1).",
-        LOWER,
-        judge="whisper",
-        verdict=_of_words,
-        percent=True,
+        "whisper",
+        _of_words,
     ),
-    Metric(
+    _rate(
         "whisper_character_error_rate",
         "Character error rate (Whisper)",
         f"Mean over takes of Chinese texts of each one's character error rate by Whisper-large-v3. {_ZH}",
-        LOWER,
-        judge="whisper",
-        verdict=_of_characters,
-        percent=True,
+        "whisper",
+        _of_characters,
     ),
-    Metric(
+    _rate(
         "paraformer_character_error_rate",
         "Character error rate (Paraformer)",
         f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}",
-        LOWER,
-        judge="paraformer",
-        verdict=_of_characters,
-        percent=True,
+        "paraformer",
+        _of_characters,
     ),
-    Metric(
-        "paraformer_failed_takes",
-        "Failed takes (Paraformer)",
-        _TAIL,
-        LOWER,
-        judge="paraformer",
-        verdict=tail,
-        percent=True,
-    ),
+    _rate("paraformer_failed_takes", "Failed takes (Paraformer)", _TAIL, "paraformer", tail),
     Metric(
         "dnsmos",
         "DNSMOS",
@@ -418,7 +349,7 @@ METRICS: tuple[Metric, ...] = (
         judge="dnsmos",
         verdict=_said("p808"),
     ),
-    Metric("whisper_failed_takes", "Failed takes (Whisper)", _TAIL, LOWER, judge="whisper", verdict=tail, percent=True),
+    _rate("whisper_failed_takes", "Failed takes (Whisper)", _TAIL, "whisper", tail),
     Metric(
         "speaker_similarity",
         "SIM-o",
@@ -446,20 +377,17 @@ METRICS: tuple[Metric, ...] = (
         verdict=lambda figures: _any(figures.get("faults")),
         percent=True,
     ),
-    Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
-    Metric(
+    _heard("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS"),
+    _heard(
         "true_peak",
         "True peak",
         "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned "
         "down for playback and for 16-bit files.",
         NEITHER,
         "dBTP",
-        of=_heard("true_peak"),
     ),
-    Metric("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER, of=_heard("clipping")),
-    Metric(
-        "silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER, of=_heard("silence")
-    ),
+    _heard("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER),
+    _heard("silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER),
     Metric("audio_seconds", "Length", "Seconds of new audio.", NEITHER, "s", of=_measured("audio_seconds")),
 )
 

@@ -70,7 +70,7 @@ class PairedTimes:
 
     def ratios(self, variant: str) -> tuple[float, ...]:
         """The baseline's seconds over ``variant``'s, by round."""
-        return tuple(one / two for one, two in zip(self.seconds[self.baseline], self.seconds[variant], strict=True))
+        return ratios(self.seconds[self.baseline], self.seconds[variant])
 
 
 @contextmanager
@@ -135,14 +135,13 @@ def paired_ratio(
 
     seconds = {name: tuple(watch.seconds for watch in watches[name]) for name in runs}
     again = seconds.pop(_BASELINE_AGAIN)
-    speed_up = {name: interval(_ratios(seconds[baseline], seconds[name])) for name in variants if name != baseline}
     return PairedTimes(
         baseline=baseline,
         clock=clock_name(device),
         seconds=seconds,
         wall_seconds={name: tuple(watch.wall_seconds for watch in watches[name]) for name in variants},
-        speed_up=speed_up,
-        same=interval(_ratios(seconds[baseline], again)),
+        speed_up={name: interval(ratios(seconds[baseline], seconds[name])) for name in variants if name != baseline},
+        same=interval(ratios(seconds[baseline], again)),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     )
 
@@ -167,5 +166,6 @@ def spread(take: Timed, name: str) -> Interval | None:
     return interval(values) if len(values) > 1 else None
 
 
-def _ratios(baseline: Sequence[float], others: Sequence[float]) -> list[float]:
-    return [one / two for one, two in zip(baseline, others, strict=True)]
+def ratios(baseline: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:
+    """By round: the baseline's seconds over the others'."""
+    return tuple(one / two for one, two in zip(baseline, others, strict=True))

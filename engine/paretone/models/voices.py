@@ -29,7 +29,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from paretone.audio.recording import read_recording
+from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError
 from paretone.models.base import Voice
 from paretone.own_process import command
@@ -52,7 +52,11 @@ class Origin:
 
 def shipped_voices() -> tuple[Voice, ...]:
     """All bundled voices, the default one first."""
-    folder = resource(*PLACE)
+    return voices_in(resource(*PLACE))
+
+
+def voices_in(folder: Path) -> tuple[Voice, ...]:
+    """All voices of a folder with an index. Raises :class:`AudioError`."""
     return tuple(read_voice(folder, one, about["title"]) for one, about in _index(folder)["voices"].items())
 
 
@@ -187,7 +191,7 @@ def examine(
     except AudioError as error:
         return Examined(problem=str(error))
     if not transcript.strip():
-        return Examined(read.seconds, notes=read.notes)
+        return Examined(read.seconds, notes=(*read.notes, *_faults(read, Path(recording).name)))
     asked = str(recording), transcript, _SHORTENED if shortened else ""
     try:
         found = json.loads(_output(command(__name__, *asked), given_up).splitlines()[-1])
@@ -223,7 +227,7 @@ def examined(recording: str | Path, transcript: str, shortened: bool = True) -> 
     name = Path(recording).name
     try:
         read = read_recording(recording)
-        seconds = read.seconds
+        seconds, faults = read.seconds, _faults(read, name)
         if shortened and is_cut(read):
             try:
                 read, transcript = transcripts.fitted(read, transcript, name)
@@ -235,7 +239,14 @@ def examined(recording: str | Path, transcript: str, shortened: bool = True) -> 
         return Examined(problem=str(error))
     if heard.foreign and found:
         unchecked = ""
-    return Examined(seconds, "", found, (*read.notes, unchecked) if unchecked else read.notes)
+    return Examined(seconds, "", found, (*read.notes, *faults, *filter(None, (unchecked,))))
+
+
+def _faults(read: Recording, name: str) -> tuple[str, ...]:
+    from paretone.checks.beforehand import faults_of_prompt
+    from paretone.checks.speech import Speech
+
+    return faults_of_prompt(Speech(read.samples, read.sample_rate), name)
 
 
 if __name__ == "__main__":

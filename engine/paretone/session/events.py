@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Caution(Event):
-    """Caution about the voice, before it is used."""
+    """Caution about the voice or the setting, before it is used."""
 
     sentence: str
 

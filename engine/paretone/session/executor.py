@@ -207,7 +207,6 @@ class Executor:
         self.device = str(device.choose())
         """Device of the model, loaded or not."""
         self.machine = describe().line
-        """One-line description of the machine."""
         self.loaded: LoadModel | None = None
         """Command that loaded :attr:`model`."""
 

@@ -8,12 +8,16 @@ cancelled. Commands with synthesis are in :mod:`paretone.session.synthesis`.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretone import device
+from paretone.checks.beforehand import collapses, prompt_faults
 from paretone.checks.faults import checked as checked_for_faults
 from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
@@ -24,31 +28,7 @@ from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
 from paretone.observer import stoppable
-from paretone.session.commands import (
-    DownloadModel,
-    ExportProfile,
-    ExportWeights,
-    InstallExtra,
-    JudgeTake,
-    LoadModel,
-    Prepare,
-    RunStudy,
-    VerifyStudy,
-)
-from paretone.session.events import (
-    ExtraInstalled,
-    ModelDownloaded,
-    ModelLoaded,
-    Prepared,
-    ProfileExported,
-    Progress,
-    StudyBegun,
-    StudyEnded,
-    StudyTakeDone,
-    StudyVerified,
-    TakeJudged,
-    WeightsExported,
-)
+from paretone.session import commands, events
 from paretone.session.executor import Executor, JobObserver, MeasuringObserver, PreparationObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
@@ -62,36 +42,37 @@ from paretone.studies.verifying import verify
 from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import plug_in, technique
+from paretone.techniques.resolving import foreseen, known
 
 if TYPE_CHECKING:
     from paretone.studies.execution import TaskRunner
 
 
-def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
+def load_model(command: commands.LoadModel, executor: Executor, job: RunningJob) -> events.ModelLoaded:
     started = time.perf_counter()
     info = executor.load_model(command, JobObserver(job))
-    return ModelLoaded(command.job, info, time.perf_counter() - started)
+    return events.ModelLoaded(command.job, info, time.perf_counter() - started)
 
 
-def download_model(command: DownloadModel, executor: Executor, job: RunningJob) -> ModelDownloaded:
+def download_model(command: commands.DownloadModel, executor: Executor, job: RunningJob) -> events.ModelDownloaded:
     """Download the missing files of the checkpoint."""
     observer = JobObserver(job)
     files = download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)
-    return ModelDownloaded(command.job, tuple(map(str, files)))
+    return events.ModelDownloaded(command.job, tuple(map(str, files)))
 
 
-def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) -> ExtraInstalled:
+def install_extra(command: commands.InstallExtra, executor: Executor, job: RunningJob) -> events.ExtraInstalled:
     observer = JobObserver(job)
 
     def tell(phase: int, phases: int, line: str) -> None:
         # No estimate: phases differ in length.
-        job.post(Progress(command.job, phase, phases, None, line))
+        job.post(events.Progress(command.job, phase, phases, None, line))
 
     ready = install(extra(command.extra), tell, observer.check)
-    return ExtraInstalled(command.job, command.extra, ready)
+    return events.ExtraInstalled(command.job, command.extra, ready)
 
 
-def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
+def export_profile(command: commands.ExportProfile, executor: Executor, job: RunningJob) -> events.ProfileExported:
     """Write a profile in the form of its target."""
     # Imported on use, as below: loading a model needs no export.
     from paretone.export.targets import export
@@ -99,34 +80,34 @@ def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) 
     folder = Path(command.folder)
     written = export(command.profile, command.target, folder, JobObserver(job), command.model_folder)
     names = tuple(path.relative_to(folder).as_posix() for path in written)
-    return ProfileExported(command.job, command.target, command.folder, names)
+    return events.ProfileExported(command.job, command.target, command.folder, names)
 
 
-def export_weights(command: ExportWeights, executor: Executor, job: RunningJob) -> WeightsExported:
+def export_weights(command: commands.ExportWeights, executor: Executor, job: RunningJob) -> events.WeightsExported:
     """Write a student or a draft as a checkpoint."""
     from paretone.export.language import LanguageExport, export_language
 
     folder = Path(command.folder)
     wanted = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
     names = tuple(path.relative_to(folder).as_posix() for path in export_language(wanted, JobObserver(job)))
-    return WeightsExported(command.job, command.kind, command.folder, names)
+    return events.WeightsExported(command.job, command.kind, command.folder, names)
 
 
-def judge_take(command: JudgeTake, executor: Executor, job: RunningJob) -> TakeJudged:
+def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob) -> events.TakeJudged:
     """Ask the installed judges; their networks stay loaded."""
     check = JobObserver(job).check
     figures = judged_figures(command.samples, command.sample_rate, command.prompt, check)
     if not command.text:
-        return TakeJudged(command.job, command.take, figures)
+        return events.TakeJudged(command.job, command.take, figures)
     prompt = prompt_of(command.prompt, command.transcript) if command.prompt else None
     likeness = figures.get("voice_similarity")
     speech = Speech(command.samples, command.sample_rate, command.text, command.seams, prompt, likeness)
     with stoppable(check):
         found = checked_for_faults(speech).findings
-    return TakeJudged(command.job, command.take, {**figures, "faults": float(len(found))}, found)
+    return events.TakeJudged(command.job, command.take, {**figures, "faults": float(len(found))}, found)
 
 
-def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
+def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> events.Prepared:
     """Run the technique's own function."""
     preparation = preparation_for(command.technique, command.request)
     model = executor.model_for(command.request.setting) if preparation.on_loaded_model else None
@@ -135,7 +116,7 @@ def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
     task = JobTask(command.request, observer, model, executor.machine, created)
     result = Part(preparation.run, owner=plug_in(command.technique)).make(task)
     info = _info(executor, command.request, observer) if preparation.finds_weights else None
-    return Prepared(command.job, command.technique, result, info)
+    return events.Prepared(command.job, command.technique, result, info)
 
 
 def preparation_for(name: str, request: object) -> Preparation:
@@ -171,7 +152,7 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
     def begin(self, folder: str, title: str) -> None:
         self._folder = folder
-        self.post(StudyBegun(self.job, folder, title))
+        self.post(events.StudyBegun(self.job, folder, title))
 
     def begun(self, title: str, done: int, total: int) -> None:
         self._under_way, self._percent = (done, total, title), 0
@@ -187,23 +168,23 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
     def _tell(self, title: str) -> None:
         done, total, _ = self._under_way
-        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+        self.post(events.Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         """Report progress with the study's own estimate."""
         self.check()
         self._seconds_left = seconds_left
-        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+        self.post(events.Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
 
     def pausing(self) -> bool:
         return self._pausing.is_set()
 
     def take(self, take: StoredTake) -> None:
         self.made += 1
-        self.post(StudyTakeDone(self.job, self._folder, take))
+        self.post(events.StudyTakeDone(self.job, self._folder, take))
 
 
-def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:
+def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -> events.StudyEnded:
     study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)
     workers: TaskExecutor
@@ -213,6 +194,8 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
         _require_judges(study)
         workers = LocalExecutor(executor.load, executor.model if _serves(executor, study) else None)
     observer = StudyObserver(job)
+    for sentence in _cautions(study, executor):
+        observer.caution(sentence)
     with Store(folder) as store:
         store.begin(study, command.file)
         observer.begin(str(folder), study.title)
@@ -222,19 +205,30 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
         found = [] if state != FINISHED else list(_found(study, store))
     for name, finding in found:
         _tell(name, finding, executor, observer)
-    return StudyEnded(
+    return events.StudyEnded(
         command.job,
         str(folder),
         state == PAUSED,
         observer.made,
         tuple(workers.log()),
         tuple(one.sentence for _, one in found),
-        study.evaluation,
+        study.evaluation.words if study.evaluation is not None else "",
         Values({name: value for _, one in found for name, value in one.fields}),
     )
 
 
-def verify_study(command: VerifyStudy, executor: Executor, job: RunningJob) -> StudyVerified:
+def _cautions(study: Study, executor: Executor) -> Iterator[str]:
+    """What should be said about the settings and the voices of a study before it begins, each sentence once."""
+    info, said = replace(known(study.model), lacking=device.lacking(executor.device)), Counter[str]()
+    for one in study.candidates:
+        with suppress(SettingError):
+            said.update(collapses(foreseen(one.setting, info), info))
+    yield from (f"{count} of {len(study.candidates)} settings: {sentence}" for sentence, count in said.items())
+    voices = {one.voice.id: one.voice for one in study.utterances}
+    yield from (sentence for voice in voices.values() for sentence in prompt_faults(voice))
+
+
+def verify_study(command: commands.VerifyStudy, executor: Executor, job: RunningJob) -> events.StudyVerified:
     observer = JobObserver(job)
 
     def equip(equipment: Equipment) -> TaskRunner:
@@ -244,7 +238,7 @@ def verify_study(command: VerifyStudy, executor: Executor, job: RunningJob) -> S
         return TaskRunner(equipment, executor.load, model)
 
     with Store(command.folder, read_only=True) as store:
-        return StudyVerified(command.job, command.folder, verify(store, equip, command.takes, observer))
+        return events.StudyVerified(command.job, command.folder, verify(store, equip, command.takes, observer))
 
 
 def _require_a_take(store: Store) -> None:
@@ -259,7 +253,6 @@ def _require_a_take(store: Store) -> None:
 
 
 def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
-    """Findings of techniques in a finished study."""
     for owner, finished in hooks("finished"):
         finding = finished(study, store)
         if finding is not None:
@@ -278,7 +271,7 @@ def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyO
     model = executor.model
     if finding.result is not None and model is not None and model.info.all_weights == finding.checkpoint:
         info = model.look_for_weights(observer.check)
-        observer.post(Prepared(observer.job, technique, finding.result, info))
+        observer.post(events.Prepared(observer.job, technique, finding.result, info))
 
 
 def _serves(executor: Executor, study: Study | Equipment) -> bool:

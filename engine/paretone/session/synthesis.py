@@ -8,43 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from paretone import views as computing
+from paretone.checks.beforehand import cautions
 from paretone.errors import SettingError
 from paretone.measure.loudness import audible, require_finite
 from paretone.measure.takes import make_take
-from paretone.models.base import (
-    FLOW,
-    Piece,
-    SpeechModel,
-    Synthesis,
-    Utterance,
-    finished_part,
-    flow_model,
-)
+from paretone.models.base import FLOW, Piece, SpeechModel, Synthesis, Utterance, finished_part, flow_model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
-from paretone.session.commands import (
-    CaptureAttention,
-    ComputeView,
-    DecodePartial,
-    EncodePrompts,
-    HearTokens,
-    MakeTake,
-    MeasureRoofline,
-    Synthesise,
-    TimeAgain,
-)
-from paretone.session.events import (
-    AttentionCaptured,
-    AudioReady,
-    PartialDecoded,
-    PromptsEncoded,
-    RooflineMeasured,
-    TakeMade,
-    TakeReady,
-    TimedAgain,
-    TokensHeard,
-    ViewComputed,
-)
+from paretone.session import commands, events
 from paretone.session.executor import (
     Executor,
     JobObserver,
@@ -62,7 +33,7 @@ from paretone.techniques import resolve
 from paretone.views.view import Task
 
 
-def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
+def synthesise(command: commands.Synthesise, executor: Executor, job: RunningJob) -> events.TakeReady:
     """Speak; pieces are posted as soon as they are playable; after an error, the finished passages as a take."""
     observer = SynthesisObserver(job, executor.device)
     model, plan = _ready(command, executor, observer)
@@ -76,28 +47,30 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         number += 1
         samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
         observer.delivered(len(samples) / model.info.sample_rate)
-        observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
+        observer.post(events.AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
 
     try:
         take = _take(model.speak(script, observer, play), command, executor, observer)
     except (Exception, KeyboardInterrupt) as error:
         finished = finished_part(error)
         if finished is not None:
-            observer.post(TakeReady(command.job, _take(finished, command, executor, observer)))
+            observer.post(events.TakeReady(command.job, _take(finished, command, executor, observer)))
         raise
     operations = flow_model(model, "Counting operations").operations(script) if model.info.family == FLOW else None
-    return TakeReady(command.job, take, operations)
+    return events.TakeReady(command.job, take, operations)
 
 
-def _ready(command: Synthesise, executor: Executor, observer: JobObserver) -> tuple[SpeechModel, Any]:
+def _ready(command: commands.Synthesise, executor: Executor, observer: JobObserver) -> tuple[SpeechModel, Any]:
     """The loaded model, made ready for the command, and its plan."""
     model = executor.model_for(command.setting)
     plan = resolve(model.info, command.setting, command.artefacts)
+    for sentence in cautions(plan, model.info, command.voice):
+        observer.caution(sentence)
     model.make_ready(plan, observer, command.voice)
     return model, plan
 
 
-def _take(synthesis: Synthesis, command: Synthesise, executor: Executor, observer: SynthesisObserver) -> Take:
+def _take(synthesis: Synthesis, command: commands.Synthesise, executor: Executor, observer: SynthesisObserver) -> Take:
     info = executor.model_for(command.setting).info
     audible(synthesis.samples, "the whole", command.setting, info)
     return make_take(
@@ -114,7 +87,7 @@ def _take(synthesis: Synthesis, command: Synthesise, executor: Executor, observe
     )
 
 
-def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
+def time_again(command: commands.TimeAgain, executor: Executor, job: RunningJob) -> events.TimedAgain:
     """Speak several times without playback, for timing. After cancellation or failure, the finished runs count."""
     observer = RepeatingObserver(job, command.times)
     model, plan = _ready(command, executor, observer)
@@ -127,12 +100,12 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
             observer.done += 1
     except (Exception, KeyboardInterrupt):
         if runs:
-            observer.post(TimedAgain(command.job, command.take, tuple(runs)))
+            observer.post(events.TimedAgain(command.job, command.take, tuple(runs)))
         raise
-    return TimedAgain(command.job, command.take, tuple(runs))
+    return events.TimedAgain(command.job, command.take, tuple(runs))
 
 
-def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:
+def make_take_for_later(command: commands.MakeTake, executor: Executor, job: RunningJob) -> events.TakeMade:
     """Speak without playback; a missing artefact is prepared first."""
     observer = SynthesisObserver(job, executor.device, live=False)
     candidate = Candidate(command.setting, origin="")
@@ -145,10 +118,10 @@ def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) 
     observer.status("Making a take …")
     synthesis = model.speak(model.script(command.text, command.voice, plan, observer), observer)
     observer.check()
-    return TakeMade(command.job, _take(synthesis, command, executor, observer), command.artefacts)
+    return events.TakeMade(command.job, _take(synthesis, command, executor, observer), command.artefacts)
 
 
-def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:
+def decode_partial(command: commands.DecodePartial, executor: Executor, job: RunningJob) -> events.PartialDecoded:
     """Decode a passage in its state after a step."""
     observer = JobObserver(job)
     model = executor.model_for(command.setting)
@@ -160,22 +133,22 @@ def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) 
     )
     observer.check()
     samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
-    return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)
+    return events.PartialDecoded(command.job, samples, model.info.sample_rate, command.step)
 
 
-def encode(command: EncodePrompts, executor: Executor, job: RunningJob) -> PromptsEncoded:
+def encode(command: commands.EncodePrompts, executor: Executor, job: RunningJob) -> events.PromptsEncoded:
     """Prepare voice and text, and list the prompts to continue."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
     prompts = model.official_prompts(command.text, command.voice, resolve(model.info, command.setting), check)
-    return PromptsEncoded(command.job, prompts, model.official_ids)
+    return events.PromptsEncoded(command.job, prompts, model.official_ids)
 
 
-def hear(command: HearTokens, executor: Executor, job: RunningJob) -> TokensHeard:
+def hear(command: commands.HearTokens, executor: Executor, job: RunningJob) -> events.TokensHeard:
     """Decode tokens to sound."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
     plan = resolve(model.info, command.setting)
     samples = model.heard(command.tokens, command.text, command.voice, plan, check)
-    return TokensHeard(command.job, samples, model.info.sample_rate)
+    return events.TokensHeard(command.job, samples, model.info.sample_rate)
 
 
 def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
@@ -186,7 +159,9 @@ def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
     return model
 
 
-def capture_attention(command: CaptureAttention, executor: Executor, job: RunningJob) -> AttentionCaptured:
+def capture_attention(
+    command: commands.CaptureAttention, executor: Executor, job: RunningJob
+) -> events.AttentionCaptured:
     """Run up to a step and capture the attention of a layer there."""
     observer = JobObserver(job)
     model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
@@ -194,16 +169,16 @@ def capture_attention(command: CaptureAttention, executor: Executor, job: Runnin
     found = model.capture_attention(script, command.layer, command.step, observer)
     observer.check()
     require_finite(found.maps, f"the attention of layer {found.layer + 1}", command.setting, model.info)
-    return AttentionCaptured(command.job, found)
+    return events.AttentionCaptured(command.job, found)
 
 
-def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
+def compute_view(command: commands.ComputeView, executor: Executor, job: RunningJob) -> events.ViewComputed:
     model = executor.model_for(command.setting)
     task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
-    return ViewComputed(command.job, computing.compute_view(command.view, task))
+    return events.ViewComputed(command.job, computing.compute_view(command.view, task))
 
 
-def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:
+def measure_roofline(command: commands.MeasureRoofline, executor: Executor, job: RunningJob) -> events.RooflineMeasured:
     """Measure every component against the machine's ceilings."""
     # Imported on use: torch's profiler is slow to import.
     from paretone.measure.roofline import measuring
@@ -213,4 +188,4 @@ def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJ
     trace = Path(command.trace) if command.trace else None
     observer = MeasuringObserver(job)
     report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace, command.card)
-    return RooflineMeasured(command.job, report)
+    return events.RooflineMeasured(command.job, report)

@@ -115,13 +115,10 @@ class Compatibility:
         }
         for name in sorted({*self.sampling, *other.sampling}, key=lambda name: (name != "steps", name)):
             pairs[_WORDS.get(name, name)] = self.sampling.get(name), other.sampling.get(name)
-        different = self.fingerprint != other.fingerprint
-        for name, (mine, theirs) in pairs.items():
-            if name == "checkpoint" and different:
-                both = checkpoint_text(self.fingerprint), checkpoint_text(other.fingerprint)
-                return f"it belongs to checkpoint {both[0]}, but {both[1]} is in use"
-            if mine != theirs:
-                return f"it belongs to {name} {shown(mine)}, but {shown(theirs)} is in use"
+        for name, both in pairs.items():
+            if both[0] != both[1]:
+                mine, theirs = (checkpoint_text(str(one)) if name == "checkpoint" else shown(one) for one in both)
+                return f"it belongs to {name} {mine}, but {theirs} is in use"
         return None
 
     def require_said(self, other: Compatibility, field: str) -> None:
@@ -139,12 +136,7 @@ class Compatibility:
                 )
 
     def to_json(self) -> dict:
-        return {
-            "model": self.model,
-            "fingerprint": self.fingerprint,
-            "variant": self.variant,
-            "sampling": dict(self.sampling),
-        }
+        return vars(self) | {"sampling": dict(self.sampling)}
 
     @classmethod
     def from_json(cls, data: object, where: str) -> Compatibility:

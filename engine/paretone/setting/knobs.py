@@ -86,14 +86,9 @@ class Number(Knob):
         if self.whole and value != int(value):
             raise SettingError(f"{self.title} must be a whole number, not {shown(value)}.")
         if not self.minimum <= value <= self.maximum:
-            raise SettingError(
-                f"{self.title} must lie between {self.minimum:g} and {self.maximum:g}{self._unit}, not at {value:g}."
-            )
+            limits = f"{self.minimum:g} and {self.maximum:g} {self.unit}".rstrip()
+            raise SettingError(f"{self.title} must lie between {limits}, not at {value:g}.")
         return int(value) if self.whole else float(value)
-
-    @property
-    def _unit(self) -> str:
-        return f" {self.unit}" if self.unit else ""
 
 
 def _is_finite(value: int | float) -> bool:

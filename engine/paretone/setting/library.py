@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from paretone import files
-from paretone.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
+from paretone.database import AUDIO_NAME, Database, json_text, texts_of
 from paretone.errors import LibraryError
 from paretone.fields import record
 from paretone.models.voices import without_folder
@@ -57,7 +57,6 @@ _MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
     """,
 )
-"""Statements from each schema version to the next; a new version appends and changes none."""
 SCHEMA = len(_MIGRATIONS)
 _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
@@ -114,12 +113,8 @@ class Library(Database):
     """"PRET"."""
     error = LibraryError
     damaged = LibraryDamaged
-
-    def _migrations(self) -> tuple[str, ...]:
-        return _MIGRATIONS
-
-    def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT id FROM takes")}
+    migrations = _MIGRATIONS
+    kept = "SELECT id FROM takes"
 
     @property
     def _columns(self) -> str:
@@ -140,32 +135,22 @@ class Library(Database):
         Optional filters: ``model``, star, and ``words``, all of which must occur in label, text or voice; at most
         ``limit``. ``unfinished``: include takes with missing passages.
         """
-        conditions: list[str] = []
-        values: list[object] = []
-        if model:
-            conditions.append("model = ?")
-            values.append(model)
-        if starred is not None:
-            conditions.append("starred = ?")
-            values.append(int(starred))
-        for word in words.split():
-            conditions.append("instr(lower(label || ' ' || text || ' ' || voice), lower(?))")
-            values.append(word)
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        wanted: list[tuple[str, object]] = [("model = ?", model)] if model else []
+        wanted += [] if starred is None else [("starred = ?", int(starred))]
+        wanted += [("instr(lower(label || ' ' || text || ' ' || voice), lower(?))", word) for word in words.split()]
+        where = f" WHERE {' AND '.join(condition for condition, _ in wanted)}" if wanted else ""
+        values = (*(value for _, value in wanted), -1 if limit is None else limit)
         # The id orders takes made within one millisecond.
         query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
-        rows = self._rows(query, (*values, -1 if limit is None else limit))
-        with self._problems("read"):
-            found = tuple(_summary(row) for row in rows)
+        found = self._read(_summary, query, values)
         return found if unfinished else tuple(one for one in found if not one.unfinished)
 
     def summary(self, take: str) -> TakeSummary:
         """A take without audio."""
-        rows = self._rows(f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
-        if not rows:
+        found = self._read(_summary, f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
+        if not found:
             raise self._unknown(take)
-        with self._problems("read"):
-            return _summary(rows[0])
+        return found[0]
 
     def load(self, take: str) -> Take:
         """A whole take; its trace lacks the spectrogram, which is not stored."""
@@ -188,9 +173,6 @@ class Library(Database):
                 f"The audio of this take, {path}, could not be read ({error}); delete the take."
             ) from error
         return samples
-
-    def audio_path(self, take: str) -> Path:
-        return self.folder / AUDIO / f"{take}.wav"
 
     def __len__(self) -> int:
         ((count,),) = self._rows("SELECT count(*) FROM takes", ())
@@ -227,14 +209,14 @@ class Library(Database):
             take.unfinished,
             json_text([asdict(one) for one in take.repeats]),
         )
-        with self._problems("written"), self._writing():
+        with self._written() as connection:
             if take.id in self:
                 raise LibraryError(f"The take {take.id} is in the library already.")
             try:
                 files.write_atomically(path, files.wav(take.samples, take.sample_rate))
-                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                connection.execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
                 # Committed here, so that a disk too full for the row also removes the file.
-                self._open_connection().execute("COMMIT")
+                connection.execute("COMMIT")
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
@@ -265,18 +247,15 @@ class Library(Database):
         return self.summary(take)
 
     def delete(self, take: str) -> None:
+        if not self._write("DELETE FROM takes WHERE id = ?", (take,)):
+            raise self._unknown(take)
         with self._problems("written"):
-            with self._writing():
-                if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
-                    raise self._unknown(take)
             # A crash here leaves a file without a row, which the next opening removes.
             self.audio_path(take).unlink(missing_ok=True)
 
     def _change(self, take: str, assignments: str, *values: object) -> None:
-        with self._problems("written"), self._writing():
-            changed = self._open_connection().execute(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take))
-            if not changed.rowcount:
-                raise self._unknown(take)
+        if not self._write(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take)):
+            raise self._unknown(take)
 
     def _unknown(self, take: str) -> LibraryError:
         return LibraryError(f"The take library in {self.folder} has no take {shown(take)}; it may have been deleted.")

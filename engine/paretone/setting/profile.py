@@ -133,33 +133,25 @@ class Evidence:
     @classmethod
     def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
         """Figures of ``take``, relative to its ``baseline`` if given."""
-        measured = take.measurements
-        metrics: dict[str, float] = {
+        measured, speed_up = take.measurements, None
+        if baseline is not None and measured.real_time_factor > 0:
+            speed_up = baseline.measurements.real_time_factor / measured.real_time_factor
+        metrics = {
             "real_time_factor": measured.real_time_factor,
             "first_audio_seconds": measured.first_audio_seconds,
             "ops_ratio": measured.ops_ratio,
+            "speed_up": speed_up,
+            "cpu_time_factor": measured.cpu_time_factor,
+            "other_share": measured.other_share,
+            "log_mel_distance": take.log_mel_distance,
+            "streaming_difference": measured.streaming_difference,
+            **asdict(take.metrics),
         }
-        if baseline is not None and measured.real_time_factor > 0:
-            metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
-        for name in ("cpu_time_factor", "other_share"):
-            if (value := getattr(measured, name)) is not None:
-                metrics[name] = value
-        if take.log_mel_distance is not None:
-            metrics["log_mel_distance"] = take.log_mel_distance
-        if measured.streaming_difference is not None:
-            metrics["streaming_difference"] = measured.streaming_difference
-        metrics |= {name: value for name, value in asdict(take.metrics).items() if value is not None}
-        return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
+        known = Values({name: value for name, value in metrics.items() if value is not None})
+        return cls(known, take.machine, take.setting.seed, take.created, take.text, take.voice)
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "metrics": dict(self.metrics),
-            "machine": self.machine,
-            "seed": self.seed,
-            "date": self.date,
-            "text": self.text,
-            "voice": self.voice,
-        }
+        return vars(self) | {"metrics": dict(self.metrics)}
 
     @classmethod
     def from_json(cls, data: object) -> Evidence:
@@ -267,11 +259,7 @@ class Profile:
 
     @classmethod
     def of(
-        cls,
-        setting: Setting,
-        info: ModelInfo,
-        artefacts: Sequence[Artefact] = (),
-        evidence: Evidence | None = None,
+        cls, setting: Setting, info: ModelInfo, artefacts: Sequence[Artefact] = (), evidence: Evidence | None = None
     ) -> Profile:
         """Profile of ``setting`` on the loaded model ``info``, with all values explicit.
 
@@ -320,12 +308,7 @@ class Profile:
         return plan
 
     def synthesise(
-        self,
-        text: str,
-        voice: Voice | str | None = None,
-        device: str = "auto",
-        folder: str = "",
-        repeat: int = 0,
+        self, text: str, voice: Voice | str | None = None, device: str = "auto", folder: str = "", repeat: int = 0
     ) -> Synthesis:
         """Load the model and speak ``text``: the same samples as in the application under this setting.
 
@@ -458,7 +441,6 @@ def _is_fingerprint(text: str) -> bool:
 
 
 def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
-    """Techniques with artefacts in profiles, and the artefacts' types."""
     return [(one, one.artefact) for one in techniques() if one.artefact is not None]
 
 

@@ -54,10 +54,14 @@ def require_cluster(address: str) -> None:
     asking.join(_LOOKUP_SECONDS)
     why = found[0] if found else f"no answer within {_LOOKUP_SECONDS:g} seconds"
     if why:
-        raise StudyError(
-            f"There is no Ray cluster at {address!r} ({why}); start one with 'ray start --head', or give the address "
-            "'local' for one of this machine alone."
-        )
+        raise _no_cluster(address, why)
+
+
+def _no_cluster(address: str, why: str) -> StudyError:
+    return StudyError(
+        f"There is no Ray cluster at {address!r} ({why}); start one with 'ray start --head', or give the address "
+        f"{LOCAL!r} for one of this machine alone."
+    )
 
 
 def _why_not(host: str, port: int) -> str:
@@ -194,10 +198,7 @@ class Cluster:
                 try:
                     ray.init(address=self._address, **_QUIET)
                 except (Exception, SystemExit) as error:  # Ray exits the process if a cluster does not answer.
-                    raise StudyError(
-                        f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray "
-                        f"start --head', or give the address {LOCAL!r} for one of this machine alone."
-                    ) from error
+                    raise _no_cluster(self._address, _first_line(error)) from error
             self._ours = True
         return ray
 

@@ -16,7 +16,6 @@ from paretone.figures.curves import Curve, Curves, Level, draw, sheet
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from paretone.figures.scatter import Dimension
 from paretone.figures.svg import escape
-from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import JUDGED, Metric, metric
 from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Values
@@ -24,6 +23,7 @@ from paretone.setting.setting import Setting
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.wording import REFERENCE, described, option_words, setting_title, short_title
 from paretone.techniques import find
+from paretone.wording import plain
 
 SHORTEST = 3
 """Minimum points of a curve, including the setting without the technique."""
@@ -59,11 +59,11 @@ class KnobCurves:
         found = {value for one in self.curves for value, _ in one.points}
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
             return ()
-        return tuple(_name(value) for value in sorted(found, key=lambda value: _rank(self.knob, value)))
+        return tuple(plain(value) for value in sorted(found, key=lambda value: _rank(self.knob, value)))
 
     def place(self, value: _Value) -> float:
         """Position of a value on the axis: itself if numeric, otherwise its index in :attr:`names`."""
-        return float(self.names.index(_name(value))) if self.names else float(value)
+        return float(self.names.index(plain(value))) if self.names else float(value)
 
 
 def curves(results: Results) -> tuple[KnobCurves, ...]:
@@ -125,10 +125,6 @@ def _rank(knob: Knob, value: _Value) -> tuple[float, str]:
     if isinstance(knob, Choice) and value in knob.values:
         return knob.values.index(str(value)), ""
     return (0.0, value) if isinstance(value, str) else (float(value), "")
-
-
-def _name(value: _Value) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
@@ -227,7 +223,7 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
             continue
         glyph = glyphs.glyph((str(number),))
         places = np.array([of.place(value) for value, _ in points])
-        values = np.array([_ends(setting.figures[one.name]) for _, setting in points])
+        values = np.array([setting.figures[one.name].ends for _, setting in points])
         drawn.append(Curve(glyph, places, values, tuple(_tip(one, setting) for _, setting in points)))
         without = None if curve.without is None else curve.without.figures.get(one.name)
         if without is not None:
@@ -241,10 +237,6 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
     return Curves(
         Dimension(of.knob.label), Dimension(one.label, one.title, one.better), tuple(drawn), tuple(levels), of.names
     )
-
-
-def _ends(figure: Estimate) -> tuple[float, float, float]:
-    return figure.value, figure.low, figure.high
 
 
 def _tip(one: Metric, setting: SettingResult) -> str:

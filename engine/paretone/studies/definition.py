@@ -21,7 +21,7 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
@@ -29,6 +29,7 @@ from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
 from paretone.techniques import conflict, require_family, technique
 from paretone.techniques.published import chosen, options_of
+from paretone.techniques.trained import used_technique
 from paretone.wording import grouped
 
 LIMIT = 20_000
@@ -138,7 +139,7 @@ class _Reader:
             vocoder=vocoder,
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
-            evaluation=evaluation.words if evaluation is not None else "",
+            evaluation=evaluation,
             definition=fields.values if evaluation is None else {**fields.values, _HASH: evaluation.sha256},
         )
         fields.require_known()
@@ -248,7 +249,7 @@ class _Reader:
             for name in dict.fromkeys((*published, *used)):
                 knobs = study_fields(used.get(name, {}), f"setting[{index}].techniques.{name}.")
                 fixed = published[name].knobs if name in published else {}
-                setting = setting.with_technique(_technique(name, {**fixed, **knobs.all()}))
+                setting = setting.with_technique(used_technique(technique(name), {**fixed, **knobs.all()}))
             reason = self._problem(setting)
             if reason:
                 raise StudyError(f"setting[{index}] cannot be used: {reason}")
@@ -265,8 +266,7 @@ class _Reader:
         found: dict[str, Candidate] = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
-            require_family(self._entry, setting)
-            reason = conflict(setting)
+            reason = self._problem(setting)
             if reason:
                 self._ruled_out.append((setting.fingerprint, reason))
             else:
@@ -291,11 +291,6 @@ class _Reader:
     def _problem(self, setting: Setting) -> str | None:
         require_family(self._entry, setting)
         return conflict(setting)
-
-
-def _technique(name: str, knobs: Mapping[str, object]) -> UsedTechnique:
-    declared = technique(name)
-    return UsedTechnique(name, checked(declared.knobs, knobs, declared.title))
 
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
+from paretone.checks.judge import FaultJudge
+from paretone.checks.speech import seams_of
 from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
@@ -39,6 +41,7 @@ from paretone.studies.study import (
     take_id,
 )
 from paretone.techniques import resolve
+from paretone.techniques.trained import with_named_weights
 
 
 class TaskRunner:
@@ -104,7 +107,8 @@ class TaskRunner:
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
         quiet = Passing(observer, "caution", "progress")
-        artefact = calibrated(task.technique, model, task.utterances, task.setting, quiet, self._preparers)
+        setting = with_named_weights(task.setting, model.info)
+        artefact = calibrated(task.technique, model, task.utterances, setting, quiet, self._preparers)
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
@@ -119,7 +123,8 @@ class TaskRunner:
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
         try:
-            plan = resolve(model.info, spoken.instructed(task.setting), task.artefacts)
+            setting = with_named_weights(task.setting, model.info)
+            plan = resolve(model.info, spoken.instructed(setting), task.artefacts)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = Passing(observer, "caution")
@@ -143,7 +148,7 @@ class TaskRunner:
             synthesis,
             spoken.text,
             spoken.voice,
-            task.setting,
+            setting,
             self._machine,
             self._device,
             model.info.all_weights,
@@ -153,7 +158,7 @@ class TaskRunner:
         )
         verdicts: tuple[Verdict, ...] = ()
         if first:
-            verdicts = self.hear(spoken, take.samples, take.sample_rate)
+            verdicts = self.hear(spoken, take.samples, take.sample_rate, seams_of(take))
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
             trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
             take = replace(_compared(take, mel, task.baseline), trace=trace)
@@ -164,9 +169,13 @@ class TaskRunner:
         task = replace(task, baseline=None)
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
-    def hear(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
-        judges = self._judges or {}
-        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
+    def hear(
+        self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
+    ) -> tuple[Verdict, ...]:
+        judges, given = self._judges or {}, (spoken.text, spoken.voice, samples, rate)
+        return tuple(
+            one.hear(*given, seams) if isinstance(one, FaultJudge) else one.hear(*given) for one in judges.values()
+        )
 
 
 def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:

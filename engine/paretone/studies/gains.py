@@ -93,7 +93,6 @@ def completed(setting: Setting) -> Setting | None:
 
 
 def of_takes(takes: Iterable[TakeSummary], place: Place) -> tuple[Gain, ...]:
-    """All gains from ``takes`` at ``place``, in any order."""
     groups: dict[_Key, list[TakeSummary]] = defaultdict(list)
     for take in takes:
         if _made_at(take, place) and (setting := completed(take.setting)) is not None:
@@ -179,34 +178,24 @@ def of_study(found: Results, place: Place) -> tuple[Gain, ...]:
 
 
 # --- Published results, as ratios to their own baselines --------------------------------------------------------------
-_METRICS = {
-    "rtf": "real_time_factor",
-    "backbone_rtf": "backbone_time_factor",
-    "first_audio_p90_ms": "first_audio_p90",
-    "ops_ratio": "ops_ratio",
-    "whisper_wer": "whisper_word_error_rate",
-    "sim_o": "speaker_similarity",
-    "utmos": "utmos",
-    "nat_mos": "listening:naturalness_mos",
-    "sim_mos": "listening:similarity_mos",
+_FIELDS = {
+    "rtf": ("RTF", "real_time_factor"),
+    "backbone_rtf": ("backbone RTF", "backbone_time_factor"),
+    "first_audio_p90_ms": ("TTFA (P90, ms)", "first_audio_p90"),
+    "ops_ratio": ("ops ratio", "ops_ratio"),
+    "whisper_wer": ("WER by Whisper (%)", "whisper_word_error_rate"),
+    "wer": ("WER (%)", ""),
+    "cer": ("CER (%)", ""),
+    "sim_o": ("SIM-o", "speaker_similarity"),
+    "ss": ("SS", ""),
+    "utmos": ("UTMOS", "utmos"),
+    "nisqa": ("MOS predicted by NISQA", ""),
+    "nmos": ("predicted NMOS", ""),
+    "nat_mos": ("naturalness MOS by listeners", "listening:naturalness_mos"),
+    "sim_mos": ("similarity MOS by listeners", "listening:similarity_mos"),
 }
-"""Fields of a point by the figure that the same judge or listening test gives here."""
-_TITLES = {
-    "rtf": "RTF",
-    "backbone_rtf": "backbone RTF",
-    "first_audio_p90_ms": "TTFA (P90, ms)",
-    "ops_ratio": "ops ratio",
-    "whisper_wer": "WER by Whisper (%)",
-    "wer": "WER (%)",
-    "sim_o": "SIM-o",
-    "ss": "SS",
-    "utmos": "UTMOS",
-    "nisqa": "MOS predicted by NISQA",
-    "nmos": "predicted NMOS",
-    "nat_mos": "naturalness MOS by listeners",
-    "sim_mos": "similarity MOS by listeners",
-}
-"""All fields, in words; those without a figure here are told, not drawn."""
+"""Fields of a point, in words, with the figure that the same judge or listening test gives here; those without one are
+told, not drawn."""
 
 
 @dataclass(frozen=True)
@@ -235,12 +224,12 @@ class PublishedPoint:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the metrics that measure its values here."""
-        return tuple(_METRICS[name] for name in self.values if name in _METRICS and ":" not in _METRICS[name])
+        return tuple(found for name in self.values if (found := _FIELDS[name][1]) and ":" not in found)
 
     @property
     def as_published(self) -> str:
         """Absolute values, such as ``RTF 0.178, SIM-o 0.64``."""
-        return ", ".join(f"{_TITLES[name]} {value:g}" for name, value in self.values.items())
+        return ", ".join(f"{_FIELDS[name][0]} {value:g}" for name, value in self.values.items())
 
 
 @lru_cache(maxsize=1)
@@ -256,9 +245,9 @@ def published() -> tuple[PublishedPoint, ...]:
         for index, point in enumerate(series["points"]):
             values = _values(point)
             ratios = {
-                _METRICS[name]: value / first[name]
+                _FIELDS[name][1]: value / first[name]
                 for name, value in values.items()
-                if name in _METRICS and name in first
+                if _FIELDS[name][1] and name in first
             }
             if "real_time_factor" in ratios:
                 ratios["speed_up"] = 1.0 / ratios["real_time_factor"]
@@ -276,4 +265,4 @@ def published_rows(series: str) -> tuple[PublishedPoint, ...]:
 
 
 def _values(point: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(point[name]) for name in _TITLES if name in point}
+    return {name: float(point[name]) for name in _FIELDS if name in point}

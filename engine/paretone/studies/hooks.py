@@ -28,8 +28,6 @@ from paretone.techniques.registry import brought, plug_in, registry
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of one technique in a finished study."""
-
     sentence: str
     """Message to the user."""
     fields: tuple[tuple[str, str], ...] = ()
@@ -41,7 +39,6 @@ class Finding:
 
 
 def hooks(name: str) -> Iterator[tuple[Technique, Callable[..., Any]]]:
-    """Techniques with a study function ``name``, and these functions."""
     for one, module in brought("study"):
         found = getattr(module, name, None)
         if found is not None:

@@ -29,6 +29,7 @@ from paretone.measure.loudness import headroom
 from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
 from paretone.models.voices import shown_name
 from paretone.setting.compatibility import checkpoint_text
+from paretone.studies import wording
 from paretone.studies.curves import curves_page, curves_sheet
 from paretone.studies.definition import written
 from paretone.studies.hooks import hooks
@@ -37,19 +38,6 @@ from paretone.studies.search import answer
 from paretone.studies.space import Search
 from paretone.studies.store import Store, read_audio
 from paretone.studies.study import duration
-from paretone.studies.wording import (
-    REFERENCE,
-    answer_words,
-    doubt_lines,
-    paired_lines,
-    published_lines,
-    reference_lines,
-    search_in,
-    setting_title,
-    short_title,
-    takes_text,
-    worst_words,
-)
 from paretone.techniques.registry import in_order, technique_mark
 from paretone.wording import comma_separated
 
@@ -73,7 +61,7 @@ auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 
 def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
     """The whole page; ``listened``: results of listening tests by setting."""
-    search = search_in(results)
+    search = wording.search_in(results)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -110,7 +98,7 @@ def _summary(results: Results) -> str:
 
 def _answer(search: Search, results: Results) -> list[str]:
     told = answer(search, results.trials)
-    rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
+    rows = [f"<li>{escape(wording.answer_words(one, search, results))}</li>" for one in told.trials]
     found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial meets the constraints.</p>"
     return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{escape(told.words)}</p>"]
 
@@ -143,7 +131,7 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
     on_front = [one.key in best for _, one in shown]
     techniques = in_order({name for each in names for name in each})
     legend = [*([()] if () in names else []), *((name,) for name in techniques)]
-    along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
+    along_x, along_y = (np.array([one.figures[name].ends for _, one in shown]).reshape(-1, 3) for name in (x, y))
     front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
     return Scatter(
         Dimension(across.label, across.title, across.better),
@@ -153,19 +141,16 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
         tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
         tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
         tuple(
-            f"{setting_title(one)}: {across.title} {one.figures[x].value:.4g}, {up.title} {one.figures[y].value:.4g}"
+            f"{wording.setting_title(one)}: {across.title} {one.figures[x].value:.4g}, "
+            f"{up.title} {one.figures[y].value:.4g}"
             for _, one in shown
         ),
         tuple(front),
         doubtful=tuple(
             place for place, (_, one) in enumerate(shown) if one.busy and (across.wall_time or up.wall_time)
         ),
-        legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
+        legend=tuple((glyphs.glyph(own), wording.short_title(own[0]) if own else "No technique") for own in legend),
     )
-
-
-def _ends(figure: Estimate) -> tuple[float, float, float]:
-    return figure.value, figure.low, figure.high
 
 
 def _table(results: Results) -> str:
@@ -175,12 +160,14 @@ def _table(results: Results) -> str:
     rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
     for number, one in enumerate(results.settings, start=1):
         cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
-        title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
+        title = escape(wording.setting_title(one)) + (
+            f"<br><small>{escape(one.problem)}</small>" if one.problem else ""
+        )
         look = ' class="best"' if one.key in best else ""
-        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{takes_text(one)}</td></tr>")
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{wording.takes_text(one)}</td></tr>")
     if results.references:
         cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
-        rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
+        rows.append(f"<tr><td></td><td>{wording.REFERENCE}</td>{cells}<td></td></tr>")
     note = (
         "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
         "speed and all measures of quality at once. Point at a column title for its definition.</small></p>"
@@ -208,14 +195,14 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *published_lines(results), *doubt_lines(results)]
+    lines = [*wording.reference_lines(results), *wording.published_lines(results), *wording.doubt_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 
 def _tests(results: Results) -> list[str]:
     """Paired tests of each setting against its baseline."""
-    *lines, note = paired_lines(results, len(results.settings)) or [""]
+    *lines, note = wording.paired_lines(results, len(results.settings)) or [""]
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return [f"<h2>Against the baseline</h2><ul>{items}</ul><p><small>{escape(note)}</small></p>"] if lines else []
 
@@ -226,7 +213,7 @@ def _players(results: Results) -> list[str]:
     for number, one in enumerate(results.settings, start=1):
         for heard in results.heard.get(one.key, ()):
             place = sentences.setdefault((heard.text, heard.voice, heard.seed), [])
-            place.append((number, setting_title(one), heard))
+            place.append((number, wording.setting_title(one), heard))
     parts, spent, shown = ["<h2>Listen</h2>"], 0, 0
     for (text, voice, seed), takes in sentences.items():
         encoded = [_flac(heard.path) for _, _, heard in takes]
@@ -255,9 +242,10 @@ def _worst(results: Results) -> list[str]:
         if not encoded or (parts and spent > WORST_BYTES):
             continue
         rows = "".join(
-            _player((number, worst_words(heard), replace(heard, understood="")), data) for heard, data in encoded
+            _player((number, wording.worst_words(heard), replace(heard, understood="")), data)
+            for heard, data in encoded
         )
-        parts.append(f"<h3>{escape(setting_title(one))}</h3><table>{rows}</table>")
+        parts.append(f"<h3>{escape(wording.setting_title(one))}</h3><table>{rows}</table>")
     return ["<h2>Most errors</h2>", *parts] if parts else []
 
 
@@ -283,7 +271,7 @@ def _definitions(results: Results) -> list[str]:
     for number, one in enumerate(results.settings, start=1):
         text = json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False)
         parts.append(
-            f"<details><summary>{number}. {escape(setting_title(one))} <small>({one.key})</small></summary>"
+            f"<details><summary>{number}. {escape(wording.setting_title(one))} <small>({one.key})</small></summary>"
             f"<pre>{escape(text)}</pre></details>"
         )
     return parts
@@ -315,7 +303,7 @@ def to_csv(results: Results) -> str:
     for row, one in zip(rows, results.settings, strict=True):
         row["definition"] = json.dumps(one.setting.to_json(), sort_keys=True)
     if results.references:
-        reference = {"setting": REFERENCE, "origin": "reference"} | _cells(results, results.references)
+        reference = {"setting": wording.REFERENCE, "origin": "reference"} | _cells(results, results.references)
         rows.append(dict.fromkeys(rows[0] if rows else reference, "") | reference)
     return _with_head(rows)
 
@@ -328,7 +316,7 @@ def rows_of_settings(results: Results) -> list[dict[str, object]]:
     """One row per setting: each metric with its interval and number of takes; ``None`` if not measured."""
     return [
         {
-            "setting": setting_title(one),
+            "setting": wording.setting_title(one),
             "key": one.key,
             "origin": one.origin,
             "takes": one.finished,
@@ -391,10 +379,10 @@ def to_latex(results: Results) -> str:
     for one in results.settings:
         if one.finished:
             cells = (_tex_figure(one.figures.get(each.name)) for each in shown)
-            lines.append(" & ".join([_tex(setting_title(one)), *cells]) + " \\\\")
+            lines.append(" & ".join([_tex(wording.setting_title(one)), *cells]) + " \\\\")
     if any(each.name in results.references for each in shown):
         cells = (_tex_figure(results.references.get(each.name)) for each in shown)
-        lines += ["\\midrule", " & ".join([REFERENCE, *cells]) + " \\\\"]
+        lines += ["\\midrule", " & ".join([wording.REFERENCE, *cells]) + " \\\\"]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 

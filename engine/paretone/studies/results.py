@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from paretone.measure.estimates import TAIL, Estimate, Margin, estimates, tail_interval
+from paretone.database import audio_path
+from paretone.measure.estimates import UNKNOWN, Estimate, Margin, around, estimates, tail_interval, tails
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
 from paretone.setting.plan import says_idle
@@ -25,7 +26,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
 from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
-from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
+from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial
 from paretone.studies.study import BASELINE, Cell, Study
 
 
@@ -131,7 +132,6 @@ class PlayableTake:
 class Failure:
     cell: Cell
     sentence: str
-    """Reason."""
     text: str = ""
     """The text; empty if no take of the utterance exists."""
     voice: str = ""
@@ -145,7 +145,6 @@ class Results:
     checkpoint: str
     created: str
     file: str
-    """File of the study's definition."""
     definition: Mapping[str, Any] = field(repr=False)
     settings: tuple[SettingResult, ...] = ()
     references: Mapping[str, Estimate] = field(default_factory=dict)
@@ -193,7 +192,7 @@ class Results:
 
     def front(self, names: Sequence[str]) -> frozenset[str]:
         """Keys of the settings on the Pareto front of the metrics ``names``."""
-        values = np.array([[_number(one.value(name)) for name in names] for one in self.settings])
+        values = np.array([[one.value(name) for name in names] for one in self.settings], float)
         if not len(values):
             return frozenset()
         best = front(costs_of(values, tuple(metric(name).better for name in names)))
@@ -291,6 +290,10 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
     found = []
     for constraint in constraints:
         one = metric(constraint.metric)
+        if one.of_runs:
+            values = _values(one, clusters.takes, ratios)
+            found.append(clusters.tail_margin(values, key, setting.baseline, constraint))
+            continue
         columns = clusters.of(_values(one, clusters.takes, ratios), one)
         mine = columns.get(key, {})
         usual = dict.fromkeys(mine, _OF_A_BASELINE.get(one.name, 0.0)) if one.relative else {}
@@ -350,19 +353,32 @@ class _Clusters:
 
     def _tails(self, values: np.ndarray) -> dict[str, Estimate]:
         """Percentiles over all runs of settings with several."""
+        found = {}
+        for key, at in self._runs(values).items():
+            places = self._place[at].tolist()
+            sentences = len(set(places))
+            figure = tail_interval(values[at].tolist(), places)
+            found[key] = Estimate(*figure, len(at), sentences if sentences > 1 else len(at))
+        return found
+
+    def tail_margin(self, values: np.ndarray, key: str, baseline: str, constraint: Constraint) -> Margin:
+        """Margin of a setting's percentile, from the same draws as its figure."""
+        runs = self._runs(values)
+        if key not in runs or (constraint.relative and baseline not in runs):
+            return UNKNOWN
+        (mine, drawn), (usual, others) = (
+            tails(values[runs[one]].tolist(), self._place[runs[one]].tolist()) if one in runs else (0.0, np.zeros(1))
+            for one in (key, baseline)
+        )
+        margin = around(-constraint.excess(mine, usual), -constraint.excess(drawn, others))
+        return Margin(*margin, len(set(self._place[runs[key]].tolist())))
+
+    def _runs(self, values: np.ndarray) -> dict[str, list[int]]:
+        """Indices of the runs with a value, by setting with several."""
         runs: dict[str, list[int]] = defaultdict(list)
         for at in np.flatnonzero(~np.isnan(values)):
             runs[self._owner[self._place[at]]].append(int(at))
-        return {
-            key: Estimate(
-                *tail_interval(values[at].tolist(), places),
-                len(at),
-                len(set(places)) if len(set(places)) > 1 else len(at),
-            )
-            for key, at in runs.items()
-            if len(at) > 1
-            for places in [self._place[at].tolist()]
-        }
+        return {key: at for key, at in runs.items() if len(at) > 1}
 
     def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
         """Values by setting and cluster from those of all takes (n,), NaN for missing ones."""
@@ -388,10 +404,6 @@ class _Clusters:
             return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
         ordered = values[np.lexsort((values, place))]
         first = np.cumsum(takes) - takes
-        if one.of_runs:
-            return np.array(
-                [np.percentile(ordered[at : at + n], TAIL) if n else 0.0 for at, n in zip(first, takes, strict=True)]
-            )
         low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
         return (ordered[low] + ordered[high]) / 2
 
@@ -503,10 +515,6 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
         if values:
             figures[one.name] = estimate(one.name, values)
     return figures, why_not
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
 
 
 def to_json(found: Results) -> dict:

@@ -110,12 +110,10 @@ class Queue:
         for one in new:
             if one.unprepared:
                 self._total += 1
-                if one.key in self._artefacts:
+                if one.key in self._artefacts or self.complete(one):
                     self._finished += 1
-                elif not all(cell in self._done for cell in self._study.cells(one)):
-                    self._prepare.append(one)
                 else:
-                    self._finished += 1
+                    self._prepare.append(one)
         baselines = [one.key for one in new if one.origin == BASELINE]
         others = [one.key for one in new if one.origin != BASELINE]
         study, number = self._study, len(self._blocks)
@@ -255,7 +253,7 @@ class Queue:
 
     @property
     def progress(self) -> tuple[int, int]:
-        return self._finished, self._total + self.coming * self._cells_each
+        return self._finished, self._total + self.coming * self._study.takes_each
 
     def seconds_left(self, workers: int = 1) -> float | None:
         out = Counter(type(task) for task in self._out.values())
@@ -263,11 +261,7 @@ class Queue:
             Prepare: len(self._prepare) + out[Prepare],
             MeasureReference: len(self._refer) + out[MeasureReference],
         }
-        return self._pace.estimate(self.coming * self._cells_each, others, workers)
-
-    @property
-    def _cells_each(self) -> int:
-        return self._study.takes_each
+        return self._pace.estimate(self.coming * self._study.takes_each, others, workers)
 
 
 def _name(task: Task) -> object:
@@ -304,7 +298,6 @@ class _Pace:
         self._to_come[self._places[setting]] += 1
 
     def expect_only(self, setting: str, takes: int) -> None:
-        """Set the number of expected takes of a setting."""
         self._to_come[self._places[setting]] = takes
 
     def give_up(self, setting: str) -> None:

@@ -74,7 +74,6 @@ class SampleChoices:
         return tuple(dict.fromkeys(one.model for one in self.samples if one.model))
 
     def study(self, model: str) -> dict[str, Any]:
-        """Definition of the study of one model's samples."""
         return {
             "title": f"{self.title}: {catalogue.entry(model).title}",
             "model": model,
@@ -87,11 +86,6 @@ class SampleChoices:
 
     def voice_of(self, model: str) -> Voice:
         return catalogue.voice(self.voice, model)
-
-    @property
-    def original_voice(self) -> Voice:
-        """Voice of the original: that of the first model."""
-        return self.voice_of(self.models[0])
 
 
 @dataclass(frozen=True)
@@ -147,13 +141,8 @@ def _parsed(data: Mapping[str, Any]) -> SampleChoices:
 
 def _sample(given: object, index: int) -> SampleChoice:
     fields = study_fields(given, f"sample[{index}].")
-    one = SampleChoice(
-        fields.text("name"),
-        fields.text("title"),
-        fields.text("model"),
-        fields.table("options"),
-        fields.table("techniques"),
-    )
+    name, title, model = map(fields.text, ("name", "title", "model"))
+    one = SampleChoice(name, title, model, fields.table("options"), fields.table("techniques"))
     fields.require_known()
     if not one.name or not one.name.replace("-", "").isalnum() or not one.name.isascii():
         raise StudyError(f"sample[{index}].name must be letters, digits and hyphens, not {shown(one.name)}.")

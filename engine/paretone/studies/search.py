@@ -160,11 +160,9 @@ class Searcher:
             elif kind == "random":
                 sampler = optuna.samplers.RandomSampler(seed=search.seed)
             else:
+                first = min(10, max(3, search.trials // 4))
                 sampler = optuna.samplers.TPESampler(
-                    seed=search.seed,
-                    multivariate=True,
-                    group=True,
-                    n_startup_trials=min(10, max(3, search.trials // 4)),
+                    seed=search.seed, multivariate=True, group=True, n_startup_trials=first
                 )
             directions = ["maximize" if metric(name).better == "higher" else "minimize" for name in search.objectives]
             return optuna.create_study(directions=directions, sampler=sampler)
@@ -262,17 +260,13 @@ class Searcher:
 
     # --- Settings -----------------------------------------------------------------------------------------------------
     def _candidate(self, params: Mapping[str, object]) -> Candidate:
-        axes = {axis.name: axis for axis in self._search.axes}
-        values = {_as_axis(axes[name]): value for name, value in params.items()}
+        axes = {axis.name: VariedKnob(axis.technique, axis.knob, ()) for axis in self._search.axes}
+        values = {axes[name]: value for name, value in params.items()}
         setting = assembled(self._study.model, self._options, values)
         reason = conflict(setting)
         if reason:
             raise SettingError(reason)
         return Candidate(setting, SEARCH)
-
-
-def _as_axis(axis: VariedKnob | Range) -> VariedKnob:
-    return axis if isinstance(axis, VariedKnob) else VariedKnob(axis.technique, axis.knob, ())
 
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from paretone.reading import shown
 from paretone.setting.knobs import Knob, Number
 from paretone.techniques import technique
 
+Figure = TypeVar("Figure", float, np.ndarray)
 OFF, ON, USED = "off", "on", "used"
 _USED_AS_WRITTEN = (USED, "engaged")
 """The second occurs in studies of the first edition; their trials are stored under it."""
@@ -79,7 +80,7 @@ class Constraint:
     relative: bool
     """Whether the bound is a difference from the baseline."""
 
-    def excess(self, value: float, baseline: float) -> float:
+    def excess(self, value: Figure, baseline: Figure) -> Figure:
         """Excess of ``value`` over the limit: at most 0 if it is kept."""
         bound = baseline + self.bound if self.relative else self.bound
         return value - bound if self.above else bound - value

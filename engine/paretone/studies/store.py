@@ -7,9 +7,10 @@ duplicates are stored once. Audio lost or damaged later is detected; the take's 
 
 from __future__ import annotations
 
+import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from paretone import files
-from paretone.database import AUDIO, Database, json_text, table_of, texts_of
+from paretone.database import Database, json_text, table_of, texts_of
 from paretone.errors import StudyError
 from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
@@ -185,12 +186,8 @@ class Store(Database):
     """"PSTY"."""
     error = StudyError
     damaged = StudyDamaged
-
-    def _migrations(self) -> tuple[str, ...]:
-        return MIGRATIONS
-
-    def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT DISTINCT take FROM takes")}
+    migrations = MIGRATIONS
+    kept = "SELECT DISTINCT take FROM takes"
 
     # --- Definition and settings --------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
@@ -202,14 +199,14 @@ class Store(Database):
                 "choose another folder for its results."
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._problems("written"), self._writing():
-            self._open_connection().execute(
+        with self._written() as connection:
+            connection.execute(
                 "INSERT INTO study (one, title, model, checkpoint, definition, file, created) VALUES (1, ?, ?, '', ?, "
                 "?, ?) ON CONFLICT (one) DO UPDATE SET title = excluded.title, definition = excluded.definition, "
                 "file = excluded.file",
                 (study.title, study.model, json_text(study.to_json()), file, now),
             )
-            self._add_settings(study.candidates)
+            _add_settings(connection, study.candidates)
 
     def settle_checkpoint(self, fingerprint: str, code: str = "") -> None:
         """Record the weights on first use, and the fingerprint of the ``code`` of each run. Raises :class:`StudyError`
@@ -223,54 +220,37 @@ class Store(Database):
         codes = self.codes()
         added = (code,) if code and code not in codes else ()
         if not known or added:
-            with self._problems("written"), self._writing():
-                kept = json_text([*codes, *added])
-                self._open_connection().execute("UPDATE study SET checkpoint = ?, code = ?", (fingerprint, kept))
+            self._write("UPDATE study SET checkpoint = ?, code = ?", (fingerprint, json_text([*codes, *added])))
 
     def codes(self) -> tuple[str, ...]:
         """Fingerprints of the code of all runs; empty for studies of earlier versions."""
-        rows = self._rows("SELECT code FROM study") if self._version >= _WITH_CODE else []
-        with self._problems("read"):
-            return texts_of(rows[0][0]) if rows else ()
+        if self._version < _WITH_CODE:
+            return ()
+        return next(iter(self._read(lambda row: texts_of(row[0]), "SELECT code FROM study")), ())
 
     def about(self) -> dict[str, Any]:
         """Title, model, checkpoint, definition, its file and the time of creation; empty for a new study."""
-        rows = self._rows("SELECT title, model, checkpoint, definition, file, created FROM study")
-        if not rows:
-            return {}
-        with self._problems("read"):
-            title, model, checkpoint, definition, file, created = rows[0]
-            names = ("title", "model", "checkpoint", "definition", "file", "created")
-            return dict(zip(names, (title, model, checkpoint, table_of(definition), file, created), strict=True))
+        names = ("title", "model", "checkpoint", "file", "created", "definition")
+
+        def parse(row: tuple) -> dict[str, Any]:
+            return dict(zip(names, (*row[:-1], table_of(row[-1])), strict=True))
+
+        return next(iter(self._read(parse, f"SELECT {', '.join(names)} FROM study")), {})
 
     def add_setting(self, candidate: Candidate) -> None:
         """Record a setting proposed by a search."""
-        with self._problems("written"), self._writing():
-            self._add_settings([candidate])
-
-    def _add_settings(self, candidates: Iterable[Candidate]) -> None:
-        (place,) = self._open_connection().execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
-        for number, one in enumerate(candidates):
-            values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
-            self._open_connection().execute(
-                "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
-                values,
-            )
+        with self._written() as connection:
+            _add_settings(connection, [candidate])
 
     def settings(self) -> tuple[StoredSetting, ...]:
-        query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
-        rows = self._rows(query)
-        with self._problems("read"):
-            return tuple(
-                StoredSetting(key, place, name, origin, baseline, setting_of(setting), problem)
-                for key, place, name, origin, baseline, setting, problem in rows
-            )
+        return self._read(
+            lambda row: StoredSetting(*(*row[:5], setting_of(row[5]), row[6])),
+            "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place",
+        )
 
     def rule_out(self, setting: str, problem: str) -> None:
         """Record why a setting cannot be run; ``""`` clears it."""
-        with self._problems("written"), self._writing():
-            self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
+        self._write("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
 
     # --- Takes --------------------------------------------------------------------------------------------------------
     def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
@@ -297,7 +277,7 @@ class Store(Database):
             json_text(take.notes),
             take.machine,
         )
-        with self._problems("written"), self._writing():
+        with self._written() as connection:
             known = self.take(cell)
             if known is not None and self.is_heard(known):
                 return None
@@ -308,23 +288,15 @@ class Store(Database):
                     files.write_atomically(path, files.wav(take.samples, take.sample_rate))
                 if keep_spectrogram and take.trace.mel is not None:
                     mel = np.ascontiguousarray(take.trace.mel, "<f4")
-                    content = zlib.compress(mel.tobytes(), 1)
-                    self._open_connection().execute(
-                        "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
-                    )
+                    content = take.id, len(mel), zlib.compress(mel.tobytes(), 1)
+                    connection.execute("INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", content)
                 if written and take.trace.decoding is not None:
-                    content = json_text(take.trace.decoding.to_json())
-                    self._open_connection().execute(
-                        "INSERT OR REPLACE INTO decodings VALUES (?, ?)", (take.id, content)
-                    )
-                self._open_connection().execute(
-                    f"INSERT OR REPLACE INTO takes VALUES ({', '.join('?' * len(row))})", row
-                )
-                self._open_connection().execute(
-                    "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
-                )
+                    decoding = take.id, json_text(take.trace.decoding.to_json())
+                    connection.execute("INSERT OR REPLACE INTO decodings VALUES (?, ?)", decoding)
+                connection.execute(f"INSERT OR REPLACE INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                connection.execute(f"DELETE FROM failures WHERE {_OF_CELL}", row[:4])
                 # Committed here, so that a disk too full for the row also removes the file.
-                self._open_connection().execute("COMMIT")
+                connection.execute("COMMIT")
             except BaseException:
                 if written:
                     path.unlink(missing_ok=True)
@@ -335,9 +307,12 @@ class Store(Database):
         """Decoding trace of a take; ``None`` for models without tokens, and studies older than stored traces."""
         if self._version < _WITH_DECODINGS:
             return None
-        rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))
-        with self._problems("read"):
-            return DecodingTrace.from_json(parsed_json(rows[0][0])) if rows else None
+        found = self._read(
+            lambda row: DecodingTrace.from_json(parsed_json(row[0])),
+            "SELECT content FROM decodings WHERE take = ?",
+            (take,),
+        )
+        return found[0] if found else None
 
     def cells(self) -> set[Cell]:
         """Finished cells, without those whose audio was lost."""
@@ -352,32 +327,24 @@ class Store(Database):
         return take.cell.round != 0 or files.is_wav(self.audio_path(take.take), take.frames, take.sample_rate)
 
     def takes(self) -> tuple[StoredTake, ...]:
-        rows = self._rows(f"SELECT {_TAKE} FROM takes ORDER BY round, created")
-        with self._problems("read"):
-            return tuple(_take(row) for row in rows)
+        return self._read(_take, f"SELECT {', '.join(_COLUMNS)} FROM takes ORDER BY round, created")
 
     def take(self, cell: Cell) -> StoredTake | None:
         """Take of ``cell``, or ``None`` if unfinished."""
-        rows = self._rows(
-            f"SELECT {_TAKE} FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
-            (cell.setting, cell.utterance, cell.seed, cell.round),
-        )
-        with self._problems("read"):
-            return _take(rows[0]) if rows else None
+        found = self._read(_take, f"SELECT {', '.join(_COLUMNS)} FROM takes WHERE {_OF_CELL}", astuple(cell))
+        return found[0] if found else None
 
     def spectrogram(self, take: str) -> np.ndarray | None:
         """Log-mel frames (frames, bands) of a baseline's take, or ``None`` if not stored."""
-        rows = self._rows("SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
-        if not rows:
-            return None
-        with self._problems("read"):
+
+        def parse(row: tuple) -> np.ndarray:
             try:
-                return np.frombuffer(zlib.decompress(rows[0][1]), "<f4").reshape(rows[0][0], -1)
+                return np.frombuffer(zlib.decompress(row[1]), "<f4").reshape(row[0], -1)
             except zlib.error as error:
                 raise ValueError(f"the spectrogram of {take} is broken: {error}") from error
 
-    def audio_path(self, take: str) -> Path:
-        return audio_path(self.folder, take)
+        found = self._read(parse, "SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
+        return found[0] if found else None
 
     def audio(self, take: str) -> np.ndarray:
         """Samples of a take, float32, (n,)."""
@@ -386,16 +353,13 @@ class Store(Database):
     # --- Artefacts, references, failures, trials ----------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
         content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
-        with self._problems("written"), self._writing():
-            self._open_connection().execute(
-                "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
-            )
+        self._write("INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds))
 
     def artefacts(self) -> dict[str, Artefact]:
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
             candidates = {one.key: one.candidate for one in self.settings()}
-            return {key: _artefact(candidates[key].unprepared, content) for key, content in rows}
+            return {key: _kind(candidates[key].unprepared).read(parsed_json(one), "artefact") for key, one in rows}
 
     @property
     def preparing_seconds(self) -> float:
@@ -405,22 +369,17 @@ class Store(Database):
     def add_reference(self, referred: ReferenceMeasured) -> None:
         """Store the judges' verdicts on the reference speech of an utterance."""
         verdicts = json_text([one.to_json() for one in referred.verdicts])
-        with self._problems("written"), self._writing():
-            self._open_connection().execute(
-                "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
-            )
+        values = referred.task.spoken.key, verdicts, referred.why_not
+        self._write("INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", values)
 
     def references(self) -> dict[str, tuple[tuple[Verdict, ...], str]]:
         """By utterance: the judges' verdicts on the reference speech, and the reason if it is missing."""
-        rows = self._rows("SELECT utterance, verdicts, why_not FROM refs")
-        with self._problems("read"):
-            return {key: (_verdicts(verdicts), why_not) for key, verdicts, why_not in rows}
+        query = "SELECT utterance, verdicts, why_not FROM refs"
+        return dict(self._read(lambda row: (row[0], (_verdicts(row[1]), row[2])), query))
 
     def add_failure(self, cell: Cell, sentence: str) -> None:
         """Record a failed take and its reason. The next run tries again."""
-        values = cell.setting, cell.utterance, cell.seed, cell.round, sentence
-        with self._problems("written"), self._writing():
-            self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
+        self._write("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", (*astuple(cell), sentence))
 
     def failures(self) -> dict[Cell, str]:
         rows = self._rows("SELECT setting, utterance, seed, round, sentence FROM failures")
@@ -428,16 +387,13 @@ class Store(Database):
 
     def put_trial(self, trial: StoredTrial) -> None:
         values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
-        with self._problems("written"), self._writing():
-            self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
+        self._write("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
 
     def trials(self) -> tuple[StoredTrial, ...]:
-        rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
-        with self._problems("read"):
-            return tuple(
-                StoredTrial(number, table_of(params), setting, state, table_of(outcome))
-                for number, params, setting, state, outcome in rows
-            )
+        return self._read(
+            lambda row: StoredTrial(row[0], table_of(row[1]), row[2], row[3], table_of(row[4])),
+            "SELECT number, params, setting, state, outcome FROM trials ORDER BY number",
+        )
 
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:
@@ -451,40 +407,34 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
         raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
 
 
-def audio_path(folder: Path, take: str) -> Path:
-    """Audio file of a take of the study in ``folder``."""
-    return folder / AUDIO / f"{take}.wav"
-
-
-_TAKE = (
-    "setting, utterance, seed, round, take, created, text, voice, sample_rate, frames, measurements, metrics, "
-    "log_mel_distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine"
-)
+_OF_CELL = "setting = ? AND utterance = ? AND seed = ? AND round = ?"
+_COLUMNS = tuple(one.name for kind in (Cell, StoredTake) for one in fields(kind) if one.name != "cell")
+_READ: dict[str, Callable[[str], object]] = {
+    "voice": without_folder,
+    "measurements": lambda text: record(Measurements, parsed_json(text)),
+    "metrics": lambda text: record(Metrics, parsed_json(text)),
+    "verdicts": lambda text: _verdicts(text),
+    "notes": texts_of,
+}
+"""Readers of columns that differ from a take's fields."""
 
 
 @lru_cache(maxsize=65_536)
 def _take(row: tuple) -> StoredTake:
     """Cached, so that followers of a study parse each take only once."""
-    cell, (take, created, text, voice, rate, frames, measured, metrics, *rest) = row[:4], row[4:]
-    distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine = rest
-    return StoredTake(
-        Cell(*cell),
-        take,
-        created,
-        text,
-        without_folder(voice),
-        rate,
-        frames,
-        record(Measurements, parsed_json(measured)),
-        record(Metrics, parsed_json(metrics)),
-        distance,
-        clock_seconds,
-        clock,
-        busy_seconds,
-        _verdicts(verdicts),
-        texts_of(notes),
-        machine,
-    )
+    values: dict[str, Any] = dict(zip(_COLUMNS[4:], row[4:], strict=True))
+    return StoredTake(Cell(*row[:4]), **values | {name: read(values[name]) for name, read in _READ.items()})
+
+
+def _add_settings(connection: sqlite3.Connection, candidates: Iterable[Candidate]) -> None:
+    (place,) = connection.execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
+    for number, one in enumerate(candidates):
+        values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
+        connection.execute(
+            "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
+            values,
+        )
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
@@ -492,11 +442,6 @@ def _verdicts(text: str) -> tuple[Verdict, ...]:
     if not isinstance(found, list):
         raise ValueError(f"{shown(found)} is no list of verdicts")
     return tuple(map(Verdict.from_json, found))
-
-
-def _artefact(name: str, content: str) -> Artefact:
-    """Artefact of the technique ``name`` from its stored ``content``."""
-    return _kind(name).read(parsed_json(content), "artefact")
 
 
 def _kind(name: str) -> ArtefactType:

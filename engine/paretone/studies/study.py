@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
@@ -25,6 +25,9 @@ from paretone.setting.take import Take
 from paretone.studies.space import Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
+
+if TYPE_CHECKING:
+    from paretone.studies.evaluation_sets import EvaluationSet
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Origins of a study's settings."""
@@ -45,7 +48,8 @@ class StudySentence:
     def key(self) -> str:
         """Sixteen hexadecimal digits, equal for equal texts in equal voices; the user's own recordings are compared by
         path, so that studies of earlier versions continue."""
-        return _digest([self.text, with_folder(self.voice), *([self.instruction] if self.instruction else [])])
+        named = [self.text, with_folder(self.voice), *([self.instruction] if self.instruction else [])]
+        return hashlib.sha256(json.dumps(named, ensure_ascii=False).encode()).hexdigest()[:16]
 
     def instructed(self, setting: Setting) -> Setting:
         """``setting`` with the sentence's instruction, if its model follows any."""
@@ -107,8 +111,8 @@ class Study:
     vocoder: str = ""
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
-    evaluation: str = field(default="", repr=False, compare=False)
-    """Sentence on the evaluation set that its sentences are from, or ``""``."""
+    evaluation: EvaluationSet | None = field(default=None, repr=False, compare=False)
+    """The evaluation set that its sentences are from."""
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -168,14 +172,9 @@ def duration(seconds: float) -> str:
 
 
 def seeded(candidate: Candidate, seed: int, artefact: str = "") -> Setting:
-    """Setting of a cell: with its seed and its prepared artefact."""
     setting = replace(candidate.setting, seed=seed)
     used = setting.technique(candidate.unprepared)
     return setting.with_technique(replace(used, artefact=artefact)) if used and artefact else setting
-
-
-def _digest(data: object) -> str:
-    return hashlib.sha256(json.dumps(data, ensure_ascii=False).encode()).hexdigest()[:16]
 
 
 # --- Tasks of workers, and their outcomes -----------------------------------------------------------------------------

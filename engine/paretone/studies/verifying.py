@@ -43,15 +43,9 @@ class Check:
     title: str
     agrees: bool | None
     detail: str
-    """A sentence."""
 
 
-def verify(
-    store: Store,
-    equip: Callable[[Equipment], TaskRunner],
-    takes: int,
-    observer: Observer,
-) -> tuple[Check, ...]:
+def verify(store: Store, equip: Callable[[Equipment], TaskRunner], takes: int, observer: Observer) -> tuple[Check, ...]:
     """Check the study in ``store``; ``equip`` loads its model and judges; ``takes`` of them are made again.
 
     Raises :class:`StudyError` for a study without takes, :class:`PlainError` if the model cannot be loaded, and
@@ -218,7 +212,6 @@ def _unlike(before: np.ndarray, after: np.ndarray, take: StoredTake) -> str:
 
 
 def _differs(before: Verdict, heard: Sequence[Verdict], take: str) -> str:
-    """In what a verdict on the same recording differs, or ``""``."""
     now = next((one.figures for one in heard if one.judge == before.judge), {})
     for name, value in before.figures.items():
         found = now.get(name)

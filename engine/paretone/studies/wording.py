@@ -17,12 +17,12 @@ from paretone.studies.results import PlayableTake, Results, SettingResult
 from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
-from paretone.studies.study import duration
+from paretone.studies.study import BASELINE, duration
 from paretone.techniques import technique
-from paretone.wording import counted, grouped, percent
+from paretone.wording import counted, grouped, percent, plain
 
 _SHOWN = (
-    *("real_time_factor", "backbone_time_factor", "speed_up", "ops_ratio"),
+    *("real_time_factor", "backbone_time_factor", "first_audio_p90", "speed_up", "ops_ratio"),
     *("log_mel_distance", "mel_cepstral_distortion", "pitch_error"),
 )
 """Metrics in short tables, in addition to the judges'."""
@@ -190,7 +190,7 @@ def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
 
 def setting_title(one: SettingResult) -> str:
     """The setting's name in the study, otherwise its techniques and differences from the model's defaults."""
-    return one.name if one.name and one.origin != "baseline" else described(one.setting)
+    return one.name if one.name not in ("", BASELINE) else described(one.setting)
 
 
 def described(setting: Setting) -> str:
@@ -240,6 +240,4 @@ def _knob(knob: Knob, value: object, first: bool) -> str:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return plain(value, digits=4)

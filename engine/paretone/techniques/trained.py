@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, TrainedWeights
 from paretone.reading import shown
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.base import Technique
 from paretone.techniques.registry import technique
 
+WEIGHTS = "weights"
+"""Pseudo-knob that names trained weights."""
 TELLING = 4
 """Least number of digits of a fingerprint that names weights: fewer may be a number meant for a knob."""
 SHOWN = 8
 """Number of displayed digits of a fingerprint."""
+
+
+def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
+    """Technique with the knobs ``given``; ``weights`` among them names trained weights, and then knobs that are missing
+    wait for :func:`with_named_weights`. Raises :class:`SettingError`."""
+    trained = WEIGHTS in given and declared.prepared_by == "training"
+    weights = str(given.pop(WEIGHTS)) if trained else ""
+    if trained and not weights:
+        raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
+    knobs = checked(declared.knobs, given, declared.title)
+    return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
 
 
 def fitting(info: ModelInfo, name: str, knobs: Values) -> tuple[TrainedWeights, ...]:
@@ -58,3 +73,11 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
         listed = " and ".join(f"{name}={value}" for name, value in against.items())
         raise SettingError(f"{Path(one.path).stem} does not fit {listed}; omit that, or name other weights.")
     return replace(entry, knobs=knobs, artefact=one.fingerprint)
+
+
+def with_named_weights(setting: Setting, info: ModelInfo) -> Setting:
+    """``setting`` with the trained weights that it names, by fingerprint. Raises :class:`SettingError`."""
+    for one in setting.techniques:
+        if one.artefact and technique(one.technique).weights:
+            setting = setting.with_technique(named(info, one))
+    return setting

@@ -164,9 +164,8 @@ class OfficialTeacher(Teacher):
             follower.progress(number, len(sentences))
             voice = voices[number % len(voices)]
             setting = Setting(self.entry.id, self.entry.options_with(), seed=seed + number)
-            decodings = [
-                decoding for _, decoding in model.decodings(scripted(model, sentence, voice, setting), follower.check)
-            ]
+            script = scripted(model, sentence, voice, setting)
+            decodings = [decoding for _, decoding in model.decodings(script, follower.check)]
             if len(decodings) != 1:  # Tokens of several passages cannot be assigned.
                 continue
             cycles = list(decodings[0])

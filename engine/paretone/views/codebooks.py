@@ -57,10 +57,7 @@ def compute(task: Task) -> Findings:
     chosen = min(int(task.knobs["codebooks"]), count)
     curve = Curve("first k codebooks", tuple(float(one) for one in range(1, count + 1)), distances)
     lines = Lines(
-        "Distance to all codebooks",
-        Axis("Codebooks k"),
-        Axis("Log-mel distance", "natural-log units"),
-        (curve,),
+        "Distance to all codebooks", Axis("Codebooks k"), Axis("Log-mel distance", "natural-log units"), (curve,)
     )
     seconds = len(passage.codes[0]) * spoken.trace.demasking.frame_seconds
     pictures = [_spectrogram(mels[k - 1], seconds, f"k = {k} of {count}") for k in dict.fromkeys((1, chosen, count))]

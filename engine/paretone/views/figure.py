@@ -17,7 +17,7 @@ from paretone.models.base import Utterance
 from paretone.models.voices import shown_name
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting
-from paretone.wording import comma_separated, comments, counted
+from paretone.wording import comma_separated, comments, counted, plain
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 """Columns of a figure's table. Lines have values at an x, bars at a group's name, heat maps at x and y."""
@@ -171,8 +171,8 @@ class Provenance:
     def line(self) -> str:
         """Everything except the machine, in one line."""
         spoken = self.utterances[0]
-        options = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.setting.options.items())
-        knobs = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.knobs.items())
+        options = ", ".join(f"{_spaced(name)} {plain(value)}" for name, value in self.setting.options.items())
+        knobs = ", ".join(f"{_spaced(name)} {plain(value)}" for name, value in self.knobs.items())
         parts = [
             f"{self.model} ({self.fingerprint[:12]}) on {self.device}",
             options,
@@ -251,12 +251,6 @@ class Figure:
 
 def _missing(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _spaced(name: str) -> str:

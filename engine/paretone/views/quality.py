@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-import numpy as np
-import torch
-
-from paretone.audio.mel import MelFrontEnd
+from paretone.audio.spectrogram import drawn_or_heard
 from paretone.errors import PlainError
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
@@ -35,22 +32,19 @@ def speak_all(
     title: str,
     artefacts: tuple[Artefact, ...] = (),
 ) -> list[Synthesis]:
-    return [
-        synthesise(
-            model,
-            one.text,
-            one.voice,
-            setting,
-            artefacts,
-            work.part(units, f"{title}: sentence {number} of {len(utterances)}"),
-        )
-        for number, one in enumerate(utterances, start=1)
-    ]
+    spoken = []
+    for number, one in enumerate(utterances, start=1):
+        observer = work.part(units, f"{title}: sentence {number} of {len(utterances)}")
+        spoken.append(synthesise(model, one.text, one.voice, setting, artefacts, observer))
+    return spoken
 
 
 def distance(reference: Sequence[Synthesis], others: Sequence[Synthesis]) -> float:
     """Mean log-mel distance between syntheses of the same sentences, in natural-log units."""
-    return fmean(log_mel_distance(_mel(one), _mel(other)) for one, other in zip(reference, others, strict=True))
+    mels = (
+        [drawn_or_heard(one.trace.mel, one.samples, one.sample_rate) for one in some] for some in (reference, others)
+    )
+    return fmean(log_mel_distance(*pair) for pair in zip(*mels, strict=True))
 
 
 def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
@@ -64,11 +58,3 @@ def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
 def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
     recordings = [(one.samples, one.sample_rate) for one in spoken]
     return judge.word_errors([one.text for one in utterances], recordings)
-
-
-def _mel(synthesis: Synthesis) -> np.ndarray:
-    """(frames, bands): the model's mel if there is one, otherwise that of the audio."""
-    if synthesis.trace.mel is not None:
-        return synthesis.trace.mel
-    samples = torch.from_numpy(np.asarray(synthesis.samples, np.float32))
-    return MelFrontEnd()(samples)[0].numpy()

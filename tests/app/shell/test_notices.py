@@ -131,7 +131,7 @@ def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: Mai
     assert banner.text == "Something else."
     banner.dismiss()
     banner.dismiss()
-    assert (banner.text, banner.level) == ("The disk is full: the take is not kept.", "warning")
+    assert (banner.text, banner.cards[-1].message.level) == ("The disk is full: the take is not kept.", "warning")
     banner.dismiss()
     assert not banner.isVisible()
 

@@ -17,6 +17,7 @@ from paretone.sampling.autoregressive import Cycle
 from paretone.sampling.draft_length import LONGEST
 from paretone.techniques.speculative import ssd_bench
 from paretone.techniques.speculative.ssd_bench import Accepting, diversities, equal_tolerance
+from tests.engine.command_line import Console
 from tests.engine.export.test_language import with_companions
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 from tests.engine.speaking import load, setting
@@ -110,9 +111,8 @@ def test_official_releases_are_timed_as_well(
 @pytest.mark.parametrize(
     "wrong", [("--threads", "0"), ("--sentences", "-3"), ("--model", "f5-mini"), ("--groups", "--seeds=1")]
 )
-def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "ssd", "--device", "cpu", "--rounds", "2", *wrong]) == 2
-    said = capsys.readouterr().err
+def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], console: Console) -> None:
+    said = console.refusal("bench", "ssd", "--device", "cpu", "--rounds", "2", *wrong, code=2)
     assert "must be a whole number from" in said or "is not a speech language model" in said
 
 
@@ -126,11 +126,8 @@ def test_students_are_timed_against_the_whole_model(root: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(("name", "words"), [("ssd", "train draft"), ("spade", "train spade")])
-def test_without_weights_they_say_how_to_come_by_them(
-    root: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["bench", name, "--folder", str(root), "--device", "cpu"]) != 0
-    assert words in capsys.readouterr().err
+def test_without_weights_they_say_how_to_come_by_them(root: Path, name: str, words: str, console: Console) -> None:
+    assert words in console.refusal("bench", name, "--folder", str(root), "--device", "cpu")
 
 
 def test_figures_follow_from_the_cycles() -> None:

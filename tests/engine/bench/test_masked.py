@@ -116,15 +116,8 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     assert {"+ all exact savings, CUDA graphs", "+ bfloat16_all, CUDA graphs", "exact, torch.compile"} < card.keys()
     for name, way in card.items():
         assert problem(on_card, way.setting) is None, name
-    assert [name for name, way in card.items() if way.headline] == [
-        masked.EXACT,
-        "+ bfloat16",
-        "+ bfloat16_all",
-    ]
-    assert [name for name, way in card.items() if not way.judged] == [
-        masked.OFFICIAL,
-        "exact, sentence by sentence",
-    ]
+    assert [name for name, way in card.items() if way.headline] == [masked.EXACT, "+ bfloat16", "+ bfloat16_all"]
+    assert [name for name, way in card.items() if not way.judged] == [masked.OFFICIAL, "exact, sentence by sentence"]
     reused = "exact, all layers at every second"
     assert reused not in card, "two layers leave none to reuse"
     assert reused in omnivoice._ways(plain, replace(model.info, layers=8))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from paretone import cli
 from paretone.bench import omnivoice_card
 from paretone.bench.masked import EXACT, OFFICIAL, random_request
 from paretone.bench.omnivoice_card import GRAPHED, Case
@@ -15,6 +14,7 @@ from paretone.errors import DeviceError
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
+from tests.engine.command_line import Console
 from tests.engine.models.kernels.test_graphs import Again
 from tests.packages import needs
 
@@ -58,6 +58,5 @@ def test_a_graph_that_cannot_be_recorded_is_no_figure() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card")
-def test_a_processor_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "omnivoice-card"]) != 0
-    assert "needs an NVIDIA graphics card" in capsys.readouterr().err
+def test_a_processor_is_refused(console: Console) -> None:
+    assert "needs an NVIDIA graphics card" in console.refusal("bench", "omnivoice-card")

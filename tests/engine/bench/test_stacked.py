@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paretone import cli
 from paretone.bench import bundled, stacked
 from paretone.bench.stacked import LADDERS, Climb, climb
 from paretone.errors import PlainError
@@ -20,6 +18,7 @@ from paretone.models.files.trained_weights import find_interval_weights
 from paretone.speaking import make_ready, scripted
 from paretone.techniques import compatibility_of
 from tests.engine import small_speech
+from tests.engine.command_line import Console
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
@@ -28,12 +27,11 @@ from tests.workload import only_in_full
 @only_in_full("speech")
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_prompts")
-def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rungs_are_timed_and_judged_against_the_foot(console: Console) -> None:
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
     given = "--steps 8 --rounds 2 --sentences 2 --precision float32 --evaluations 2 --json"
-    assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given.split()]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = console.data("bench", "stacked", "--model", "megatts3-mini", *given.split())
     foot, few, top, again = report["rows"]
     assert {row["ladder"] for row in report["rows"]} == {"average-velocity"}, "there are no other weights"
     assert [row["rung"] for row in report["rows"]] == [

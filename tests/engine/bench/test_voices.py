@@ -21,6 +21,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.timing import Interval
 from paretone.models import catalogue
 from paretone.training.natural_teacher import decoder_copy
+from tests.engine.command_line import Console
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
@@ -74,7 +75,7 @@ def test_naturalness_is_compared_sentence_by_sentence() -> None:
     apart = voices._apart(worse, floor)
     assert apart.value == pytest.approx(-0.45)
     assert (apart.low, apart.high) == pytest.approx((-0.45, -0.45))
-    assert voices._standard_error(worse, floor) == pytest.approx(0)
+    assert voices._differences(worse, floor).std(ddof=1) == pytest.approx(0)
     assert voices._diversity(worse) > 0
     assert voices._diversity(floor) is None
 
@@ -91,15 +92,13 @@ def test_word_errors_are_of_all_words() -> None:
     assert voices._words(takes, 2).value == pytest.approx(4 / 20)
 
 
-def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own.txt").write_text("One sentence.\n\nAnother one.\n")
-    assert voices._texts(str(tmp_path / "own.txt")) == ("One sentence.", "Another one.")
-    assert cli.main(["bench", "voices", "--text-file", str(tmp_path / "none.txt")]) != 0
-    assert "could not be read" in capsys.readouterr().err
-    assert cli.main(["bench", "voices", "--voice", "nobody"]) != 0
-    assert "nobody" in capsys.readouterr().err
-    assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
-    assert "--sentences: must be a whole number from 2" in capsys.readouterr().err
+def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, console: Console) -> None:
+    (tmp_path / "own.txt").write_text("One sentence.\n\n")
+    own = console.refusal("bench", "voices", "--text-file", str(tmp_path / "own.txt"))
+    assert "There must be two sentences or more" in own
+    assert "could not be read" in console.refusal("bench", "voices", "--text-file", str(tmp_path / "none.txt"))
+    assert "nobody" in console.refusal("bench", "voices", "--voice", "nobody")
+    assert "--sentences: must be a whole number from 2" in console.refusal("bench", "voices", "--sentences", "1")
     found = voices._speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))
     assert [one.id for one in found] == ["bella", "anna"]
 

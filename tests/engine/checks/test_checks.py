@@ -12,7 +12,7 @@ import pytest
 
 from paretone import cli
 from paretone.bench import faults as bench
-from paretone.bench.damage import DAMAGES
+from paretone.bench.damage import DAMAGES, Damage
 from paretone.checks import words
 from paretone.checks.faults import FAULTS, checked, fault, sentences
 from paretone.checks.speech import Speech, seams_of
@@ -33,11 +33,12 @@ def test_clean_speech_has_no_faults(clean: list[bench.Clean]) -> None:
         assert checked(one.speech, hear=one is clean[0]).findings == (), one.number
 
 
-@pytest.mark.parametrize("name", [one.fault for one in DAMAGES])
-def test_damage_of_middle_strength_is_found(name: str, clean: list[bench.Clean]) -> None:
-    if fault(name).hears:
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.fault)
+def test_damage_of_middle_strength_is_found(damage: Damage, clean: list[bench.Clean]) -> None:
+    one = fault(damage.fault)
+    if one.hears:
         pytest.importorskip("pocketsphinx")
-    found, of = bench.detection(name, 1, clean[: workload(5, 1)] if fault(name).hears else clean)
+    found, of = bench.detection(one, damage, 1, clean[: workload(5, 1)] if one.hears else clean)
     assert found == of > 0
 
 
@@ -59,9 +60,7 @@ def test_a_finding_says_where_how_surely_and_what_to_do(clean: list[bench.Clean]
     assert found.summary == "Not a number, Silence"
     head, line, _ = sentences(found)
     assert head == "2 faults found:"
-    assert line == f"1.00 to 1.00 s: 10 samples are not numbers. {fault('not-a-number').probably} " + (
-        fault("not-a-number").advice
-    )
+    assert line == f"1.00 to 1.00 s: 10 samples are not numbers. {fault('not-a-number').about}"
 
 
 def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
@@ -100,10 +99,11 @@ def test_the_bench_counts_what_is_found_and_what_is_marked_wrongly(
     given = ["bench", "faults", "--first", "1", "--takes", "1", "--fault", "gap", "--speech", str(tmp_path), "--json"]
     assert cli.main(given) == 0
     report = json.loads(capsys.readouterr().out)
-    row, own, total = report["rows"]
+    row, own, total, cost = report["rows"]
     assert (row["fault"], row["middle found"], row["middle of"]) == ("gap", 5, 5)
     assert (row["false marks"], row["clean"]) == (0, 5)
     assert (own["damage"], total["clean"], report["headline"]) == ("none: shipped", 5, 1.0)
+    assert cost["fault"] == "signal" and 0 < cost["CPU ms per second"] < 50
 
 
 def test_another_voice_is_marked_where_its_likeness_was_measured(clean: list[bench.Clean]) -> None:

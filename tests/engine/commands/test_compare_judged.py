@@ -19,6 +19,7 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.studies.evaluation_sets import read_evaluation
 from paretone.training.natural_teacher import NaturalTeacher
+from tests.engine.command_line import Console
 from tests.engine.studies import small
 
 SIDE = "steps=4,cross_fade=0,technique=steps:steps=2"
@@ -74,15 +75,13 @@ def test_the_decoder_is_told_in_parts_where_it_has_them() -> None:
     )
 
 
-def test_a_single_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_run_has_no_interval(console: Console) -> None:
     arguments = ["compare", "baseline", SIDE, "--text", "One word."]
-    assert cli.main([*arguments, "--repeats", "1"]) == 0
-    out = capsys.readouterr().out
+    out = console.out(*arguments, "--repeats", "1")
     assert "in a single run: without an interval, no difference in speed can be claimed" in out
     assert "95 % interval" not in out
     assert all("(" not in line for line in out.splitlines()[2:4]), "neither side has one"
-    assert cli.main([*arguments, "--repeats", "2", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data(*arguments, "--repeats", "2", "--json")
     assert data["intervals"]["a"]["real_time_factor"]["low"] <= data["a"]["real_time_factor"], "over the repeats"
     assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
     assert data["a"]["backbone_time_factor"] == pytest.approx(data["texts"][0]["a"]["backbone_time_factor"])
@@ -132,13 +131,11 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
         assert data["files"] and all(Path(one).is_file() for one in data["files"])
 
 
-def test_without_reference_speech_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_reference_speech_it_says_so(monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     monkeypatch.setitem(sys.modules, "hibari", None)
     monkeypatch.setattr("paretone.training.natural_teacher._teacher", NaturalTeacher)
-    assert cli.main(["compare", "baseline", SIDE, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
-    assert "no reference speech to show the judge's floor" in capsys.readouterr().out
+    said = console.out("compare", "baseline", SIDE, "--text", "One word.", "--repeats", "1", "--judge", "words")
+    assert "no reference speech to show the judge's floor" in said
 
 
 def listed_set(folder: Path) -> Path:
@@ -151,19 +148,17 @@ def listed_set(folder: Path) -> Path:
     return path
 
 
-def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, console: Console) -> None:
     path = listed_set(tmp_path)
     more = ["--set", str(path), "--repeats", "1", "--judge", "words"]
-    assert cli.main(["compare", "baseline", SIDE, *more, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data("compare", "baseline", SIDE, *more, "--json")
     assert [one["text"] for one in data["texts"]] == [one.text for one in read_evaluation(path).rows]
     assert data["evaluation_set"].startswith("meta.lst: 2 lines, ") and len(data["sha256"]) == 64
     # The list's recordings say the second text.
     assert 0 < data["judged"]["word_error_rate"]["reference"]["value"] < 1
     assert data["judged"]["failed_takes"]["reference"]["value"] == 0.5
-    assert cli.main(["compare", "baseline", SIDE, "--set", str(path), "--count", "1", "--repeats", "1"]) == 0
-    assert capsys.readouterr().out.startswith("meta.lst: 2 lines, ")
-    assert cli.main(["compare", "baseline", SIDE, "--set", str(path), "--text", "No."]) != 0
-    assert "--set has its own texts and voices" in capsys.readouterr().err
-    assert cli.main(["compare", "baseline", SIDE, "--count", "1"]) != 0
-    assert "belong to an evaluation set; give it with --set" in capsys.readouterr().err
+    sides = "compare", "baseline", SIDE
+    said = console.out(*sides, "--set", str(path), "--count", "1", "--repeats", "1")
+    assert said.startswith("meta.lst: 2 lines, ")
+    assert "--set has its own texts and voices" in console.refusal(*sides, "--set", str(path), "--text", "No.")
+    assert "belong to an evaluation set; give it with --set" in console.refusal(*sides, "--count", "1")

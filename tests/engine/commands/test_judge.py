@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from paretone import cli
 from paretone.errors import AudioError, Cancelled, TextError
 from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judging import judge_files
+from tests.engine.command_line import Console
 from tests.engine.measure.evaluation.natural import RATE, TEXT, noisy, speech
 
 
@@ -33,7 +33,7 @@ def tone(seconds: float, rate: int = RATE) -> np.ndarray:
     return (0.1 * np.sin(2 * np.pi * 150 * np.arange(round(seconds * rate)) / rate)).astype(np.float32)
 
 
-def test_everything_is_said_of_natural_speech(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_said_of_natural_speech(tmp_path: Path, console: Console) -> None:
     for package in ("distillmos", "resemblyzer"):
         if judges.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -42,8 +42,7 @@ def test_everything_is_said_of_natural_speech(tmp_path: Path, capsys: pytest.Cap
     names = [written(tmp_path / "stereo.wav", stereo), written(tmp_path / "noisy.wav", noisy(speech()))]
     reference = written(tmp_path / "reference.wav", speech())
     arguments = ["judge", *names, "--text", TEXT, "--reference", reference, "--diversity"]
-    assert cli.main([*arguments, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = console.data(*arguments, "--json")
     clean, harmed = said["files"]
     assert clean["naturalness"] > harmed["naturalness"] + 0.5
     assert clean["voice_similarity"] == pytest.approx(1.0, abs=1e-3)
@@ -58,7 +57,7 @@ def test_everything_is_said_of_natural_speech(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_what_cannot_be_judged_is_said_and_the_rest_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_networks: None
+    tmp_path: Path, console: Console, without_networks: None
 ) -> None:
     (tmp_path / "text.wav").write_text("no sound")
     names = [
@@ -69,8 +68,7 @@ def test_what_cannot_be_judged_is_said_and_the_rest_goes_on(
         str(tmp_path / "text.wav"),
         str(tmp_path / "gone.wav"),
     ]
-    assert cli.main(["judge", *names]) == 0
-    text = capsys.readouterr().out
+    text = console.out("judge", *names)
     for part in ("is silent", "lasts 0.10 s", "values that are not numbers", "not a recording", "gone.wav is missing"):
         assert part in text
     assert "pip install --no-deps distillmos==0.9.1" in text
@@ -101,12 +99,11 @@ def test_judging_many_files_tells_how_far_it_is_and_can_be_cancelled(tmp_path: P
         judge_files(paths, check=check)
 
 
-def test_further_judges_the_tail_and_the_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_further_judges_the_tail_and_the_floor(tmp_path: Path, console: Console) -> None:
     pytest.importorskip("pocketsphinx")
     names = [written(tmp_path / "clean.wav", speech()), written(tmp_path / "tone.wav", tone(2.0))]
     more = ["--text", TEXT, "--with", "sim-o, whisper,melody", "--ground-truth", names[0]]
-    assert cli.main(["judge", *names, *more, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = console.data("judge", *names, *more, "--json")
     clean, lost = said["files"]
     assert (clean["failed_takes"], lost["failed_takes"]) == (0.0, 1.0)
     assert said["means"]["failed_takes"]["value"] == 0.5
@@ -115,8 +112,6 @@ def test_further_judges_the_tail_and_the_floor(tmp_path: Path, capsys: pytest.Ca
     missing = " ".join(said["missing"])
     assert "compares with a voice; give --reference." in missing, "SIM-o by its usual name"
     assert "Word errors (Whisper-large-v3) " in missing, "which this machine cannot have"
-    assert cli.main(["judge", *names, "--text", TEXT]) == 0
-    out = capsys.readouterr().out
+    out = console.out("judge", *names, "--text", TEXT)
     assert f"Most errors: {names[1]} " in out and "give --ground-truth, a person saying the text." in out
-    assert cli.main(["judge", names[0], "--with", "ear"]) != 0
-    assert "There is no judge named 'ear'" in capsys.readouterr().err
+    assert "There is no judge named 'ear'" in console.refusal("judge", names[0], "--with", "ear")

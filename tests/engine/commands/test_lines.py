@@ -11,7 +11,7 @@ import soundfile
 import srt
 
 from paretone import models
-from tests.engine.command_line import Outcome, loaded, runner
+from tests.engine.command_line import Console, Outcome, loaded
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("short_prompts")
 @pytest.fixture
 def speak(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(models, "load_model", loaded)
-    run = runner(capsys)
+    run = Console(capsys)
 
     def speak(*arguments: object, steps: int = 2) -> Outcome:
         return run("speak", "--json", "--quiet", "--steps", steps, "--out", tmp_path / "out", *arguments)

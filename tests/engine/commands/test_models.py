@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,18 @@ from paretone.models import catalogue
 from paretone.models.files.releases import RELEASES
 from paretone.setting.knobs import Number
 from paretone.techniques import applying_to
-from tests.engine.command_line import Outcome, runner
+from tests.engine.command_line import Console
 from tests.engine.small_language import write_model
 
 
 @pytest.fixture
-def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable:
+def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Console:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    return runner(capsys)
+    return Console(capsys)
 
 
 @pytest.mark.parametrize("model", [one.id for one in catalogue.MODELS])
-def test_a_model_lists_what_it_has(paretone: Callable[..., Outcome], model: str) -> None:
+def test_a_model_lists_what_it_has(paretone: Console, model: str) -> None:
     chosen = catalogue.entry(model)
     data, text = paretone("models", model, "--json").data, paretone("models", model).out
     usual = chosen.options_with()
@@ -46,7 +45,7 @@ def test_a_model_lists_what_it_has(paretone: Callable[..., Outcome], model: str)
         assert "put name.wav and name.npy into" in text
 
 
-def test_defaults_are_the_models_own(paretone: Callable[..., Outcome]) -> None:
+def test_defaults_are_the_models_own(paretone: Console) -> None:
     said = paretone("models", "f5-mini").out
     (steps,) = [line.split()[:2] for line in said.splitlines() if line.startswith("--steps ")]
     assert steps == ["--steps", "12"]
@@ -67,7 +66,7 @@ def test_defaults_are_the_models_own(paretone: Callable[..., Outcome]) -> None:
     ],
 )
 def test_what_is_not_prepared_names_its_command(
-    paretone: Callable[..., Outcome], tmp_path: Path, technique: str, command: str
+    paretone: Console, tmp_path: Path, technique: str, command: str
 ) -> None:
     root = write_model(tmp_path / "model")
     speak = ["speak", "--model", "lm-mini", "--folder", root, "--text", "Rice.", "--out", tmp_path / "o.wav"]
@@ -79,7 +78,7 @@ def test_what_is_not_prepared_names_its_command(
     assert said.err.splitlines()[-1].endswith(f" Type: {command.format(root)}")
 
 
-def test_a_missing_file_names_the_command_that_writes_it(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_a_missing_file_names_the_command_that_writes_it(paretone: Console, tmp_path: Path) -> None:
     speak = ["speak", "--model", "f5-mini", "--text", "Rice.", "--out", tmp_path / "o.wav", "--technique", "ditreducio"]
     said = paretone(*speak)
     assert said.err.splitlines()[-1].endswith("Type: paretone calibrate --model f5-mini --table table.json")

@@ -28,7 +28,7 @@ from paretone.measure.loudness import true_peak
 from paretone.models import catalogue
 from paretone.session.events import AudioReady, Event, Progress
 from paretone.setting.profile import Profile
-from tests.engine.command_line import loaded
+from tests.engine.command_line import Console, loaded
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST
 
@@ -69,30 +69,26 @@ def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, capsys: pytest
     assert "has no transcript" in last and last.endswith("with --voice RECORDING --transcript WORDS.")
 
 
-def test_a_table_is_calibrated_and_spoken_as_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_calibrated_and_spoken_as_published(tmp_path: Path, console: Console) -> None:
     """What is given stays, and all three commands say what the paper has otherwise."""
     table, few = str(tmp_path / "table.json"), ["--as", "T2", "--text", "Rice.", "--steps", "2", "--quiet"]
-    assert cli.main(["calibrate", *few, "--table", table, "--no-evidence", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
+    made = console.data("calibrate", *few, "--table", table, "--no-evidence", "--json")
     assert (made["threshold"], made["metric"], made["setting"]["options"]["guidance"]) == (0.1, "relative", 2.0)
-    assert cli.main(["speak", *few, "--table", table, "--out", str(tmp_path / "o.wav"), "--json"]) == 0
-    spoken = json.loads(capsys.readouterr().out)
+    spoken = console.data("speak", *few, "--table", table, "--out", str(tmp_path / "o.wav"), "--json")
     assert spoken["setting"] == made["setting"]
     (found,) = spoken["published"]
     assert found == made["published"][0] and (found["setting"], found["source"]) == ("T2", "table 1, F5-TTS")
     assert found["differences"][0] == "Steps 2, not 32" and found["differences"][1].startswith("model F5 mini, not ")
     side = f"as=T2,steps=2,table={table}"
-    assert cli.main(["compare", "steps=2", side, "--text", "Rice.", "--repeats", "1", "--quiet"]) == 0
-    assert "B: DiTReducio is set as T2 (arXiv 2509.09748, table 1, F5-TTS), except Steps 2" in capsys.readouterr().out
+    said = console.out("compare", "steps=2", side, "--text", "Rice.", "--repeats", "1", "--quiet")
+    assert "B: DiTReducio is set as T2 (arXiv 2509.09748, table 1, F5-TTS), except Steps 2" in said
 
 
-def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, console: Console) -> None:
     out = ["--out", str(tmp_path / "o.wav")]
     technique = ["--technique", "guidance_free:weight=0.5"]
-    assert cli.main([*SPEAK, *out, *technique, "--guidance", "1.5"]) == 0
-    assert f"--guidance 1.5 is ignored: {ON_TOP}" in capsys.readouterr().out
-    assert cli.main([*SPEAK, *out, *technique]) == 0
-    assert ON_TOP not in capsys.readouterr().out
+    assert f"--guidance 1.5 is ignored: {ON_TOP}" in console.out(*SPEAK, *out, *technique, "--guidance", "1.5")
+    assert ON_TOP not in console.out(*SPEAK, *out, *technique)
 
 
 def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,10 +191,9 @@ def test_an_error_in_the_middle_writes_what_was_finished(
 
 
 # --- Times ------------------------------------------------------------------------------------------------------------
-def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_is_timed_again(tmp_path: Path, console: Console) -> None:
     out = ["--out", str(tmp_path / "o.wav")]
-    assert cli.main([*SPEAK, "--json", *out, "--repeat", "3"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data(*SPEAK, "--json", *out, "--repeat", "3")
     assert len(data["repeats"]) == 3
     tail = np.percentile([one["first_audio_seconds"] for one in data["repeats"]], 90)
     assert data["first_audio_p90"] == pytest.approx(tail), "without the first run, which warms up"
@@ -207,12 +202,10 @@ def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[
         runs = [one[name] for one in data["repeats"]]
         assert data[name] == pytest.approx(median(runs)), "as lists show it"
         assert min(runs) <= data["intervals"][name]["low"] <= data[name] <= data["intervals"][name]["high"] <= max(runs)
-    assert cli.main([*SPEAK, *out, "--repeat", "2"]) == 0
-    said = capsys.readouterr().out
+    said = console.out(*SPEAK, *out, "--repeat", "2")
     assert "Medians of 2 repeats, with 95 % intervals." in said
     assert "backbone RTF" in said and "of 2 runs" in said
-    assert cli.main([*SPEAK, *out, "--repeat", "1"]) == 2
-    assert "--repeat" in capsys.readouterr().err
+    assert "--repeat" in console.refusal(*SPEAK, *out, "--repeat", "1", code=2)
 
 
 @with_signals
@@ -293,12 +286,11 @@ def test_a_pipe_without_a_reader_is_left_by_ctrl_c(tmp_path: Path, monkeypatch: 
     [("o.txt", "ends in none of .wav, .flac, .ogg, .mp3"), ("folder", "is a folder"), ("socket", "it is a socket")],
 )
 def test_what_cannot_be_written_is_said_before_anything_is_loaded(
-    tmp_path: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, words: str, console: Console
 ) -> None:
     (tmp_path / "folder").mkdir()
     socket.socket(socket.AF_UNIX).bind(str(tmp_path / "socket"))
-    assert cli.main([*SPEAK, "--out", str(tmp_path / name), "--folder", "/nowhere"]) == 1
-    assert words in capsys.readouterr().err
+    assert words in console.refusal(*SPEAK, "--out", str(tmp_path / name), "--folder", "/nowhere", code=1)
 
 
 # --- Signals ----------------------------------------------------------------------------------------------------------
@@ -365,12 +357,11 @@ def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
 
 
 def test_a_take_over_full_scale_keeps_its_samples_and_says_what_is_turned_down(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, console: Console
 ) -> None:
     out = tmp_path / "o.wav"
     loud = ["speak", "--model", "f5-mini", "--quiet", "--json", "--text", "Rice is often served in round bowls."]
-    assert cli.main([*loud, "--technique", "multistep", "--steps", "2", "--out", str(out)]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data(*loud, "--technique", "multistep", "--steps", "2", "--out", str(out))
     assert data["true_peak"] > 0
     (note,) = [one for one in data["notes"] if "full scale" in one]
     assert note.startswith(f"The true peak is {data['true_peak']:.1f} dB above full scale")

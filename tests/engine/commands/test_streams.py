@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paretone.studies.store import Store
-from tests.engine.command_line import runner
+from tests.engine.command_line import Console
 from tests.engine.studies.small import study
 
 needs_a_shell = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full and streams of a shell")
@@ -54,7 +54,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"
 
 def test_names_control_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In sentences, in results, and in what a parser says."""
-    paretone = runner(capsys)
+    paretone = Console(capsys)
     said = paretone("study", "status", f"/nowhere/{HOSTILE}", "--json")
     assert said.code and not any(one in said.out for one in "\x1b\x07\u202e") and HOSTILE in said.data["error"]
     with Store(tmp_path / "s") as store:

@@ -12,6 +12,7 @@ from paretone import cli
 from paretone.models.catalogue import voice
 from paretone.speaking import synthesise
 from paretone.techniques import resolve
+from tests.engine.command_line import Console
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, load, setting
 
@@ -79,8 +80,5 @@ def test_what_cannot_be_heard_is_said(
         (["--model", "f5-mini", "--text", TEXT], "choose a speech language model"),
     ],
 )
-def test_what_cannot_be_done_is_said(
-    tmp_path: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["tokens", *arguments, "--out", str(tmp_path / "made")]) == 2
-    assert words in capsys.readouterr().err
+def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], words: str, console: Console) -> None:
+    assert words in console.refusal("tokens", *arguments, "--out", str(tmp_path / "made"), code=2)

@@ -23,6 +23,7 @@ from paretone.techniques.resolving import known
 from paretone.training.forms import usual_sentences
 from paretone.training.requests import FineTuningRequest
 from paretone.training.session import CHECKPOINT, LOG
+from tests.engine.command_line import Console
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 from tests.workload import only_in_full
@@ -141,24 +142,20 @@ def test_two_processes_train_one_model(job: Job, capfd: pytest.CaptureFixture[st
         (["--w", "2/3", "--steps", "1", "--model", "guessed"], "no model named"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_any_work(
-    job: Job, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-):
+def test_what_makes_no_sense_is_said_before_any_work(job: Job, arguments: list[str], words: str, console: Console):
     command = ["train", "cfg-free", "--manifest", str(job.manifest), "--work", str(job.work), "--device", "cpu"]
     place = [] if "--model" in arguments else ["--folder", str(job.folder)]
-    assert cli.main([*command, *place, *arguments, "--threads", "1"]) != 0
-    assert words in capsys.readouterr().err
+    assert words in console.refusal(*command, *place, *arguments, "--threads", "1")
     assert not (job.work / CHECKPOINT).exists()
 
 
 @pytest.mark.parametrize("option", ["--work", "--export"])
-def test_a_file_is_no_folder_to_work_in(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_no_folder_to_work_in(option: str, tmp_path: Path, console: Console) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("mine", encoding="utf-8")
     folders = {"--work": str(tmp_path / "work"), option: str(file / "further" / "in")}
     words = (word for pair in folders.items() for word in pair)
-    assert cli.main(["train", "draft", "--steps", "1", "--device", "cpu", *words]) == 1
-    said = capsys.readouterr().err
+    said = console.refusal("train", "draft", "--steps", "1", "--device", "cpu", *words, code=1)
     assert f"{file} is a file; give the name of a folder." in said and "Reading" not in said
     assert file.read_text(encoding="utf-8") == "mine"
 

@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 
 from paretone.figures import svg
-from paretone.figures.glyphs import (
-    DERIVED_SHAPES,
-    SERIES_ON_ANY,
-    SHAPES,
-    Glyphs,
-    corners,
-    marks_in_turn,
-    part,
-)
+from paretone.figures.glyphs import DERIVED_SHAPES, SERIES_ON_ANY, SHAPES, Glyphs, corners, marks_in_turn, part
 from paretone.figures.scatter import Dimension, Scale, Scatter
 from paretone.measure.metrics import HIGHER, LOWER
 

@@ -10,7 +10,7 @@ from paretone.front_end.pronunciations import HowToRead, lexicon_file, phonemes
 from paretone.front_end.reading import NaturalReader
 from paretone.models.catalogue import entry
 from paretone.setting.setting import Setting
-from tests.engine.command_line import runner
+from tests.engine.command_line import Console
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_a_damaged_lexicon_is_named() -> None:
 
 
 def test_the_command_prints_what_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    run = runner(capsys)
+    run = Console(capsys)
     assert run("say", "Due 7/4, $5-10.").out == "Due July fourth, five to ten dollars.\n"
     assert run("say", "--phones", "Due 7/4.").out == "dˈu ʤəlˈI fˈɔɹθ.\n"

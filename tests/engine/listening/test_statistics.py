@@ -8,35 +8,23 @@ import numpy as np
 import pytest
 
 from paretone.listening import statistics
-from paretone.listening.statistics import (
-    TRIALS,
-    Answer,
-    Noticeable,
-    Preferred,
-    Rating,
-    Staircase,
-    noticeable,
-    pairs,
-    ranking,
-    right_share,
-)
 
 STRENGTHS = np.array([1.5, 0.5, 0.0, -0.5, -1.5])
 
 
-def preferred(times: int, seed: int, strengths: np.ndarray = STRENGTHS) -> list[Preferred]:
+def preferred(times: int, seed: int, strengths: np.ndarray = STRENGTHS) -> list[statistics.Preferred]:
     """All pairs, ``times`` times, as a listener of these strengths decides."""
     chance = np.random.default_rng(seed)
     made = []
     for round_ in range(times):
-        for first, second in pairs(len(strengths), 100 * seed + round_):
+        for first, second in statistics.pairs(len(strengths), 100 * seed + round_):
             won = chance.random() < 1 / (1 + np.exp(strengths[second] - strengths[first]))
-            made.append(Preferred(first, second) if won else Preferred(second, first))
+            made.append(statistics.Preferred(first, second) if won else statistics.Preferred(second, first))
     return made
 
 
 def test_the_order_is_found_and_the_best_is_probable() -> None:
-    found = ranking(5, preferred(20, seed=1))
+    found = statistics.ranking(5, preferred(20, seed=1))
     assert [one.number for one in found] == [0, 1, 2, 3, 4]
     assert found[0].best > 0.95 and found[-1].best < 0.01
     assert sum(one.best for one in found) == pytest.approx(1)
@@ -48,55 +36,57 @@ def test_intervals_hold_the_truth() -> None:
     held = [
         one.low <= STRENGTHS[one.number] <= one.high
         for seed in range(60)
-        for one in ranking(5, preferred(4, seed=seed))
+        for one in statistics.ranking(5, preferred(4, seed=seed))
     ]
     assert np.mean(held) >= 0.93
 
 
 def test_who_always_wins_stays_finite_and_uncertain() -> None:
-    few = ranking(2, [Preferred(1, 0)] * 3)
-    many = ranking(2, [Preferred(1, 0)] * 30)
+    few = statistics.ranking(2, [statistics.Preferred(1, 0)] * 3)
+    many = statistics.ranking(2, [statistics.Preferred(1, 0)] * 30)
     assert few[0].number == many[0].number == 1
     assert 0 < few[0].strength < many[0].strength < 5
     assert few[0].low < 0 < many[0].low
 
 
 def test_nobody_is_ranked_without_comparisons_and_ties_say_equal() -> None:
-    for comparisons in ([], [Preferred(0, 1, tie=True)] * 8):
-        found = ranking(3, comparisons)
+    for comparisons in ([], [statistics.Preferred(0, 1, tie=True)] * 8):
+        found = statistics.ranking(3, comparisons)
         assert all(one.strength == pytest.approx(0) and one.low < 0 < one.high for one in found)
-    decided, open_ = ranking(3, [Preferred(0, 1, tie=True)] * 8)[0], ranking(3, [])[0]
+    decided, open_ = statistics.ranking(3, [statistics.Preferred(0, 1, tie=True)] * 8)[0], statistics.ranking(3, [])[0]
     assert decided.high - decided.low < open_.high - open_.low
 
 
 def test_pairs_are_all_pairs_either_way_round() -> None:
-    found = pairs(6, seed=4)
-    assert len(found) == 15 and {frozenset(one) for one in found} == {frozenset(one) for one in pairs(6, seed=5)}
-    assert found != pairs(6, seed=5)
+    found = statistics.pairs(6, seed=4)
+    assert len(found) == 15 and {frozenset(one) for one in found} == {
+        frozenset(one) for one in statistics.pairs(6, seed=5)
+    }
+    assert found != statistics.pairs(6, seed=5)
     assert 7 <= sum(first < second for first, second in found) <= 8
 
 
-@pytest.mark.parametrize("wrong", [Preferred(1, 1), Preferred(0, 3), Preferred(-1, 0)])
-def test_what_cannot_be_compared_is_refused(wrong: Preferred) -> None:
+@pytest.mark.parametrize("wrong", [statistics.Preferred(1, 1), statistics.Preferred(0, 3), statistics.Preferred(-1, 0)])
+def test_what_cannot_be_compared_is_refused(wrong: statistics.Preferred) -> None:
     with pytest.raises(ValueError, match="cannot be compared"):
-        ranking(3, [wrong])
+        statistics.ranking(3, [wrong])
 
 
 SCALE = np.linspace(0.0, 3.0, 13)
 """log2 of speed-ups from 1 to 8."""
 
 
-def listened(centre: float, width: float, seed: int) -> tuple[Staircase, Noticeable]:
+def listened(centre: float, width: float, seed: int) -> tuple[statistics.Staircase, statistics.Noticeable]:
     """The staircase of a listener with this psychometric function."""
     chance = np.random.default_rng(seed)
-    stairs = Staircase(len(SCALE))
-    for _ in range(TRIALS):
-        stairs.answer(bool(chance.random() < right_share(SCALE[stairs.place], centre, width)))
-    return stairs, noticeable(stairs.answers, SCALE)
+    stairs = statistics.Staircase(len(SCALE))
+    for _ in range(statistics.TRIALS):
+        stairs.answer(bool(chance.random() < statistics.right_share(SCALE[stairs.place], centre, width)))
+    return stairs, statistics.noticeable(stairs.answers, SCALE)
 
 
 def test_three_right_answers_lead_closer_and_a_wrong_one_away() -> None:
-    stairs = Staircase(13)
+    stairs = statistics.Staircase(13)
     assert stairs.place == 12
     places = []
     for right in (True, True, True, True, True, True, False, True, True, True):
@@ -107,12 +97,12 @@ def test_three_right_answers_lead_closer_and_a_wrong_one_away() -> None:
 
 @pytest.mark.parametrize("hears", [True, False])
 def test_it_stays_in_the_row_for_who_hears_everything_or_nothing(hears: bool) -> None:
-    stairs = Staircase(13)
+    stairs = statistics.Staircase(13)
     chance = np.random.default_rng(1)
-    for _ in range(TRIALS):
+    for _ in range(statistics.TRIALS):
         stairs.answer(hears or bool(chance.random() < 0.5))
         assert 0 <= stairs.place <= 12
-    found = noticeable(stairs.answers, SCALE)
+    found = statistics.noticeable(stairs.answers, SCALE)
     if hears:
         assert found.high < SCALE[2] and found.beyond < 0.001
     else:
@@ -136,11 +126,11 @@ def test_what_nobody_heard_lies_beyond_the_row() -> None:
 
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="two places or more"):
-        Staircase(1)
+        statistics.Staircase(1)
     with pytest.raises(ValueError, match="no answers"):
-        noticeable([], SCALE)
+        statistics.noticeable([], SCALE)
     with pytest.raises(ValueError, match="rises"):
-        noticeable([Answer(0, True)], [1.0, 1.0])
+        statistics.noticeable([statistics.Answer(0, True)], [1.0, 1.0])
 
 
 PUBLISHED = (
@@ -265,7 +255,7 @@ def test_holm_adjusts_by_rank() -> None:
     assert statistics.holm([]) == ()
 
 
-def _panel() -> list[Rating]:
+def _panel() -> list[statistics.Rating]:
     """Three listeners on ten items; "deaf" takes the mid anchor for the reference every second time."""
     ratings = []
     for item in range(10):
@@ -275,9 +265,9 @@ def _panel() -> list[Rating]:
             "fair": (89 if item == 0 else 95, 70, 50),
         }.items():
             ratings += [
-                Rating(name, item, "reference", hidden),
-                Rating(name, item, "fast", fast),
-                Rating(name, item, "anchor70", anchor),
+                statistics.Rating(name, item, "reference", hidden),
+                statistics.Rating(name, item, "fast", fast),
+                statistics.Rating(name, item, "anchor70", anchor),
             ]
     return ratings
 
@@ -289,9 +279,9 @@ def test_post_screening_leaves_out_who_misses_more_than_fifteen_percent() -> Non
     assert found["fair"].reference_missed == 1, "one of ten is within 15 %"
 
 
-def _rated(anchors: dict[str, int], item: object = 0) -> list[Rating]:
-    rated = [Rating(name, item, "anchor70", score) for name, score in anchors.items()]
-    return rated + [Rating(name, item, "reference", 100) for name in anchors]
+def _rated(anchors: dict[str, int], item: object = 0) -> list[statistics.Rating]:
+    rated = [statistics.Rating(name, item, "anchor70", score) for name, score in anchors.items()]
+    return rated + [statistics.Rating(name, item, "reference", 100) for name in anchors]
 
 
 def test_an_anchor_that_too_many_take_for_the_reference_excludes_nobody() -> None:

@@ -6,12 +6,7 @@ import math
 
 import pytest
 
-from paretone.measure.decoding import (
-    acceptance_by_position,
-    drafting,
-    running_tokens_per_pass,
-    spoken_tokens,
-)
+from paretone.measure.decoding import acceptance_by_position, drafting, running_tokens_per_pass, spoken_tokens
 from paretone.measure.estimates import wilson_interval
 from paretone.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
 

@@ -21,14 +21,14 @@ from paretone.measure.fidelity import (
     with_baseline_metrics,
 )
 from paretone.measure.metrics import METRICS
-from paretone.session.commands import LoadModel, ShutDown, Synthesise
-from paretone.session.engine_thread import EngineThread
-from paretone.session.events import JobFinished, TakeReady
+from paretone.session.commands import LoadModel, Synthesise
+from paretone.session.events import TakeReady
 from paretone.setting.setting import UsedTechnique
 from paretone.setting.take import Metrics, Take, Trace
 from paretone.speaking import synthesise
 from tests.engine import small_speech
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import Recorder
+from tests.engine.running import running
 from tests.engine.small_speech import VOICE, setting
 
 
@@ -157,15 +157,10 @@ def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> N
 
 def test_the_application_and_paretone_compare_say_the_same() -> None:
     recorder = Recorder()
-    engine = EngineThread(recorder.post, small_speech.load)
-    engine.start()
-    engine.submit(LoadModel(1, "small"))
-    for job, chosen in ((2, PLAIN), (3, FAST)):
-        engine.submit(Synthesise(job, TEXT, VOICE, chosen))
-    assert [recorder.end_of(job) for job in (2, 3)] == [JobFinished(2), JobFinished(3)]
+    with running(recorder, small_speech.load, LoadModel(1, "small")) as engine:
+        for job, chosen in ((2, PLAIN), (3, FAST)):
+            recorder.finish(engine, Synthesise(job, TEXT, VOICE, chosen))
     takes = [recorder.wait_for_kind(TakeReady, job).take for job in (2, 3)]
-    engine.submit(ShutDown(0))
-    assert engine.join(PATIENCE_SECONDS)
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
     spoken = [synthesise(model, TEXT, VOICE, one) for one in (PLAIN, FAST)]
     for take, synthesis in zip(takes, spoken, strict=True):

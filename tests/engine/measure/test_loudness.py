@@ -3,18 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.measure.loudness import (
-    FULL_SCALE,
-    HIGHEST_PEAK,
-    clipping,
-    headroom,
-    integrated_loudness,
-    matching_gains,
-    signal_metrics,
-    silence,
-    too_loud,
-    true_peak,
-)
+from paretone.measure import loudness
 from paretone.setting.take import Metrics
 
 
@@ -32,16 +21,16 @@ def bursts(rate: int) -> np.ndarray:
 @pytest.mark.parametrize("rate", [16000, 24000, 44100])
 def test_a_full_scale_sine_reads_what_the_standard_says(rate: int) -> None:
     # BS.1770-5, annex 1: a 0 dB full scale 997 Hz sine in one channel reads -3.01 LKFS.
-    assert integrated_loudness(sine(997, 5, rate), rate).lufs == pytest.approx(-3.01, abs=0.005)
+    assert loudness.integrated_loudness(sine(997, 5, rate), rate).lufs == pytest.approx(-3.01, abs=0.005)
 
 
 def test_both_gates() -> None:
     tone = sine(997, 4, 24000, 0.1)
-    alone = integrated_loudness(tone, 24000).lufs
+    alone = loudness.integrated_loudness(tone, 24000).lufs
     # Silence falls to the absolute gate, a tone 20 dB lower to the relative one; one 6 dB lower counts.
-    with_silence = integrated_loudness(np.concatenate([tone, np.zeros(24000 * 4)]), 24000).lufs
-    with_quiet = integrated_loudness(np.concatenate([tone, tone * 0.1]), 24000).lufs
-    with_softer = integrated_loudness(np.concatenate([tone, tone * 0.5]), 24000).lufs
+    with_silence = loudness.integrated_loudness(np.concatenate([tone, np.zeros(24000 * 4)]), 24000).lufs
+    with_quiet = loudness.integrated_loudness(np.concatenate([tone, tone * 0.1]), 24000).lufs
+    with_softer = loudness.integrated_loudness(np.concatenate([tone, tone * 0.5]), 24000).lufs
     assert with_silence == pytest.approx(alone, abs=0.2)
     assert with_quiet == pytest.approx(alone, abs=0.2)
     assert with_softer == pytest.approx(alone + 10 * np.log10((1 + 0.25) / 2), abs=0.1)
@@ -52,19 +41,19 @@ def test_agrees_with_pyloudnorm_within_its_bias() -> None:
 
     samples = bursts(48000)
     expected = pyloudnorm.Meter(48000).integrated_loudness(samples)
-    assert integrated_loudness(samples, 48000).lufs == pytest.approx(expected, abs=0.06)
+    assert loudness.integrated_loudness(samples, 48000).lufs == pytest.approx(expected, abs=0.06)
 
 
 def test_a_short_clip_is_measured_whole_and_flagged() -> None:
-    short = integrated_loudness(sine(997, 0.3, 24000), 24000)
+    short = loudness.integrated_loudness(sine(997, 0.3, 24000), 24000)
     assert not short.gated
     assert short.lufs == pytest.approx(-3.01, abs=0.1)
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, 24000])
 def test_silence_is_minus_infinity(length: int) -> None:
-    assert integrated_loudness(np.zeros(length), 24000).lufs == -np.inf
-    assert true_peak(np.zeros(length)) == -np.inf
+    assert loudness.integrated_loudness(np.zeros(length), 24000).lufs == -np.inf
+    assert loudness.true_peak(np.zeros(length)) == -np.inf
 
 
 @pytest.mark.parametrize("frequency", [1000.0, 6000.0, 9000.0])
@@ -72,54 +61,58 @@ def test_true_peak_finds_what_lies_between_samples(frequency: float) -> None:
     rate = 24000
     faded = sine(frequency, 1, rate, 0.5) * np.hanning(rate)
     shifted = np.sin(2 * np.pi * frequency * (np.arange(rate) + 0.31) / rate) * 0.5 * np.hanning(rate)
-    assert true_peak(faded) == pytest.approx(-6.02, abs=0.25)
-    assert true_peak(shifted) == pytest.approx(-6.02, abs=0.25)
+    assert loudness.true_peak(faded) == pytest.approx(-6.02, abs=0.25)
+    assert loudness.true_peak(shifted) == pytest.approx(-6.02, abs=0.25)
 
 
 def test_takes_are_matched_to_the_quietest() -> None:
     loud, quiet = bursts(24000), bursts(24000) * 0.2
-    match = matching_gains([(loud, 24000), (quiet, 24000)])
+    match = loudness.matching_gains([(loud, 24000), (quiet, 24000)])
     assert match.gains[1] == 0.0
     assert match.gains[0] == pytest.approx(20 * np.log10(0.2), abs=1e-6)
     assert match.exact
-    assert match.target == pytest.approx(integrated_loudness(quiet, 24000).lufs)
+    assert match.target == pytest.approx(loudness.integrated_loudness(quiet, 24000).lufs)
 
 
 def test_a_peak_too_high_lowers_all_takes_alike() -> None:
     peaky = bursts(24000) * 0.02
     peaky[30000] = 1.5
     even = bursts(24000) * 0.5
-    match = matching_gains([(peaky, 24000), (even, 24000)])
+    match = loudness.matching_gains([(peaky, 24000), (even, 24000)])
     matched = [samples * 10 ** (gain / 20) for samples, gain in zip((peaky, even), match.gains, strict=True)]
-    levels = [integrated_loudness(samples, 24000).lufs for samples in matched]
+    levels = [loudness.integrated_loudness(samples, 24000).lufs for samples in matched]
     assert levels == pytest.approx([match.target] * 2, abs=0.3)
-    assert max(true_peak(samples) for samples in matched) == pytest.approx(HIGHEST_PEAK, abs=1e-6)
+    assert max(loudness.true_peak(samples) for samples in matched) == pytest.approx(loudness.HIGHEST_PEAK, abs=1e-6)
 
 
 def test_silent_and_short_takes() -> None:
     silent = (np.zeros(24000), 24000)
-    assert matching_gains([silent, silent]).gains == (0.0, 0.0)
-    assert matching_gains([]).gains == ()
-    match = matching_gains([silent, (sine(997, 0.2, 24000, 0.5), 24000), (bursts(24000), 24000)])
+    assert loudness.matching_gains([silent, silent]).gains == (0.0, 0.0)
+    assert loudness.matching_gains([]).gains == ()
+    match = loudness.matching_gains([silent, (sine(997, 0.2, 24000, 0.5), 24000), (bursts(24000), 24000)])
     assert match.gains[0] == 0.0
     assert not match.exact
 
 
 def test_one_factor_brings_the_true_peak_within_full_scale() -> None:
     quiet = sine(440.0, 1.0, 24000, 0.5)
-    assert headroom(quiet) == 1.0
-    assert headroom(np.zeros(0)) == headroom(np.zeros(100)) == 1.0
+    assert loudness.headroom(quiet) == 1.0
+    assert loudness.headroom(np.zeros(0)) == loudness.headroom(np.zeros(100)) == 1.0
     loud = sine(440.0, 1.0, 24000, 1.64)
-    fitting = loud * headroom(loud)
-    assert true_peak(fitting) == pytest.approx(20 * np.log10(FULL_SCALE), abs=1e-6)
+    fitting = loud * loudness.headroom(loud)
+    assert loudness.true_peak(fitting) == pytest.approx(20 * np.log10(loudness.FULL_SCALE), abs=1e-6)
     between = np.tile(np.array([1.0, 1.0, -1.0, -1.0]) * 0.99, 6000)
-    assert np.abs(between).max() < 1 and headroom(between) < 0.75, "between the samples, too"
+    assert np.abs(between).max() < 1 and loudness.headroom(between) < 0.75, "between the samples, too"
 
 
 def test_a_take_over_full_scale_says_so() -> None:
-    assert too_loud(None) == too_loud(-0.1) == too_loud(0.0) == too_loud(0.049) == "", "nothing reads 0.0 dB"
-    assert too_loud(0.2).startswith("The true peak is 0.2 dB above full scale")
-    assert too_loud(4.31).startswith("The true peak is 4.3 dB above full scale: for playback and in 16-bit files")
+    assert (
+        loudness.too_loud(None) == loudness.too_loud(-0.1) == loudness.too_loud(0.0) == loudness.too_loud(0.049) == ""
+    ), "nothing reads 0.0 dB"
+    assert loudness.too_loud(0.2).startswith("The true peak is 0.2 dB above full scale")
+    assert loudness.too_loud(4.31).startswith(
+        "The true peak is 4.3 dB above full scale: for playback and in 16-bit files"
+    )
 
 
 RATE = 24_000
@@ -133,22 +126,22 @@ def test_clipping_is_the_share_of_samples_that_cannot_be_written_as_sixteen_bits
     samples = np.zeros(1000, np.float32)
     samples[:3] = 1.0, -1.5, 32767 / 32768
     samples[3] = 32766 / 32768
-    assert clipping(samples) == pytest.approx(0.003)
-    assert clipping(np.zeros(0)) == 0.0
+    assert loudness.clipping(samples) == pytest.approx(0.003)
+    assert loudness.clipping(np.zeros(0)) == 0.0
 
 
 def test_silence_is_counted_in_frames_and_does_not_depend_on_the_level() -> None:
     half = np.concatenate([tone(1.0), np.zeros(RATE, np.float32)])
-    assert silence(half, RATE) == pytest.approx(0.5, abs=0.02)
-    assert silence(0.01 * half, RATE) == silence(half, RATE)
-    assert silence(tone(1.0), RATE) == 0.0
+    assert loudness.silence(half, RATE) == pytest.approx(0.5, abs=0.02)
+    assert loudness.silence(0.01 * half, RATE) == loudness.silence(half, RATE)
+    assert loudness.silence(tone(1.0), RATE) == 0.0
     # 46 dB below the tone is silence, 34 dB is not.
-    assert silence(np.concatenate([tone(1.0), tone(1.0, 0.0025)]), RATE) == pytest.approx(0.5, abs=0.02)
-    assert silence(np.concatenate([tone(1.0), tone(1.0, 0.01)]), RATE) == 0.0
+    assert loudness.silence(np.concatenate([tone(1.0), tone(1.0, 0.0025)]), RATE) == pytest.approx(0.5, abs=0.02)
+    assert loudness.silence(np.concatenate([tone(1.0), tone(1.0, 0.01)]), RATE) == 0.0
 
 
 def test_nothing_at_all_is_silent() -> None:
-    assert silence(np.zeros(RATE), RATE) == 1.0
-    assert silence(np.zeros(5), RATE) == 1.0
-    found = signal_metrics(np.zeros(RATE, np.float32), RATE)
+    assert loudness.silence(np.zeros(RATE), RATE) == 1.0
+    assert loudness.silence(np.zeros(5), RATE) == 1.0
+    found = loudness.signal_metrics(np.zeros(RATE, np.float32), RATE)
     assert found == Metrics(clipping=0.0, silence=1.0)

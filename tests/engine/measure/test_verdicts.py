@@ -9,14 +9,7 @@ import pytest
 from paretone.audio.resampling import resample
 from paretone.errors import PlainError
 from paretone.measure.intelligibility import Judge
-from paretone.measure.verdicts import (
-    ORIGINAL,
-    VOCODER_ONLY,
-    Way,
-    counted_errors,
-    judged_means,
-    verdicts,
-)
+from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, Way, counted_errors, judged_means, verdicts
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, harvard_sentences, voice
@@ -28,10 +21,7 @@ from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
 
-pytestmark = [
-    pytest.mark.usefixtures("short_prompts"),
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", autouse=True)

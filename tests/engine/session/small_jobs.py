@@ -5,7 +5,6 @@ from __future__ import annotations
 from paretone.models.base import Utterance
 from paretone.session.commands import LoadModel, Prepare, Synthesise
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import JobFinished
 from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
@@ -24,5 +23,4 @@ def calibration(job: int, steps: int = 4) -> Prepare:
 
 
 def loaded(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(LOAD)
-    assert isinstance(recorder.end_of(1), JobFinished)
+    recorder.finish(engine, LOAD)

@@ -52,8 +52,7 @@ def test_the_engine_announces_itself_and_its_model(engine: EngineThread, recorde
 
 def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
-    engine.submit(Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
     events = recorder.of(2)
 
     steps = [(event.chunk, event.step) for event in events if isinstance(event, Telemetry)]
@@ -100,8 +99,7 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
 
 def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
-    engine.submit(calibration(2))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, calibration(2))
     ready = recorder.result(2)
     assert isinstance(ready, Calibrated)
     assert tuple(recorder.reports(2, Trial)) == ready.record.trials
@@ -117,8 +115,7 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
 
 def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
-    engine.submit(CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
     captured = recorder.of(2, AttentionCaptured)[0].capture
     assert (captured.layer, captured.step, captured.prompt_frames) == (1, 2, small_speech.PROMPT_FRAMES)
     np.testing.assert_allclose(captured.maps.sum(axis=-1), 1, rtol=1e-5)
@@ -136,10 +133,7 @@ def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorde
 # --- Shutting down ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [
-        (LoadModel(2, "small"), EngineStatus),
-        (calibration(2, steps=30), Trial),
-    ],
+    [(LoadModel(2, "small"), EngineStatus), (calibration(2, steps=30), Trial)],
     ids=["loading", "calibration"],
 )
 def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type) -> None:
@@ -253,16 +247,14 @@ def test_a_take_for_later_is_not_heard_and_brings_the_table_that_it_lacked(
 ) -> None:
     loaded(engine, recorder)
     chosen = setting(4).with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.3})))
-    engine.submit(MakeTake(2, "One sentence.", VOICE, chosen, label="for later"))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, MakeTake(2, "One sentence.", VOICE, chosen, label="for later"))
     assert not recorder.of(2, AudioReady) and not recorder.of(2, Telemetry)
     assert any(0 < one.done < one.total for one in recorder.of(2, Progress)), "it says how far it is"
     (made,) = recorder.of(2, TakeMade)
     (table,) = made.artefacts
     assert made.take.setting.technique("ditreducio").artefact == table.fingerprint and made.take.label == "for later"
     # The same again with the table at hand: nothing is calibrated, and the same is said.
-    engine.submit(MakeTake(3, "One sentence.", VOICE, made.take.setting, made.artefacts))
-    assert isinstance(recorder.end_of(3), JobFinished)
+    recorder.finish(engine, MakeTake(3, "One sentence.", VOICE, made.take.setting, made.artefacts))
     (again,) = recorder.of(3, TakeMade)
     assert again.artefacts == made.artefacts
     np.testing.assert_array_equal(again.take.samples, made.take.samples)

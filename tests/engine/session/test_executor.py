@@ -17,14 +17,7 @@ from paretone.observer import RemainingTime
 from paretone.session import commands
 from paretone.session.commands import CaptureAttention, Command, JudgeTake, LoadModel
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import (
-    AudioReady,
-    Event,
-    JobFailed,
-    JobFinished,
-    Progress,
-    TakeJudged,
-)
+from paretone.session.events import AudioReady, Event, JobFailed, JobFinished, Progress, TakeJudged
 from paretone.session.executor import Executor
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
@@ -169,8 +162,7 @@ def test_front_end_that_fails_does_not_stop_the_engine(engine: EngineThread, rec
         raise RuntimeError("the window is gone")
 
     recorder.react = fail
-    engine.submit(synthesis(2))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, synthesis(2))
 
 
 def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder) -> None:

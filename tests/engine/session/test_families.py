@@ -13,19 +13,9 @@ import pytest
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import voice
 from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.session import events
 from paretone.session.commands import Cancel, CaptureAttention, ComputeView, DecodePartial, LoadModel, Synthesise
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import (
-    AudioReady,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    ModelLoaded,
-    PartialDecoded,
-    Progress,
-    TakeReady,
-    Telemetry,
-)
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
@@ -53,9 +43,8 @@ class Small:
     title: str
 
     def spoken(self, job: int, text: str, chosen: Setting) -> Take:
-        self.engine.submit(Synthesise(job, text, self.voice, chosen))
-        assert isinstance(self.recorder.end_of(job), JobFinished)
-        return self.recorder.of(job, TakeReady)[0].take
+        self.recorder.finish(self.engine, Synthesise(job, text, self.voice, chosen))
+        return self.recorder.of(job, events.TakeReady)[0].take
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +71,10 @@ def small(request: pytest.FixtureRequest) -> Small:
 
 
 def test_a_loaded_model_says_what_it_is(language: Small, masked: Small) -> None:
-    info = pickle.loads(pickle.dumps(language.recorder.of(1, ModelLoaded)[0].info))
+    info = pickle.loads(pickle.dumps(language.recorder.of(1, events.ModelLoaded)[0].info))
     assert (info.family, info.layers, info.token_rate, info.layer_order) == ("language", 3, 40, (0, 2, 1))
     assert (len(info.drafts), len(info.students)) == (1, 2)
-    info = pickle.loads(pickle.dumps(masked.recorder.of(1, ModelLoaded)[0].info))
+    info = pickle.loads(pickle.dumps(masked.recorder.of(1, events.ModelLoaded)[0].info))
     assert (info.family, info.layers, info.branches, info.sample_rate) == ("masked", 2, 2, 24000)
     assert (info.precisions[0], info.token_rate) == ("float32", None)
 
@@ -94,10 +83,10 @@ def test_audio_comes_in_pieces_and_is_the_take(small: Small, monkeypatch: pytest
     # A fast machine is done before progress is told a second time.
     monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     take = small.spoken(2, speaking.LONG, small.streamed)
-    pieces, (ready,) = small.recorder.of(2, AudioReady), small.recorder.of(2, TakeReady)
+    pieces, (ready,) = small.recorder.of(2, events.AudioReady), small.recorder.of(2, events.TakeReady)
     assert len(pieces) > 3 and ready.operations is None
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), take.samples)
-    told, progress = small.recorder.of(2, Telemetry), small.recorder.of(2, Progress)
+    told, progress = small.recorder.of(2, events.Telemetry), small.recorder.of(2, events.Progress)
     assert told[-1].largest_gap_seconds > 0 and take.measurements.pause_seconds is not None
     # Playback waits no longer than pieces take to come.
     assert 0 <= told[-1].pause_seconds <= take.measurements.seconds
@@ -112,7 +101,7 @@ def test_audio_comes_in_pieces_and_is_the_take(small: Small, monkeypatch: pytest
 
 def test_tokens_are_told(language: Small) -> None:
     take = language.spoken(3, speaking.LONG, language.streamed)
-    pieces, trace = language.recorder.of(3, AudioReady), take.trace.decoding
+    pieces, trace = language.recorder.of(3, events.AudioReady), take.trace.decoding
     seen = {one.passage: one.trace.decoding for one in pieces if one.trace is not None}
     assert tuple(seen[number].passages[0] for number in sorted(seen)) == trace.passages
     assert tuple(seen[number].starts[0] for number in sorted(seen)) == trace.starts
@@ -123,7 +112,9 @@ def test_tokens_are_told(language: Small) -> None:
 
 def test_the_grid_is_told_block_by_block_and_kept(masked: Small, tmp_path: Path) -> None:
     take = masked.spoken(3, small_release.LONG, masked.streamed)
-    canvases = [one.trace.demasking.passages[0] for one in masked.recorder.of(3, AudioReady) if one.trace is not None]
+    canvases = [
+        one.trace.demasking.passages[0] for one in masked.recorder.of(3, events.AudioReady) if one.trace is not None
+    ]
     trace = take.trace.demasking
     finished = trace.passages
     first = [int((one.order >= 0).sum()) for one in canvases[: len(finished[0].blocks)]]
@@ -145,9 +136,8 @@ def test_a_part_of_the_grid_is_heard(masked: Small) -> None:
     take = masked.spoken(4, small_release.TEXT, masked.plain)
     (passage,) = take.trace.demasking.passages
     for job, step in ((5, 0), (6, 5)):
-        engine.submit(DecodePartial(job, passage, step, masked.voice, take.setting))
-        assert isinstance(recorder.end_of(job), JobFinished)
-    first, last = (recorder.of(job, PartialDecoded)[0] for job in (5, 6))
+        recorder.finish(engine, DecodePartial(job, passage, step, masked.voice, take.setting))
+    first, last = (recorder.of(job, events.PartialDecoded)[0] for job in (5, 6))
     assert (first.step, last.step, first.sample_rate) == (0, 5, 24000)
     assert len(first.samples) == len(last.samples) == passage.codes.shape[1] * 960
     assert first.samples.dtype == np.float32
@@ -164,7 +154,7 @@ def test_what_only_flow_models_do_is_refused_with_a_sentence(small: Small) -> No
     small.engine.submit(Synthesise(13, speaking.TEXT, small.voice, calibrated))
     for job in (10, 11, 12, 13):
         failed = small.recorder.end_of(job)
-        assert isinstance(failed, JobFailed) and failed.details == ""
+        assert isinstance(failed, events.JobFailed) and failed.details == ""
         assert small.title in failed.sentence
 
 
@@ -172,13 +162,13 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(small: Small) -> None:
     seen: list[int] = []
 
     def cancel(event: object) -> None:
-        if isinstance(event, AudioReady) and event.job == 20:
+        if isinstance(event, events.AudioReady) and event.job == 20:
             seen.append(1)
             small.engine.submit(Cancel(0, 20))
 
     small.recorder.react = cancel
     small.engine.submit(Synthesise(20, speaking.LONG * 3, small.voice, small.streamed))
-    assert isinstance(small.recorder.end_of(20), JobCancelled)
+    assert isinstance(small.recorder.end_of(20), events.JobCancelled)
     assert len(seen) == 1, "not a single piece more"
     small.spoken(21, speaking.TEXT, small.plain)
 
@@ -195,8 +185,8 @@ def test_after_a_device_was_lost_the_model_is_there_again(masked: Small, monkeyp
     monkeypatch.setattr(MaskedRun, "scores", fail_once)
     masked.engine.submit(Synthesise(30, small_release.TEXT, masked.voice, masked.plain))
     failed = masked.recorder.end_of(30)
-    assert isinstance(failed, JobFailed)
+    assert isinstance(failed, events.JobFailed)
     assert "loaded again" in failed.sentence and "unspecified launch failure" in failed.details
     masked.recorder.wait_for(lambda event: event.job == 0 and "loaded again, on CPU" in getattr(event, "text", ""))
-    assert len(masked.recorder.of(0, ModelLoaded)) == 1
+    assert len(masked.recorder.of(0, events.ModelLoaded)) == 1
     masked.spoken(31, small_release.TEXT, masked.plain)

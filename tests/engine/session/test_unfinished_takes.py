@@ -17,7 +17,7 @@ from paretone.models.families.speech import Speech
 from paretone.observer import Observer
 from paretone.session.commands import TimeAgain
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import AudioReady, JobCancelled, JobFinished, Progress, TakeReady, TimedAgain
+from paretone.session.events import AudioReady, JobCancelled, Progress, TakeReady, TimedAgain
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
@@ -134,8 +134,7 @@ def test_a_cancelled_synthesis_is_a_take_of_what_was_finished_which_is_compared_
         assert (summary.unfinished, summary.notes) == (take.unfinished, take.notes)
         assert library.load(take.id).unfinished == take.unfinished
     recorder.react = lambda event: None
-    engine.submit(synthesis(3, text=TEXT))
-    assert isinstance(recorder.end_of(3), JobFinished)
+    recorder.finish(engine, synthesis(3, text=TEXT))
     whole = recorder.of(3, TakeReady)[0].take
     for baseline, other in ((take, whole), (whole, take)):
         with pytest.raises(SettingError, match="cancelled after 2 of 5 passages"):
@@ -160,8 +159,7 @@ def _time_again(job: int, times: int) -> TimeAgain:
 
 def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
-    engine.submit(_time_again(2, 3))
-    assert isinstance(recorder.end_of(2), JobFinished)
+    recorder.finish(engine, _time_again(2, 3))
     (timed,) = recorder.of(2, TimedAgain)
     assert timed.take == "a take"
     assert len(timed.runs) == 3

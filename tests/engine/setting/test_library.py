@@ -11,6 +11,7 @@ import sys
 import tracemalloc
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,7 @@ from paretone.setting.library import DATABASE, SCHEMA, DeletedTakes, KeptAudio, 
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
 from tests.app.damage import spoil_database
-from tests.disk import (
-    tiny_disk,  # noqa: F401
-)
+from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
 
@@ -129,7 +128,7 @@ def test_a_take_timed_again_has_the_medians_of_all_repeats(library: Library) -> 
 
 def test_summaries_of_many_takes_need_no_audio(library: Library) -> None:
     library.add(take())
-    with sqlite3.connect(library.folder / DATABASE) as direct:
+    with closing(sqlite3.connect(library.folder / DATABASE)) as direct, direct:
         direct.execute(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO takes "
             "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
@@ -137,7 +136,6 @@ def test_summaries_of_many_takes_need_no_audio(library: Library) -> None:
             "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint, unfinished, repeats "
             "FROM takes, n"
         )
-    direct.close()
     shutil.rmtree(library.folder / AUDIO)
     found = library.summaries()
     assert len(found) == len(library) == 2_000
@@ -230,9 +228,8 @@ def test_a_newer_library_is_left_alone(library: Library, tmp_path: Path) -> None
     library.add(take(0))
     library.close()
     path = tmp_path / "takes" / DATABASE
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute(f"PRAGMA user_version = {SCHEMA + 1}")
-    direct.close()
     before = path.read_bytes()
     with pytest.raises(LibraryError, match=rf"newer Paretone \(schema {SCHEMA + 1}, this one knows {SCHEMA}\)"):
         Library(tmp_path / "takes")
@@ -245,11 +242,10 @@ def test_takes_of_the_first_schema_have_no_metrics_and_no_checkpoint(library: Li
     library.close()
     first = tmp_path / "first"
     shutil.copytree(tmp_path / "takes", first)
-    with sqlite3.connect(first / DATABASE) as direct:
+    with closing(sqlite3.connect(first / DATABASE)) as direct, direct:
         for column in ("metrics", "checkpoint", "unfinished", "repeats"):
             direct.execute(f"ALTER TABLE takes DROP COLUMN {column}")
         direct.execute("PRAGMA user_version = 1")
-    direct.close()
     for read_only in (True, False):
         with Library(first, read_only=read_only) as older:
             assert older.load(take(0).id) == take(0, metrics=Metrics(), checkpoint="")
@@ -305,9 +301,8 @@ def test_read_only(library: Library, tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
     with pytest.raises(LibraryError, match="could not be opened"):
         Library(tmp_path / "a file")
-    with sqlite3.connect(tmp_path / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
         direct.execute("CREATE TABLE recipes (name TEXT)")
-    direct.close()
     with pytest.raises(LibraryError, match="belongs to another program"):
         Library(tmp_path)
 

@@ -297,10 +297,7 @@ def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
     ("change", "words"),
     [
         (lambda entries: entries["guidance_free"].update(artefact=""), "artefact must be the SHA-256 of the CFG-free"),
-        (
-            lambda entries: entries["guidance_free"].update(artefact="7" * 64),
-            "table.belonging.fingerprint is '5555",
-        ),
+        (lambda entries: entries["guidance_free"].update(artefact="7" * 64), "table.belonging.fingerprint is '5555"),
         (
             lambda entries: entries["steps"]["knobs"].update(steps=6),
             "table.belonging.sampling.steps is 7, but this profile's is 6",

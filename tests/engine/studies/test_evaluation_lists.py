@@ -178,7 +178,7 @@ def test_a_study_holds_to_the_list_that_it_was_made_of(chinese: Path) -> None:
     given = {"manifest": "meta.lst", "grid": {"steps.steps": [4]}}
     study = parse(given, root=chinese)
     found = read_evaluation(chinese / "meta.lst")
-    assert study.evaluation == found.words
+    assert study.evaluation == found
     pinned = tomllib.loads(to_toml(study.definition))
     assert pinned["manifest_sha256"] == found.sha256
     assert parse(pinned, root=chinese).utterances == study.utterances

@@ -190,7 +190,7 @@ def test_ratios_are_those_that_the_papers_speak_of() -> None:
     # "1.4× faster synthesis"
     assert 1 / point("SSD", "CosyVoice 2", "β = 0.4").ratios["backbone_time_factor"] == pytest.approx(1.4)
     # "accelerates inference by 42.6 %", "improves RTF by 45.9 %", and LLaSA by 29.3 %
-    spade = [one for one in published() if one.paper == "SPADE" and not one.baseline]
+    spade = [one for one in published() if one.series.startswith("spade-table-1") and not one.baseline]
     saved = [1 - one.ratios["real_time_factor"] for one in spade]
     assert saved == pytest.approx([0.426, 0.459, 0.426, 0.459, 0.293, 0.293], abs=5e-4), (
         "for two sets of sentences each"
@@ -204,4 +204,4 @@ def test_every_point_says_where_it_is_from() -> None:
     for one in published():
         assert one.source and one.hardware and one.data and one.model
         assert one.technique in names
-        assert one.baseline == all(ratio == 1.0 for ratio in one.ratios.values())
+        assert one.values and (not one.baseline or all(ratio == 1.0 for ratio in one.ratios.values()))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from math import comb
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from paretone import cli
 from paretone.measure.estimates import picks
 from paretone.studies.paired import caution, paired
 from paretone.studies.report import to_html
 from paretone.studies.results import read, to_json
 from paretone.studies.store import DATABASE
 from paretone.studies.wording import paired_lines, worst_lines
+from tests.engine.command_line import Console
 from tests.engine.studies.small import finished, study
 
 
@@ -68,7 +69,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chosen = study(seeds=[0, 1])
     finished(folder, chosen)
     texts = [one.text for one in chosen.utterances]
-    with sqlite3.connect(folder / DATABASE) as direct:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         for key, utterance, seed, text in direct.execute("SELECT setting, utterance, seed, text FROM takes").fetchall():
             errors = (2.0, 4.0, 0.0)[texts.index(text)] if key == chosen.candidates[2].key else 0.0
             verdict = [["words", {"edits": errors, "words": 4.0}, "murmur" if errors else text]]
@@ -76,11 +77,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ?",
                 (json.dumps(verdict), key, utterance, seed),
             )
-    direct.close()
     return folder
 
 
-def test_a_study_says_tests_tail_and_the_worst_takes(judged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_says_tests_tail_and_the_worst_takes(judged: Path, console: Console) -> None:
     results = read(judged)
     baseline, same, last = results.settings
     assert results.paired(baseline.key) == ()
@@ -102,6 +102,5 @@ def test_a_study_says_tests_tail_and_the_worst_takes(judged: Path, capsys: pytes
     assert page.split("<h2>Most errors</h2>")[1].count("<audio") == 4
     listed = to_json(results)["settings"][2]
     assert Path(listed["worst"][0]["audio"]).is_file() and listed["paired"][0]["p"] == 0.5
-    assert cli.main(["study", "status", str(judged)]) == 0
-    out = capsys.readouterr().out
+    out = console.out("study", "status", str(judged))
     assert "2 of 3 sentences worse, 0 better, p = 0.5" in out and "Most errors of " in out

@@ -24,6 +24,7 @@ OFFICIAL = [one for one in FILES if "published" in definition.values(one)]
 QUICKEST = [one for one in OFFICIAL if one.stem in ("cfg-free-table-1", "spade-table-1-cosyvoice2")]
 LACKING = {
     "cfg-free-table-1": "train",
+    "spade-table-2": "has no weights for SPADE (fewer layers) yet",
     "spade-table-1-cosyvoice2": "has been trained yet; train one",
     "spade-table-1-llasa": "has been trained yet; train one",
     "ssd-tables-1-to-3": "train one first",
@@ -84,6 +85,5 @@ def test_it_runs_on_a_small_official_checkpoint(file: Path, tmp_path: Path, monk
         assert one.finished or LACKING[file.stem] in one.problem, one.problem
     lines = published_lines(found)
     assert len(lines) == 1 + len(published_rows(given["published"]))
-    assert ": published " in lines[1] and any(
-        f"here {one}" in lines[1] for one in ("RTF", "Backbone RTF", "TTFA (P90)")
-    )
+    times = ("RTF", "Backbone RTF", "TTFA (P90)") if file.stem != "spade-table-2" else ("not measured",)
+    assert ": published " in lines[1] and any(f"here {one}" in lines[1] for one in times)

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
 from paretone.setting.plan import NOTHING_SKIPPED
 from paretone.studies.report import takes_csv, to_csv, to_html, to_latex
-from paretone.studies.results import figures_of, front, read, to_json
+from paretone.studies.results import figures_of, front, margins_of, read, to_json
+from paretone.studies.space import Constraint
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
@@ -41,7 +43,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finished(tmp_path, chosen)
     keys = [one.key for one in chosen.candidates]
     texts = [one.text for one in chosen.utterances]
-    with sqlite3.connect(tmp_path / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
         rows = direct.execute("SELECT setting, utterance, seed, round, text, measurements FROM takes").fetchall()
         for key, utterance, seed, turn, text, measurements in rows:
             place, sentence = keys.index(key), texts.index(text)
@@ -54,8 +56,18 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
                 (json.dumps(measured), seconds, json.dumps(verdict), key, utterance, seed, turn),
             )
-    direct.close()
     return tmp_path
+
+
+def test_a_limit_of_a_percentile_is_of_the_figure_that_is_shown(folder: Path) -> None:
+    baseline, other, *_ = read(folder).settings
+    tail, usual = (one.figures["first_audio_p90"] for one in (other, baseline))
+    with Store(folder, read_only=True) as store:
+        limits = Constraint("first_audio_p90", 2.0, True, False), Constraint("first_audio_p90", 0.0, True, True)
+        alone, against = margins_of(store, other.key, limits)
+    assert (alone.value, alone.low, alone.high) == pytest.approx((2 - tail.value, 2 - tail.high, 2 - tail.low))
+    assert against.value == pytest.approx(usual.value - tail.value) and against.low <= against.value <= against.high
+    assert alone.sentences == against.sentences == 3
 
 
 def test_figures_are_what_their_definitions_say(folder: Path) -> None:
@@ -90,11 +102,10 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
 
 
 def test_other_machines_are_not_compared_with(folder: Path) -> None:
-    with sqlite3.connect(folder / DATABASE) as direct:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         direct.execute(
             "UPDATE takes SET machine = 'another' WHERE setting = (SELECT key FROM settings WHERE place = 1)"
         )
-    direct.close()
     found = read(folder)
     assert "speed_up" not in found.settings[1].figures
     assert "real_time_factor" in found.settings[1].figures
@@ -102,13 +113,12 @@ def test_other_machines_are_not_compared_with(folder: Path) -> None:
 
 
 def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
-    with sqlite3.connect(folder / DATABASE) as direct:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         direct.execute("UPDATE takes SET measurements = json_set(measurements, '$.cores', 2, '$.other_seconds', 0.0)")
         direct.execute(
             "UPDATE takes SET measurements = json_set(measurements, '$.other_seconds', json_extract(measurements, "
             "'$.seconds')) WHERE round = 2 AND setting = (SELECT key FROM settings WHERE place = 1)"
         )
-    direct.close()
     found = read(folder)
     assert [one.busy for one in found.settings] == [0, 6, 0, 0]
     assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
@@ -125,12 +135,11 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
 
 def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None:
     note = f"{NOTHING_SKIPPED}: A cache: no step changed little; raise the threshold."
-    with sqlite3.connect(folder / DATABASE) as direct:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         direct.execute(
             "UPDATE takes SET notes = ? WHERE setting = (SELECT key FROM settings WHERE place = 1)",
             (json.dumps(["Read by the test.", note]),),
         )
-    direct.close()
     found = read(folder)
     assert [one.idle for one in found.settings[:2]] == [(), (note,)]
     assert to_json(found)["settings"][1]["nothing_skipped"] == [note]
@@ -215,7 +224,7 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
 
 def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
     """Curves a known way apart, in one setting wider than in the others; later rounds have none."""
-    with sqlite3.connect(folder / DATABASE) as direct:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         rows = direct.execute("SELECT setting, utterance, seed, round FROM takes").fetchall()
         keys = [key for (key,) in direct.execute("SELECT key FROM settings ORDER BY place")]
         for key, utterance, seed, turn in rows:
@@ -225,7 +234,6 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
                 "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
                 (json.dumps(said), key, utterance, seed, turn),
             )
-    direct.close()
     found = read(folder)
     for place, one in enumerate(found.settings, start=1):
         diversity = one.figures["diversity"]

@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +27,9 @@ from paretone.studies.results import read
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import Study, seeded
+from paretone.studies.wording import setting_title
 from tests.disk import tiny_disk  # noqa: F401
+from tests.engine.small_speech import save_cfg_free
 from tests.engine.studies.small import Follower, finished, load, study
 from tests.voices import SECOND
 from tests.workload import workload
@@ -82,16 +85,14 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
     assert set(tables) == {one.key for one in chosen.candidates[1:]}
     assert all(ratio < 1 for key, ratio in ratios.items() if key in tables)
-    with sqlite3.connect(tmp_path / "s" / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
         before = direct.execute("SELECT * FROM tables").fetchall()
-    direct.close()
     # More sentences need no more calibrations.
     more = study(grid={"ditreducio.threshold": [0.5, 1.5]}, sentences=["One sentence.", "A fourth."])
     finished(tmp_path / "s", more)
-    with sqlite3.connect(tmp_path / "s" / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
         assert direct.execute("SELECT * FROM tables").fetchall() == before
         assert direct.execute("SELECT count(*) FROM takes").fetchone() == (12,)
-    direct.close()
 
 
 def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path) -> None:
@@ -153,6 +154,22 @@ def test_a_setting_that_cannot_be_run_is_left_out_and_says_why(tmp_path: Path) -
     assert [one.finished for one in found.settings] == [3, 0, 0]
     assert "CFG-free weights" in found.settings[1].problem
     assert found.settings[0].problem == ""
+
+
+def test_settings_have_their_names_and_name_their_weights(tmp_path: Path) -> None:
+    """The baseline's as well, and knobs that are left out are as the weights want them."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights").touch()
+    save_cfg_free(folder / "half.safetensors", 0.5)
+    named = ({"name": one, "techniques": {"guidance_free": {"weights": one}}} for one in ("half", "third"))
+    settings = [{"name": "as it is"}, *named]
+    chosen = study(grid=None, setting=settings, folder=str(folder), sentences=["One."])
+    assert finished(tmp_path / "s", chosen) == FINISHED
+    found = read(tmp_path / "s").settings
+    assert [setting_title(one) for one in found] == ["as it is", "half", "third"]
+    assert [one.finished for one in found] == [1, 1, 0]
+    assert "no weights named 'third' for CFG-free; there are half (" in found[2].problem
 
 
 def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,9 +104,8 @@ def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
 def test_a_newer_study_is_left_alone(tmp_path: Path) -> None:
     finished(tmp_path)
     newer = len(module.MIGRATIONS) + 1
-    with sqlite3.connect(tmp_path / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
         direct.execute(f"PRAGMA user_version = {newer}")
-    direct.close()
     with pytest.raises(StudyError, match=rf"The study in .* newer Paretone \(schema {newer}, this one knows"):
         Store(tmp_path)
 

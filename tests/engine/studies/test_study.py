@@ -241,9 +241,12 @@ def test_the_studies_that_ship_can_be_run_and_say_how_long_they_are(path: Path) 
         assert found.takes <= 500, "a longer one says so beforehand"
     judged = {one.text for one in found.utterances}
     assert judged.isdisjoint({one.text for one in found.calibration}), "nothing is calibrated on what is judged"
-    everything = ("words", "naturalness", "voice", "melody")
-    assert found.judges == everything or (found.judges == ("words",) and not path.stem.endswith("-curves"))
-    fewest = {"example": 7, "f5-mini-product": 5, "lm-mini-layers": 13, "lm-mini-ablation": 6}.get(path.stem, 20)
+    by_kind = {"curves": {("words", "naturalness", "voice", "melody")}, "faults": {("faults", "words")}}
+    usual = by_kind["curves"] | {("words",)}
+    assert found.judges in by_kind.get(path.stem.rpartition("-")[2], usual)
+    fewest = {"example": 7, "f5-mini-product": 5, "lm-mini-layers": 13, "lm-mini-ablation": 6}.get(
+        path.stem, 14 if path.stem.endswith("-faults") else 20
+    )
     assert len(found.candidates) >= fewest or found.search is not None
     if path.stem.endswith("trade-off"):
         assert len(found.candidates) >= 60

@@ -13,9 +13,10 @@ import pytest
 
 import paretone
 from paretone import cli, files
+from paretone.database import audio_path
 from paretone.errors import Cancelled, StudyError
 from paretone.studies.execution import TaskRunner
-from paretone.studies.store import DATABASE, Store, audio_path, read_audio
+from paretone.studies.store import DATABASE, Store, read_audio
 from paretone.studies.verifying import Check, verify
 from tests.engine.studies import small
 from tests.voices import FIRST

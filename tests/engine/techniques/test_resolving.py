@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from paretone.checks.beforehand import COLLAPSES
 from paretone.errors import ProfileError, SettingError
 from paretone.models import load_model
 from paretone.models.base import ModelInfo, OperationCounts, Synthesis, WeightSet
@@ -33,7 +34,6 @@ from paretone.techniques import (
 )
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import ErrorCurve
-from paretone.techniques.resolving import NO_GUIDANCE
 from paretone.techniques.resolving import remarks as remarks_of
 from paretone.techniques.steps import TECHNIQUE
 from tests.engine import small_speech, speaking
@@ -175,7 +175,7 @@ def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> 
     assert resolve(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
     (note,) = resolve(info(), setting(free(0.67), guidance=3.0)).notes
     assert "equal guidance 2, but the baseline is guided by 3:" in note
-    assert resolve(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE["flow"],)
+    assert resolve(info(), setting(guidance=0.0)).notes == (COLLAPSES["no guidance"][1],)
     assert resolve(info(), setting(free(), guidance=1.0)).notes == ()
 
 

@@ -106,8 +106,8 @@ class LayersPanel(QWidget):
         parts = self.sentences, self.word_errors, buttons, self.progress, *further
         build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
-        self._state = build.words("muted", selectable=True)
-        parts = row, self.kept, self.by_importance, self._state, hearing, measuring, 1
+        self.state = build.words("muted", selectable=True)
+        parts = row, self.kept, self.by_importance, self.state, hearing, measuring, 1
         build.fill(VBoxLayout(content := QWidget()), parts, (TIGHT, TIGHT, GAP, TIGHT))
         area = Scrolled(content)
         area.setMinimumWidth(16 * em)
@@ -158,10 +158,6 @@ class LayersPanel(QWidget):
         self.progress.begin()
         self._say("")
 
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._measuring:
-            self.progress.show_progress(done, total, seconds_left)
-
     def end(self, sentence: str = "", failed: bool = False) -> None:
         self._measuring = False
         self._say(sentence, "warning" if failed else "muted")
@@ -178,10 +174,6 @@ class LayersPanel(QWidget):
             "Click or Space: keep or remove a layer. ↑ ↓: keep more or fewer."
         )
 
-    @property
-    def state(self) -> str:
-        return self._state.text()
-
     def _show(self) -> None:
         some = bool(self._layers) and not self._reason
         for one in (self.depth_box, self.sentences, self.word_errors, self.bars):
@@ -192,9 +184,9 @@ class LayersPanel(QWidget):
         for action in (*self.can.hear.values(), self.can.train, self.can.study):
             action.refresh()
         hint = "" if self._record else "No measurement of this model yet: measure, or select layers by hand."
-        self._state.setText(self._said or self._reason or hint)
-        set_look(self._state, self._look if self._said else "muted")
-        self._state.setVisible(bool(self._state.text()))
+        self.state.setText(self._said or self._reason or hint)
+        set_look(self.state, self._look if self._said else "muted")
+        self.state.setVisible(bool(self.state.text()))
         self._show_page()
 
     @property

@@ -46,7 +46,7 @@ class ListenPanel(QWidget):
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
-        parts: list[build.Placed] = [self._difference, self._caution, (self.plots, 1), self._facts]
+        parts: list[build.Placed] = [self._difference, self.caution, (self.plots, 1), self._facts]
         build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self._make_shortcuts()
         deck.changed.connect(self._show_deck)
@@ -57,9 +57,6 @@ class ListenPanel(QWidget):
         self.set_colours(colours)
         self._show_deck()
         self._show_takes()
-
-    def set_warning(self, text: str) -> None:
-        self._caution.say(text)
 
     def set_difference(self, text: str) -> None:
         self._difference.setText(text)
@@ -83,12 +80,12 @@ class ListenPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.plots.set_colours(colours)
-        self._caution.set_colours(colours)
+        self.caution.set_colours(colours)
 
     def _make_widgets(self) -> None:
         self._difference = build.words("muted", name="What differs")
         self._difference.hide()
-        self._caution, self._facts = Caution(), Facts()
+        self.caution, self._facts = Caution(), Facts()
         self.plots = ComparisonPlots(self._colours)
         self.plots.sought.connect(self.seek_wanted)
         self.plots.region_drawn.connect(self.loop_wanted)

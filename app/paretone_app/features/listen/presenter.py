@@ -82,7 +82,7 @@ class ListenPresenter(Presenter):
             + (f" {side} still plays the previous take." if takes[side] is not None else "")
             for side, sentence in sorted(self._failures.items())
         ]
-        built(self.listen).set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
+        built(self.listen).caution.say(" ".join([*said, self._state.comparison.warning()]).strip())
 
     def _note_compared(self) -> None:
         self._compared = self._sides

@@ -272,7 +272,7 @@ class PlayerControl(QObject):
         )
         actions.reconnect.set_tip("Look for an audio device again (N)")
         bar = self.bar = PlayerPanel(colours, actions)
-        self.keys = PlayerKeys(window, self.deck, {"M": self.bar.toggle_matching, "N": self.bar.reconnect})
+        self.keys = PlayerKeys(window, self.deck, {"M": bar.match.toggle, "N": bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
         bar.side_chosen.connect(deck.choose)
         bar.matching_changed.connect(deck.set_matching)

@@ -260,11 +260,11 @@ class PlayerPanel(QWidget):
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
-        self._match = QCheckBox("Match loudness")
-        self._match.setChecked(True)
-        self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
-        self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._match.toggled.connect(self.matching_changed)
+        self.match = QCheckBox("Match loudness")
+        self.match.setChecked(True)
+        self.match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
+        self.match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.match.toggled.connect(self.matching_changed)
         self._gains = build.label(look="muted", name="Gains")
         self._lay_out()
         self.setFocusProxy(self._play)
@@ -288,7 +288,7 @@ class PlayerPanel(QWidget):
         row.addWidget(build.column(self._line, (self.strip, 1)), 1)
         row.addSpacing(GAP)
         row.addWidget(self._time)
-        row.addWidget(build.column(self._match, self._gains))
+        row.addWidget(build.column(self.match, self._gains))
         self._pages = QStackedWidget()
         self._pages.addWidget(controls)
         self._pages.addWidget(build.label(_TEST, "muted", name="Player"))
@@ -336,9 +336,6 @@ class PlayerPanel(QWidget):
         if self._time.text() != text:
             self._time.setText(text)
         self.strip.set_position(seconds)
-
-    def toggle_matching(self) -> None:
-        self._match.toggle()
 
     def reconnect(self) -> None:
         """Look for an audio device again, if there is none."""

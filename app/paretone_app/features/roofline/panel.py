@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QTableWidgetItem
 
 from paretone.errors import PlainError
@@ -27,7 +27,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import ExportButtons, JobProgress, TextsTable
+from paretone_app.widgets.panel_parts import CopyKey, ExportButtons, JobProgress, TextsTable
 from paretone_app.widgets.side_panel import SIDES, SidePanel
 
 COLUMNS = (
@@ -99,6 +99,7 @@ class RooflineTable(TextsTable):
                 head.setTextAlignment(_aligned(number))
         self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
+        CopyKey(self, self.as_text)
 
     def show_report(self, report: RooflineReport | None) -> None:
         self._report = report
@@ -153,19 +154,6 @@ class RooflineTable(TextsTable):
         row = next((row for row, one in self._lines.items() if one == line), None)
         if row is not None:
             self.row_chosen.emit(row)
-
-    def event(self, event: QEvent) -> bool:
-        overrides = event.type() is QEvent.Type.ShortcutOverride
-        if isinstance(event, QKeyEvent) and overrides and event.matches(QKeySequence.StandardKey.Copy):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
-        else:
-            super().keyPressEvent(event)
 
 
 def _aligned(column: int) -> Qt.AlignmentFlag:
@@ -285,8 +273,8 @@ class RooflinePanel(SidePanel):
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
         top.addWidget(self.progress)
-        self._state = build.label(look="muted", yielding=True)
-        top.addWidget(self._state, 1)
+        self.state = build.label(look="muted", yielding=True)
+        top.addWidget(self.state, 1)
         for action in can.save:
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
         top.addWidget(ExportButtons(can.save))
@@ -330,10 +318,6 @@ class RooflinePanel(SidePanel):
             self._said, self._look = text, "muted"
             self._show_state()
 
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._running is not None:
-            self.progress.show_progress(done, total, seconds_left)
-
     def show_report(self, side: str, report: RooflineReport) -> None:
         self._reports[side] = report
         self.side = side
@@ -359,10 +343,6 @@ class RooflinePanel(SidePanel):
         card = self.ceilings_box.currentData()
         measured = self._reports.items()
         return {side: one if one is None or card is None else on_paper(one, card) for side, one in measured}
-
-    @property
-    def state(self) -> str:
-        return self._state.text()
 
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
@@ -410,9 +390,9 @@ class RooflinePanel(SidePanel):
         for action in self.can.save:
             action.refresh()
         waiting = self.can.measure["A"].reason if idle and not shown else ""
-        self._state.setText(self._said)
-        self._state.setToolTip(self._said)
-        set_look(self._state, self._look)
+        self.state.setText(self._said)
+        self.state.setToolTip(self._said)
+        set_look(self.state, self._look)
         self.pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:

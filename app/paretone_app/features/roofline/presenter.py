@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.session.commands import MeasureRoofline
-from paretone.session.events import EngineStatus, Event, Progress, RooflineMeasured
+from paretone.session.events import EngineStatus, Event, RooflineMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell import file_dialogs
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -26,7 +26,6 @@ _TRACE = "Chrome trace (*.json)"
 class RooflinePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._job = 0
         self._side = "A"
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
@@ -69,16 +68,12 @@ class RooflinePresenter(Presenter):
         return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
-        if self.roofline is None or event.job != self._job:
+        if self.roofline is None or event.job != self._own_job:
             return
         if isinstance(event, RooflineMeasured):
             self.roofline.show_report(self._side, event.report)
         elif isinstance(event, EngineStatus):
             self.roofline.say(event.text)
-
-    def show_progress(self, event: Progress) -> None:
-        if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
-            self.roofline.show_progress(event.done, event.total, event.seconds_left)
 
     def _build_roofline(self) -> QWidget:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
@@ -91,6 +86,7 @@ class RooflinePresenter(Presenter):
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)
+        self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.roofline
@@ -110,7 +106,7 @@ class RooflinePresenter(Presenter):
         job = state.jobs.start(
             Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
         )
-        self._job = job.number
+        self._own_job = job.number
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not Kind.ROOFLINE:

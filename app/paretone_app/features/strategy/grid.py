@@ -178,10 +178,6 @@ class StrategyGrid(CellGrid):
     def value(self, layer: int, step: int) -> int:
         return int(self._actions[layer, step])
 
-    def differing(self) -> int:
-        """Number of cells that differ from the reference table."""
-        return 0 if self._reference is None else int(np.count_nonzero(self._reference != self._actions))
-
     def describe(self, layer: int, step: int) -> str:
         value = self.value(layer, step)
         what = "not tried yet" if value == UNTRIED else NAMES[SkipAction(value)]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QUndoStack
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QLabel, QSizePolicy, QStackedWidget, QTableView, QWidget
 
 from paretone.sampling.actions import SkipAction
@@ -32,12 +32,12 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import CopyKey
 
 CHECK = "check"
 """The calibration's first pass, before any trial."""
 ONE_BRANCH_REASON = "Without guidance there is only one branch, so none can be skipped."
 _NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
-_PRESSES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
 _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
@@ -95,7 +95,7 @@ class StrategyPanel(QWidget):
         self.grid.cursor_moved.connect(self._show_cell)
         self.text_view = build.named(QTableView(), "Strategy table as text")
         self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.text_view.installEventFilter(self)
+        CopyKey(self.text_view, self.grid.as_text)
         self._model = TableModel(self.grid)
         self.text_view.setModel(self._model)
         self._views = QStackedWidget()
@@ -308,16 +308,6 @@ class StrategyPanel(QWidget):
             self._model.reload()
         self._views.setCurrentWidget(self.text_view if as_text else self.grid)
         self.setFocusProxy(self._views.currentWidget())
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.text_view and isinstance(event, QKeyEvent) and event.type() in _PRESSES:
-            copies = event.matches(QKeySequence.StandardKey.Copy)
-            if copies and event.type() is QEvent.Type.KeyPress:
-                QGuiApplication.clipboard().setText(self.grid.as_text())
-            if copies:
-                event.accept()
-                return True
-        return super().eventFilter(watched, event)
 
 
 def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:

@@ -314,7 +314,6 @@ class TakeGridPanel(QWidget):
     shown = Signal()
     chosen = Signal(object)
     sentence_chosen = Signal(str)
-    """Show the grid of another sentence."""
 
     def __init__(self, colours: Colours, from_point: Action, make: Action) -> None:
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
@@ -342,10 +341,10 @@ class TakeGridPanel(QWidget):
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area = area
-        self._words = build.label(look="muted", name="The cell")
-        self._words.setWordWrap(False)
-        self._words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        body = build.column(first, second, (area, 1), build.row((self._words, 1), self.point_button, self.make_button))
+        self.words = build.label(look="muted", name="The cell")
+        self.words.setWordWrap(False)
+        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        body = build.column(first, second, (area, 1), build.row((self.words, 1), self.point_button, self.make_button))
         self.pages = Invited(body, _INVITATION, sketching.cells(4, 6))
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.cells.moved.connect(self._cursor_moved)
@@ -398,10 +397,6 @@ class TakeGridPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.cells.set_colours(colours)
 
-    @property
-    def words(self) -> str:
-        return self._words.text()
-
     def _choose(self) -> None:
         self.chosen.emit(
             Chosen(
@@ -429,8 +424,8 @@ class TakeGridPanel(QWidget):
 
     def _show_words(self) -> None:
         text = "  ".join(one for one in (self._remark, self.cells.cursor_text()) if one)
-        self._words.setText(text)
-        self._words.setToolTip(text)
+        self.words.setText(text)
+        self.words.setToolTip(text)
 
     def _show_page(self) -> None:
         there = self.cells.grid is not None

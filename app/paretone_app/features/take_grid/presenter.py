@@ -22,6 +22,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.numbers import counted, rough_duration
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.cost import LONG_SECONDS
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
@@ -91,11 +92,8 @@ class CellHearing(QObject):
             self._player.player.pause()
 
     def _take_over(self, take: TakeSummary, made: Sound | BaseException) -> None:
-        if isinstance(made, PlainError):
-            self.failed.emit(str(made))
+        if not arrived(made, self.failed.emit):
             return
-        if isinstance(made, BaseException):
-            raise made
         if is_silent(made.samples):
             self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
         self._sounds[take.id] = made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own
 from paretone.session.commands import JudgeTake, Synthesise
 from paretone.session.events import Event, JobFailed, TakeJudged
-from paretone.setting.take import Measurements, Take
+from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
@@ -133,7 +133,7 @@ class TakesPresenter(Presenter):
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
-        state.synthesis.timed_again.connect(self._keep_repeats)
+        state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
@@ -214,18 +214,15 @@ class TakesPresenter(Presenter):
                 take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
         self._keep_take(take)
 
-    def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
-        self._keep(lambda: self._kept.repeat(take, runs))
-
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
-        self._keep(lambda: self._kept.measure(take, figures))
+        self._keep(self._kept.measure, take, figures)
 
-    def _keep(self, measure: Callable[[], None]) -> None:
+    def _keep(self, measure: Callable[..., None], *found: object) -> None:
         try:
-            measure()
+            measure(*found)
         except PlainError as error:
             self._notices.warn(str(error))
 

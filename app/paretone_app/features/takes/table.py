@@ -77,7 +77,6 @@ class Column:
 
 
 def _model(take: TakeSummary) -> str:
-    """Title of the model; its id if no longer installed."""
     try:
         title = catalogue.entry(take.setting.model).title
     except SettingError:  # Takes outlive models.

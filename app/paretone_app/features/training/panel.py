@@ -288,7 +288,7 @@ class TrainingPanel(QWidget):
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = JobProgress("Training progress")
-        self._state = build.words("muted", selectable=True)
+        self.state = build.words("muted", selectable=True)
         # Keep the room of the hidden bar, so that the controls do not move.
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -304,7 +304,7 @@ class TrainingPanel(QWidget):
         self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
-        right = build.column(self._state, (self.pages, 1))  # Here a sentence moves no controls.
+        right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
@@ -429,10 +429,6 @@ class TrainingPanel(QWidget):
         """Whether the list of the validation set has its recordings in a separate folder."""
         return "librispeech" in self.validation.text().lower()
 
-    @property
-    def state(self) -> str:
-        return self._state.text()
-
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self._choose_work, self.knobs.reachable)
@@ -490,9 +486,9 @@ class TrainingPanel(QWidget):
         reason = self.can.start.reason
         self.install.offer(reason)
         idle = "" if self._running else reason
-        self._state.setText(self._said or idle)
-        set_look(self._state, self._look if self._said else "muted")
-        self._state.setVisible(bool(self._state.text()))
+        self.state.setText(self._said or idle)
+        set_look(self.state, self._look if self._said else "muted")
+        self.state.setVisible(bool(self.state.text()))
 
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look

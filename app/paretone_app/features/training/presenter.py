@@ -136,7 +136,8 @@ class TrainingPresenter(Presenter):
         info, panel = self._state.selection.info, built(self.training)
         if info is None or info.family not in panel.training.families:
             return
-        panel.set_corpus(self._may_be_spoken)
+        spoken = self._state.selection.entry.bundled  # Models that ship can speak what they learn from.
+        panel.set_corpus(spoken)
         chosen = panel.training
         if self._fitted.get(chosen.name) != info.fingerprint:
             self._fitted[chosen.name] = info.fingerprint
@@ -150,12 +151,7 @@ class TrainingPresenter(Presenter):
         self._proposed = folder
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
-        panel.set_estimate(localised(chosen.estimate(info, self._may_be_spoken)))
-
-    @property
-    def _may_be_spoken(self) -> bool:
-        """Whether training speech for the model can be synthesised."""
-        return self._state.selection.entry.bundled
+        panel.set_estimate(localised(chosen.estimate(info, spoken)))
 
     def _start_planned(self, resume: bool) -> None:
         self.start(built(self.training).plan(resume))

@@ -63,12 +63,12 @@ class ViewsPanel(QWidget):
         self._compute.changed.connect(self._show_state)
         self.cancel_button = ActionButton(self._cancel, "Cance&l")
         self.progress = JobProgress("Progress of the view")
-        self._state = build.words("muted")
+        self.state = build.words("muted")
         buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
-        head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self.state)
         left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, ExportButtons(self._save))
 
         self.canvas = FigureCanvas(colours)
@@ -104,10 +104,6 @@ class ViewsPanel(QWidget):
         self._failures.pop(view, None)
         self.progress.begin()
         self._show_view()
-
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._running is not None:
-            self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
         self.figures[figure.view] = figure
@@ -147,10 +143,6 @@ class ViewsPanel(QWidget):
     @property
     def values(self) -> Mapping[str, object]:
         return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
-
-    @property
-    def state(self) -> str:
-        return self._state.text()
 
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
@@ -200,8 +192,8 @@ class ViewsPanel(QWidget):
         made = "" if self.figure is None else _making(self.figure.provenance)
         title = next((one.title for one in views() if one.name == running), "")
         says = failure or (self._compute.reason if running is None else f"Computing: {title}") or made
-        self._state.setText(says)
-        set_look(self._state, "warning" if failure and says == failure else "muted")
+        self.state.setText(says)
+        set_look(self.state, "warning" if failure and says == failure else "muted")
         waiting = self._compute.reason if running is None else ""
         self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
 

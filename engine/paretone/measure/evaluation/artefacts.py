@@ -10,7 +10,6 @@ naturalness nor skipped computation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,10 @@ import torch
 
 from paretone.audio.mel import slaney_filterbank
 from paretone.audio.resampling import resample
-from paretone.errors import AudioError, PlainError
-from paretone.measure.evaluation.judges import RATE, SILENT_PEAK, Verdict
+from paretone.errors import AudioError
+from paretone.measure.evaluation.judges import RATE, SILENT_PEAK, Verdict, package_file
 from paretone.models.base import Voice
 
-PACKAGE = "speechmos"
 SECONDS = 9.01
 WINDOW, HOP, BANDS = 321, 160, 120
 QUADRATICS = {
@@ -33,18 +31,13 @@ QUADRATICS = {
 """Polynomials from the network's outputs, in their order, to scores; highest power first."""
 
 
-def load(texts: Sequence[str], folder: Path, device: str) -> ArtefactJudge:
-    """Load the judge with the package's networks. Raises :class:`PlainError` if it is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise PlainError(f"DNSMOS needs the package {PACKAGE}, which is not installed.")
-    return ArtefactJudge(Path(next(iter(found.submodule_search_locations)), "dnsmos_models"))
-
-
 class ArtefactJudge:
-    def __init__(self, folder: Path) -> None:
+    """The package's networks. Raises :class:`PlainError` if it is not installed."""
+
+    def __init__(self, texts: Sequence[str] = (), folder: Path = Path(), device: str = "cpu") -> None:
         import onnxruntime
 
+        folder = package_file("speechmos", "dnsmos_models")
         self._p835, self._p808 = (
             onnxruntime.InferenceSession(folder / name, providers=["CPUExecutionProvider"])
             for name in ("sig_bak_ovr.onnx", "model_v8.onnx")

@@ -38,7 +38,6 @@ class Verdict:
     """Pitch curve by frame, from judges of melody."""
 
     def to_json(self) -> list:
-        """JSON values for :meth:`from_json`."""
         said = [self.judge, dict(self.figures), self.heard]
         return [*said, list(self.curve)] if self.curve else said
 
@@ -63,7 +62,7 @@ class JudgeKind:
     name: str
     title: str
     load: str
-    """Module and function that make a :class:`Judge` from the sentences to judge, its folder and the device."""
+    """Module and name of what makes a :class:`Judge` of the sentences to judge, its folder and the device."""
     packages: tuple[str, ...] = ()
     extra: str = ""
     """The extra that installs these packages."""
@@ -112,51 +111,30 @@ class JudgeKind:
         return getattr(import_module(module), function)(texts, self.folder, device)
 
 
+_HERE = "paretone.measure.evaluation"
 JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
-        "words",
-        "Word errors (pocketsphinx)",
-        "paretone.measure.evaluation.judges:load_words",
-        packages=("jiwer", "pocketsphinx"),
-        extra="judge",
+        "words", "Word errors (pocketsphinx)", f"{_HERE}.judges:WordJudge", ("jiwer", "pocketsphinx"), extra="judge"
     ),
-    JudgeKind(
-        "naturalness",
-        "Naturalness (DistillMOS)",
-        "paretone.measure.evaluation.naturalness:load",
-        weights=DISTILLMOS,
-    ),
-    JudgeKind(
-        "voice",
-        "Voice similarity (Resemblyzer)",
-        "paretone.measure.evaluation.speakers:load",
-        weights=RESEMBLYZER,
-    ),
-    JudgeKind(
-        "melody",
-        "Pitch range and diversity",
-        "paretone.measure.evaluation.judges:load_melody",
-    ),
-    JudgeKind(
-        "faults",
-        "Faults",
-        "paretone.checks.judge:load",
-    ),
+    JudgeKind("naturalness", "Naturalness (DistillMOS)", f"{_HERE}.naturalness:load", weights=DISTILLMOS),
+    JudgeKind("voice", "Voice similarity (Resemblyzer)", f"{_HERE}.speakers:load", weights=RESEMBLYZER),
+    JudgeKind("melody", "Pitch range and diversity", f"{_HERE}.judges:MelodyJudge"),
+    JudgeKind("faults", "Faults", "paretone.checks.judge:load"),
     JudgeKind(
         "whisper",
         "Word errors (Whisper-large-v3)",
-        "paretone.measure.evaluation.published:load_whisper",
-        packages=("jiwer", "transformers"),
-        extra="publish",
+        f"{_HERE}.published:WhisperJudge",
+        ("jiwer", "transformers"),
+        "publish",
         files=("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
         source="Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
     ),
     JudgeKind(
         "similarity",
         "Speaker similarity (WavLM-large, SIM-o)",
-        "paretone.measure.evaluation.published:load_similarity",
-        packages=("transformers",),
-        extra="publish",
+        f"{_HERE}.published:load_similarity",
+        ("transformers",),
+        "publish",
         files=("wavlm_large_finetune.pth",),
         source="Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which "
         "Seed-TTS's evaluation names, too.",
@@ -165,28 +143,23 @@ JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
         "utmos",
         "Naturalness (UTMOS22 strong)",
-        "paretone.measure.evaluation.published:load_utmos",
-        packages=("transformers",),
-        extra="publish",
+        f"{_HERE}.published:load_utmos",
+        ("transformers",),
+        "publish",
         files=("utmos22_strong_step7459_v1.pt",),
         source="Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
     ),
     JudgeKind(
         "paraformer",
         "Character errors (Paraformer-zh)",
-        "paretone.measure.evaluation.published:load_paraformer",
-        packages=("jiwer", "funasr", "zhconv"),
-        extra="mandarin",
+        f"{_HERE}.published:ParaformerJudge",
+        ("jiwer", "funasr", "zhconv"),
+        "mandarin",
         files=("config.yaml", "model.pt", "tokens.json", "am.mvn"),
         source="Get the files of paraformer-zh (FunASR) from ModelScope or the Hugging Face Hub.",
     ),
     JudgeKind(
-        "dnsmos",
-        "Artefacts (DNSMOS)",
-        "paretone.measure.evaluation.artefacts:load",
-        packages=("onnxruntime",),
-        extra="publish",
-        weights=SPEECHMOS,
+        "dnsmos", "Artefacts (DNSMOS)", f"{_HERE}.artefacts:ArtefactJudge", ("onnxruntime",), "publish", SPEECHMOS
     ),
 )
 
@@ -238,12 +211,18 @@ def speech_in(samples: np.ndarray, rate: int) -> np.ndarray:
     return resample(kept, rate, RATE)
 
 
-def load_melody(texts: Sequence[str], folder: Path, device: str) -> MelodyJudge:
-    return MelodyJudge()
+def package_file(package: str, name: str) -> Path:
+    """File or folder ``name`` of an installed ``package``, which is not imported. Raises :class:`PlainError`."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise PlainError(f"The package {package}, which has a judge's weights, is not installed.")
+    return Path(next(iter(found.submodule_search_locations)), name)
 
 
 class MelodyJudge:
     """Pitch range of a recording, and its pitch curve for diversity."""
+
+    def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None: ...
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Melody of a recording; no figures if too little of it is voiced."""
@@ -253,15 +232,10 @@ class MelodyJudge:
         return Verdict("melody", figures, curve=tuple(np.round(curve, 3).tolist()))
 
 
-def load_words(texts: Sequence[str], folder: Path, device: str) -> WordJudge:
-    """Load the judge of ``texts``: no files, CPU only."""
-    return WordJudge(texts)
-
-
 class WordJudge:
-    """pocketsphinx, limited to the words of the judged sentences."""
+    """pocketsphinx, limited to the words of the judged sentences: no files, CPU only."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], folder: Path = Path(), device: str = "cpu") -> None:
         from paretone.measure.intelligibility import Judge as Recogniser
 
         self._judge = Recogniser(texts)

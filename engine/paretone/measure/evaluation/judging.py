@@ -48,10 +48,7 @@ def _loaded(name: str) -> object:
 
 
 def heard_figures(
-    samples: np.ndarray,
-    rate: int,
-    reference: np.ndarray | None = None,
-    check: Callable[[], None] = lambda: None,
+    samples: np.ndarray, rate: int, reference: np.ndarray | None, check: Callable[[], None]
 ) -> tuple[dict[str, float], str]:
     """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
     (256,), by their names in :mod:`paretone.measure.metrics`, without those of missing judges. With the reason why

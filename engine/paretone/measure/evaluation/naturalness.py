@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretone.errors import CheckpointError, PlainError
-from paretone.measure.evaluation.judges import Verdict, speech_in
+from paretone.errors import CheckpointError
+from paretone.measure.evaluation.judges import Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
 
@@ -42,15 +41,7 @@ _FEATURES = 1024
 
 def load(texts: Sequence[str], folder: Path, device: str) -> NaturalnessJudge:
     """Load the judge with the package's weights. Raises :class:`PlainError`."""
-    return NaturalnessJudge(read_network(weights_file()).to(device), device)
-
-
-def weights_file() -> Path:
-    """The package's weights file. Raises :class:`PlainError` if the package is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise PlainError(f"Predicting naturalness needs the package {PACKAGE}, which is not installed.")
-    return Path(next(iter(found.submodule_search_locations)), FILE)
+    return NaturalnessJudge(read_network(package_file(PACKAGE, FILE)).to(device), device)
 
 
 def _spectrum(samples: Tensor) -> Tensor:

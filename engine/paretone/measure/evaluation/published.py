@@ -36,7 +36,7 @@ from torch.nn import functional
 
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, CheckpointError, PlainError, TextError
-from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.evaluation.judges import RATE, Verdict
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
 from paretone.models.networks.shapes import Modules
@@ -140,12 +140,10 @@ def normaliser_of(text: str) -> Normaliser:
     return CHINESE if is_chinese(text) else SEED_TTS_EN
 
 
-RATE = 16_000
-
-
 # --- Speaker similarity -----------------------------------------------------------------------------------------------
 SPEAKER_FILE = "wavlm_large_finetune.pth"
 _WAVLM = "feature_extract.model."
+BOTTLENECK = 128
 _TRAINING_ONLY = "loss_calculator."
 """Weights used only in training."""
 LARGE = {
@@ -197,9 +195,9 @@ class _Scales(nn.Module):
 class _Gate(nn.Module):
     """Squeeze and excitation: channels weighted by their mean over time."""
 
-    def __init__(self, channels: int, bottleneck: int = 128) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        self.linear1, self.linear2 = nn.Linear(channels, bottleneck), nn.Linear(bottleneck, channels)
+        self.linear1, self.linear2 = nn.Linear(channels, BOTTLENECK), nn.Linear(BOTTLENECK, channels)
 
     def forward(self, x: Tensor) -> Tensor:
         weights = torch.sigmoid(self.linear2(functional.relu(self.linear1(x.mean(2)))))
@@ -223,9 +221,9 @@ class _Block(nn.Module):
 class _Statistics(nn.Module):
     """Attention-weighted mean and standard deviation over time."""
 
-    def __init__(self, channels: int, bottleneck: int = 128) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        self.linear1, self.linear2 = nn.Conv1d(channels, bottleneck, 1), nn.Conv1d(bottleneck, channels, 1)
+        self.linear1, self.linear2 = nn.Conv1d(channels, BOTTLENECK, 1), nn.Conv1d(BOTTLENECK, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         weights = torch.softmax(self.linear2(torch.tanh(self.linear1(x))), dim=2)
@@ -270,14 +268,9 @@ def read_speaker_network(path: Path, config: Mapping[str, Any], **sizes: int) ->
     weights = read_checkpoint(path)
     weights = weights.get("model", weights)
     network = SpeakerNetwork(config, **sizes).eval()
-    try:
-        backbone = renamed_weights(weights, _WAVLM)
-    except KeyError as error:
-        raise CheckpointError(f"{path} has a weight that is not in WavLM: {error.args[0]}.") from error
-    if "masked_spec_embed" not in network.wavlm.state_dict():
-        backbone.pop("masked_spec_embed", None)
+    backbone = _backbone(network.wavlm, "wavlm.", "WavLM", weights, _WAVLM, path)
     head = {name: value for name, value in weights.items() if not name.startswith((_WAVLM, _TRAINING_ONLY))}
-    load_strictly(network, {**head, **{f"wavlm.{name}": value for name, value in backbone.items()}}, str(path))
+    load_strictly(network, {**head, **backbone}, str(path))
     return network
 
 
@@ -342,15 +335,9 @@ def read_utmos_network(path: Path, config: Mapping[str, Any] | None = None, **si
     """Network with the weights at ``path``. Raises :class:`CheckpointError` with missing and unknown names."""
     weights = read_weights(path)
     network = UtmosNetwork(config or {}, **sizes).eval()
-    try:
-        backbone = renamed_weights(weights, _WAV2VEC)
-    except KeyError as error:
-        raise CheckpointError(f"{path} has a weight that is not in wav2vec 2.0: {error.args[0]}.") from error
-    if "masked_spec_embed" not in network.wav2vec2.state_dict():
-        backbone.pop("masked_spec_embed", None)
+    backbone = _backbone(network.wav2vec2, _WAV2VEC, "wav2vec 2.0", weights, _WAV2VEC, path)
     head = {name: value for name, value in weights.items() if not name.startswith(_WAV2VEC)}
-    named = {f"{_WAV2VEC}{name}": value for name, value in backbone.items()}
-    load_strictly(network, {**head, **named}, str(path))
+    load_strictly(network, {**head, **backbone}, str(path))
     return network
 
 
@@ -411,13 +398,22 @@ def renamed_weights(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
     return {renamed(name[len(prefix) :]): value for name, value in weights.items() if name.startswith(prefix)}
 
 
+def _backbone(
+    network: nn.Module, name: str, title: str, weights: Mapping[str, Tensor], prefix: str, path: Path
+) -> dict[str, Tensor]:
+    """Weights of the part ``name`` of a network, from those of ``path`` whose names begin with ``prefix``."""
+    try:
+        found = renamed_weights(weights, prefix)
+    except KeyError as error:
+        raise CheckpointError(f"{path} has a weight that is not in {title}: {error.args[0]}.") from error
+    if "masked_spec_embed" not in network.state_dict():
+        found.pop("masked_spec_embed", None)
+    return {f"{name}{inner}": value for inner, value in found.items()}
+
+
 # --- Words ------------------------------------------------------------------------------------------------------------
 LONGEST_SECONDS = 30.0
 """Whisper's window in seconds; of longer recordings it would hear only the first half minute."""
-
-
-def load_whisper(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:
-    return WhisperJudge(folder, device)
 
 
 def counted(judge: str, text: str, heard: str) -> Verdict:
@@ -439,7 +435,7 @@ def counted(judge: str, text: str, heard: str) -> Verdict:
 class WhisperJudge:
     """Loaded Whisper. Raises :class:`CheckpointError` for unusable files."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None:
         from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
         self._device = device
@@ -476,14 +472,10 @@ class WhisperJudge:
         return self._processor.batch_decode(tokens, skip_special_tokens=True)[0]
 
 
-def load_paraformer(texts: Sequence[str], folder: Path, device: str) -> ParaformerJudge:
-    return ParaformerJudge(folder, device)
-
-
 class ParaformerJudge:
     """Paraformer-zh of funasr, for Mandarin as in Seed-TTS's evaluation. Raises :class:`CheckpointError`."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None:
         from funasr import AutoModel
 
         try:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +23,8 @@ from torch.nn import functional
 
 from paretone.audio.mel import slaney_filterbank
 from paretone.audio.recording import LONGEST_SECONDS, read_recording
-from paretone.errors import CheckpointError, PlainError
-from paretone.measure.evaluation.judges import RATE, Verdict, speech_in
+from paretone.errors import CheckpointError
+from paretone.measure.evaluation.judges import RATE, Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
 
@@ -53,15 +52,7 @@ _TRAINING_ONLY = ("similarity_weight", "similarity_bias")
 
 def load(texts: Sequence[str], folder: Path, device: str) -> VoiceJudge:
     """Load the judge with the package's weights. Raises :class:`PlainError`."""
-    return VoiceJudge(read_network(weights_file()).to(device), device)
-
-
-def weights_file() -> Path:
-    """The package's weights file. Raises :class:`PlainError` if the package is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise PlainError(f"Comparing voices needs the package {PACKAGE}, which is not installed.")
-    return Path(next(iter(found.submodule_search_locations)), FILE)
+    return VoiceJudge(read_network(package_file(PACKAGE, FILE)).to(device), device)
 
 
 class VoiceNetwork(nn.Module):

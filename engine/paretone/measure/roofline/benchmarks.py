@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import torch
-from torch import Tensor
 
 from paretone import device as devices
 from paretone.errors import DeviceError
@@ -64,38 +64,30 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
             f"The ceilings of {devices.title(device)} could not be measured ({error}); close other programs that use "
             "it."
         ) from error
-    made = _blank(device)
-    return Ceilings(
-        made.device,
-        made.clock,
-        operations,
-        copied,
-        launch,
-        graph_launch,
-        made.threads,
-        made.torch,
-        datetime.now(UTC).isoformat(timespec="seconds"),
+    return replace(
+        _blank(device),
+        operations=operations,
+        bytes=copied,
+        launch_seconds=launch,
+        graph_launch_seconds=graph_launch,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
 def best_seconds(run: Callable[[], object], device: torch.device) -> float:
     """Minimum seconds of one ``run`` by the device's clock."""
+
+    def timed(repeats: int) -> float:
+        with stopwatch(str(device)) as watch:
+            for _ in range(repeats):
+                run()
+        return watch.seconds
+
     run()
     repeats = 1
-    while True:
-        with stopwatch(str(device)) as watch:
-            for _ in range(repeats):
-                run()
-        if watch.seconds >= LEAST_SECONDS:
-            break
-        repeats = max(repeats + 1, math.ceil(repeats * 1.5 * LEAST_SECONDS / max(watch.seconds, 1e-6)))
-    best = watch.seconds
-    for _ in range(RUNS - 1):
-        with stopwatch(str(device)) as watch:
-            for _ in range(repeats):
-                run()
-        best = min(best, watch.seconds)
-    return best / repeats
+    while (seconds := timed(repeats)) < LEAST_SECONDS:
+        repeats = max(repeats + 1, math.ceil(repeats * 1.5 * LEAST_SECONDS / max(seconds, 1e-6)))
+    return min(seconds, *(timed(repeats) for _ in range(RUNS - 1))) / repeats
 
 
 def _blank(device: torch.device) -> Ceilings:
@@ -132,13 +124,9 @@ def _copy(precision: str, device: torch.device) -> float:
     return 2.0 * COPIED[device.type] / best_seconds(lambda: target.copy_(source), device)
 
 
-def _small(device: torch.device) -> Tensor:
-    return torch.zeros(8, device=device)
-
-
 def _launch(device: torch.device) -> float:
     """Seconds per small kernel in a sequence; on CPUs, per operator call."""
-    x = _small(device)
+    x = torch.zeros(8, device=device)
 
     def launch() -> None:
         for _ in range(LAUNCHES):
@@ -149,7 +137,7 @@ def _launch(device: torch.device) -> float:
 
 def _graph_launch(device: torch.device) -> float | None:
     """Likewise within a CUDA graph; ``None`` if recording fails."""
-    x = _small(device)
+    x = torch.zeros(8, device=device)
     try:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(device):

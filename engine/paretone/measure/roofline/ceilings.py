@@ -89,7 +89,6 @@ class Ceilings:
         return BOUNDS[taken.index(max(taken))]
 
     def to_json(self) -> dict:
-        """JSON values for :meth:`from_json`."""
         return {**asdict(self), "operations": dict(self.operations), "bytes": dict(self.bytes)}
 
     @classmethod

@@ -86,6 +86,11 @@ class TimedPhase:
     """Whether ``whole`` is compiled; its launches are then taken to be those of its pieces."""
 
 
+def once(name: str, title: str, component: str, run: Run, shape: str, note: str = "") -> TimedPhase:
+    """A phase that runs once and is one component."""
+    return TimedPhase(name, title, 1, (TimedComponent(component, note=note),), ((component, run),), shape=shape)
+
+
 class Clock:
     """Measures phases on ``device``. ``tick`` is called after every block and may raise to stop."""
 
@@ -277,11 +282,7 @@ class OperatorCounter(TorchDispatchMode):
         self.work = Work()
 
     def __torch_dispatch__(
-        self,
-        func: torch._ops.OpOverload,
-        types: Sequence[type],
-        args: tuple = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: torch._ops.OpOverload, types: Sequence[type], args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> object:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]

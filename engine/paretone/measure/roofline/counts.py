@@ -50,12 +50,7 @@ def projections(
 
 
 def feed_forward(
-    rows: float,
-    hidden: int,
-    inner: int,
-    gated: bool,
-    width: float = 2,
-    weight_width: float | None = None,
+    rows: float, hidden: int, inner: int, gated: bool, width: float = 2, weight_width: float | None = None
 ) -> Work:
     """Two products, or three if gated."""
     inward = linear(rows, hidden, inner * (2 if gated else 1), width, weight_width)

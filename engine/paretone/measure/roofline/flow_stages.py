@@ -12,20 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.measure.roofline import counts
-from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase
-from paretone.measure.roofline.report import (
-    ATTENTION,
-    CONDITIONING,
-    DECODER,
-    EMBEDDING,
-    FEED_FORWARD,
-    HEAD,
-    JOINS,
-    NORMS,
-    PROJECTIONS,
-    SAMPLING,
-)
+from paretone.measure.roofline import counts, report
+from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
 from paretone.models.f5.unett import UNetT, UNetTLayer
 from paretone.models.families.evaluations import FlowInternals, Phase
 from paretone.models.networks.diffusion import DiffusionTransformer
@@ -69,7 +57,7 @@ class Pieces:
 
     def in_order(self) -> tuple[Piece, ...]:
         layers = (piece for index in range(self.layers) for piece in self._in_layer(index))
-        return (EMBEDDING, self._enter), *layers, (HEAD, self._head), (SAMPLING, self._sampling)
+        return (report.EMBEDDING, self._enter), *layers, (report.HEAD, self._head), (report.SAMPLING, self._sampling)
 
     def layer(self, index: int) -> Tensor:
         return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
@@ -81,19 +69,19 @@ class Pieces:
         block, normed = self._backbone.blocks[index], self._normed[index]
         shift, scale, gate, *forward = self._run.modulations[self._phase.first, index]
         return [
-            (NORMS, partial(modulate, self.hidden, shift, scale)),
+            (report.NORMS, partial(modulate, self.hidden, shift, scale)),
             *self._attention(block.attention, normed),
-            (NORMS, partial(torch.addcmul, self.hidden, gate, normed)),
-            (NORMS, partial(modulate, self.hidden, forward[0], forward[1])),
-            (FEED_FORWARD, partial(block.feed_forward, normed)),
-            (NORMS, partial(torch.addcmul, self.hidden, forward[2], normed)),
+            (report.NORMS, partial(torch.addcmul, self.hidden, gate, normed)),
+            (report.NORMS, partial(modulate, self.hidden, forward[0], forward[1])),
+            (report.FEED_FORWARD, partial(block.feed_forward, normed)),
+            (report.NORMS, partial(torch.addcmul, self.hidden, forward[2], normed)),
         ]
 
     def _attention(self, attention: SelfAttention, normed: Tensor) -> list[Piece]:
         return [
-            (PROJECTIONS, partial(self._project, attention, normed)),
-            (ATTENTION, self._attended),
-            (PROJECTIONS, partial(self._project_back, attention)),
+            (report.PROJECTIONS, partial(self._project, attention, normed)),
+            (report.ATTENTION, self._attended),
+            (report.PROJECTIONS, partial(self._project_back, attention)),
         ]
 
     def _head(self) -> Tensor:
@@ -135,14 +123,14 @@ class FlatPieces(Pieces):
     def _in_layer(self, index: int) -> list[Piece]:
         parts: UNetTLayer = self._backbone.blocks[index]
         normed = self._normed[index]
-        added = NORMS, partial(torch.addcmul, self.hidden, self._gate, normed)
+        added = report.NORMS, partial(torch.addcmul, self.hidden, self._gate, normed)
         return [
-            *([] if parts.join is None else [(JOINS, partial(self._join, parts.join))]),
-            (NORMS, partial(parts.attention_norm, self.hidden)),
+            *([] if parts.join is None else [(report.JOINS, partial(self._join, parts.join))]),
+            (report.NORMS, partial(parts.attention_norm, self.hidden)),
             *self._attention(parts.attention, normed),
             added,
-            (NORMS, partial(parts.feed_forward_norm, self.hidden)),
-            (FEED_FORWARD, partial(parts.feed_forward, normed)),
+            (report.NORMS, partial(parts.feed_forward_norm, self.hidden)),
+            (report.FEED_FORWARD, partial(parts.feed_forward, normed)),
             added,
         ]
 
@@ -163,22 +151,11 @@ def flow_stages(works: FlowInternals, title: str) -> tuple[TimedPhase, ...]:
     if not isinstance(works.backbone, DiffusionTransformer | UNetT):
         raise SettingError(f"The backbone of {title} cannot be measured by component.")
     state = works.integrate()
-    conditioning = TimedPhase(
-        "conditioning",
-        "Conditioning",
-        1,
-        (TimedComponent(CONDITIONING, note="time vectors are kept from the first run"),),
-        ((CONDITIONING, works.begin),),
-        shape=f"{works.frames} frames",
+    note, shape = "time vectors are kept from the first run", f"{works.audio_seconds:.1f} s of audio"
+    conditioning = once(
+        "conditioning", "Conditioning", report.CONDITIONING, works.begin, f"{works.frames} frames", note
     )
-    decoder = TimedPhase(
-        "decoder",
-        "Decoder",
-        1,
-        (TimedComponent(DECODER),),
-        ((DECODER, lambda: works.decode(state)),),
-        shape=f"{works.audio_seconds:.1f} s of audio",
-    )
+    decoder = once("decoder", "Decoder", report.DECODER, lambda: works.decode(state), shape)
     return conditioning, *(_evaluating(works, number) for number in range(len(works.phases))), decoder
 
 
@@ -199,24 +176,24 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     part = partial(TimedComponent, calls=layers, share=share, note=note)
     # In addition to the two norms, two gated additions: each reads the stream and the summand, and writes the stream.
     added = counts.Work(4 * tokens * width, 2 * 3 * 4 * tokens * width)
-    joins = [TimedComponent(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
+    joins = (
+        [TimedComponent(report.JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
+    )
     parts = (
-        TimedComponent(EMBEDDING),
+        TimedComponent(report.EMBEDDING),
         *joins,
-        part(PROJECTIONS, counts.projections(tokens, width, inner, inner, activation, weight), precision=precision),
         part(
-            ATTENTION,
-            counts.attention(rows, length, inner, inner, WIDTHS[attended][0]),
-            precision=attended,
+            report.PROJECTIONS, counts.projections(tokens, width, inner, inner, activation, weight), precision=precision
         ),
+        part(report.ATTENTION, counts.attention(rows, length, inner, inner, WIDTHS[attended][0]), precision=attended),
         part(
-            FEED_FORWARD,
+            report.FEED_FORWARD,
             counts.feed_forward(tokens, width, forward_inner, False, activation, weight),
             precision=precision,
         ),
-        part(NORMS, counts.norm(2 * tokens * width, 4) + added),
-        TimedComponent(HEAD),
-        TimedComponent(SAMPLING),
+        part(report.NORMS, counts.norm(2 * tokens * width, 4) + added),
+        TimedComponent(report.HEAD),
+        TimedComponent(report.SAMPLING),
     )
     branches = f"{rows} branch{'es' if rows > 1 else ''} × {works.frames} frames"
     title = "Evaluations" if len(works.phases) == 1 else ("Guided evaluations", "Unguided evaluations")[number]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretone.errors import SettingError
 from paretone.measure.roofline import counts
-from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase
+from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
 from paretone.measure.roofline.report import (
     ATTENTION,
     DECODER,
@@ -73,17 +73,8 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
             _pass("draft", "Drafting passes", drafted, draft.tokens, embedded, place, middle - 1, choosing, shape)
         )
     seconds = len(tokens) / token_rate
-    stages.append(
-        TimedPhase(
-            "decoder",
-            "Decoder",
-            1,
-            (TimedComponent(DECODER),),
-            ((DECODER, partial(_hear, works, cycles)),),
-            shape=f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece",
-        )
-    )
-    return tuple(stages), seconds
+    shape = f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece"
+    return (*stages, once("decoder", "Decoder", DECODER, partial(_hear, works, cycles), shape)), seconds
 
 
 class _Choosing:
@@ -133,7 +124,6 @@ def _pass(
     if tokens > 1:
         late = torch.full((tokens, tokens), -torch.inf, dtype=embedded.dtype, device=embedded.device).triu(1)
         mask = torch.cat([late.new_zeros(tokens, context), late], dim=1).repeat(heads // key_heads, 1)
-
     split = (key_heads, heads // key_heads * tokens, width)
 
     def project(layer: FusedLayer, place: Tensor) -> Tensor:
@@ -172,10 +162,7 @@ def _pass(
     parts = [
         part(PROJECTIONS, counts.projections(tokens, config.hidden, queries, keys, activation, weight)),
         part(ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
-        part(
-            FEED_FORWARD,
-            counts.feed_forward(tokens, config.hidden, config.feed_forward, True, activation, weight),
-        ),
+        part(FEED_FORWARD, counts.feed_forward(tokens, config.hidden, config.feed_forward, True, activation, weight)),
         part(
             NORMS,
             counts.norm(2 * tokens * config.hidden, activation)

@@ -9,20 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.measure.roofline import counts
-from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, run_all
+from paretone.measure.roofline import counts, report
+from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once, run_all
 from paretone.measure.roofline.counts import Work
-from paretone.measure.roofline.report import (
-    ATTENTION,
-    CONDITIONING,
-    DECODER,
-    EMBEDDING,
-    FEED_FORWARD,
-    HEAD,
-    NORMS,
-    PROJECTIONS,
-    SAMPLING,
-)
 from paretone.models.families.masked import MaskedInternals, guide_of
 from paretone.models.kernels.fused_masked import FusedLayer, MaskedRequest, MaskedRun, Rows, rotated
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, confidence
@@ -46,15 +35,10 @@ def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
         request = request.shortened(min(block.end + blocks.look_ahead, request.frames))
     run = works.network.begin(request, works.rules.guidance)
     canvas = Canvas(config.codebooks, works.request.frames, config.mask, works.network.device)
-    conditioning = TimedPhase(
-        "conditioning",
-        "Conditioning",
-        1,
-        (TimedComponent(CONDITIONING),),
-        ((CONDITIONING, partial(works.network.begin, request, works.rules.guidance)),),
-        shape=f"{request.prefix} rows before the canvas",
-    )
-    stages = [conditioning]
+    begin = partial(works.network.begin, request, works.rules.guidance)
+    stages = [
+        once("conditioning", "Conditioning", report.CONDITIONING, begin, f"{request.prefix} rows before the canvas")
+    ]
     guides = {guide for guide, _ in steps}
     for (guide, short), forwards in steps.items():
         begun, suffix, more = run, "", ""
@@ -69,12 +53,7 @@ def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
         stages.append(stepping.stage(f"{name}{suffix}", f"{title}{more}", forwards))
     codes = torch.zeros_like(canvas.codes)
     shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if blocks else "")
-    stages.append(
-        TimedPhase(
-            "decoder", "Decoder", 1, (TimedComponent(DECODER),), ((DECODER, partial(_hear, works, codes)),), shape=shape
-        )
-    )
-    return tuple(stages)
+    return *stages, once("decoder", "Decoder", report.DECODER, partial(_hear, works, codes), shape)
 
 
 def measured_block(works: MaskedInternals) -> int:
@@ -173,18 +152,16 @@ class _Stepping:
         elements = 2 * rows * config.hidden
         normed = counts.norm(elements, stream) + Work(elements, 3 * stream * elements)
         part = partial(TimedComponent, calls=depth)
-        head_weight = stream
-        scored = self._scores.numel()
         parts = (
-            TimedComponent(EMBEDDING, counts.looked_up(self._frames, config.hidden, network.config.codebooks, stream)),
-            part(PROJECTIONS, (inward + outward + Work(0, more)) * (1 / depth), precision=precision),
-            part(ATTENTION, attended, precision="float32" if precision == "int8" else precision),
-            part(FEED_FORWARD, forward * (1 / depth), precision=precision),
-            part(NORMS, normed),
             TimedComponent(
-                HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream, head_weight)
+                report.EMBEDDING, counts.looked_up(self._frames, config.hidden, network.config.codebooks, stream)
             ),
-            TimedComponent(SAMPLING, counts.log_softmax(scored)),
+            part(report.PROJECTIONS, (inward + outward + Work(0, more)) * (1 / depth), precision=precision),
+            part(report.ATTENTION, attended, precision="float32" if precision == "int8" else precision),
+            part(report.FEED_FORWARD, forward * (1 / depth), precision=precision),
+            part(report.NORMS, normed),
+            TimedComponent(report.HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream)),
+            TimedComponent(report.SAMPLING, counts.log_softmax(self._scores.numel())),
         )
         branches = len(self._rows.parts)
         return TimedPhase(
@@ -217,10 +194,10 @@ class _Stepping:
         layers = (piece for index in self._computed for piece in self._in_layer(index))
         frames = self._taken[: self._block.frames]
         return (
-            (EMBEDDING, partial(network.audio, codes)),
+            (report.EMBEDDING, partial(network.audio, codes)),
             *layers,
-            (HEAD, partial(network.head, frames)),
-            (SAMPLING, partial(self._choose, self._scores)),
+            (report.HEAD, partial(network.head, frames)),
+            (report.SAMPLING, partial(self._choose, self._scores)),
         )
 
     def _in_layer(self, index: int) -> tuple[tuple[str, Run], ...]:
@@ -232,13 +209,13 @@ class _Stepping:
         normed = network.normed(leaving, layer.feed_forward_norm)
         attend = partial(self._attend, self._spans if is_last else None, index)
         return (
-            (PROJECTIONS, partial(self._project, entering, index)),
-            (ATTENTION, attend),
-            (PROJECTIONS, partial(layer.output, attend())),
-            (NORMS, partial(torch.add, leaving, leaving)),
-            (NORMS, partial(network.normed, leaving, layer.feed_forward_norm)),
-            (FEED_FORWARD, partial(_expand, layer, normed)),
-            (NORMS, partial(torch.add, leaving, leaving)),
+            (report.PROJECTIONS, partial(self._project, entering, index)),
+            (report.ATTENTION, attend),
+            (report.PROJECTIONS, partial(layer.output, attend())),
+            (report.NORMS, partial(torch.add, leaving, leaving)),
+            (report.NORMS, partial(network.normed, leaving, layer.feed_forward_norm)),
+            (report.FEED_FORWARD, partial(_expand, layer, normed)),
+            (report.NORMS, partial(torch.add, leaving, leaving)),
         )
 
     def _project(self, hidden: Tensor, layer: int) -> None:

@@ -15,14 +15,15 @@ from paretone.errors import SettingError
 from paretone.measure.machine import describe
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.benchmarks import ceilings_of
-from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, write_chrome_trace
+from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, run_all, write_chrome_trace
 from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.measure.roofline.language_stages import language_stages
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
 from paretone.measure.roofline.report import RooflineReport, on_paper
 from paretone.models.base import SpeechModel, Utterance
+from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.masked import MaskedInternals, MaskedSpeech
 from paretone.observer import Observer, Passing
 from paretone.setting.plan import Launching
@@ -114,22 +115,24 @@ def measure_roofline(
 
 
 def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> _Parts:
+    more: tuple[str, ...] = ()
+    works: FlowInternals | LanguageInternals | MaskedInternals
     if isinstance(model, FlowSpeech):
         works = model.internals(script, check)
-        notes = (*works.plan.notes, *_first_of(works.passages))
-        stages = flow_stages(works, model.info.title)
-        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.plan.launching)
-    if isinstance(model, LanguageSpeech):
-        decoding = model.internals(script, check)
-        stages, seconds = language_stages(decoding, model.token_rate)
-        notes = (*decoding.plan.notes, *_first_of(decoding.passages))
-        return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.plan.launching)
-    if isinstance(model, MaskedSpeech):
-        demasking = model.internals(script)
-        notes = (*demasking.plan.notes, *_first_of(demasking.passages), *_block_of(demasking))
-        stages, launching = masked_stages(demasking), demasking.plan.launching
-        return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)
-    raise SettingError(f"{model.info.title} cannot be measured by component.")
+        stages, seconds = flow_stages(works, model.info.title), works.audio_seconds
+        device = works.sampler.noise.device
+    elif isinstance(model, LanguageSpeech):
+        works = model.internals(script, check)
+        stages, seconds = language_stages(works, model.token_rate)
+        device = works.request.embedded.device
+    elif isinstance(model, MaskedSpeech):
+        works = model.internals(script)
+        stages, seconds, more = masked_stages(works), works.audio_seconds, _block_of(works)
+        device = works.network.device
+    else:
+        raise SettingError(f"{model.info.title} cannot be measured by component.")
+    first = () if works.passages == 1 else (f"Measured on the first of {works.passages} passages.",)
+    return _Parts(stages, device, seconds, (*works.plan.notes, *first, *more), works.plan.launching)
 
 
 def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
@@ -141,10 +144,6 @@ def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
         else replace(stage, graphed=graphed and parts.device.type == "cuda", compiled=compiled)
         for stage in parts.stages
     )
-
-
-def _first_of(passages: int) -> tuple[str, ...]:
-    return () if passages == 1 else (f"Measured on the first of {passages} passages.",)
 
 
 def _block_of(works: MaskedInternals) -> tuple[str, ...]:
@@ -166,7 +165,6 @@ def _one_of_each(stages: tuple[TimedPhase, ...]) -> Callable[[], None]:
                 if stage.whole is not None:
                     stage.whole()
                 else:
-                    for _, piece in stage.pieces:
-                        piece()
+                    run_all(stage.pieces)
 
     return run

@@ -53,20 +53,9 @@ _FASTER = {
     COMPUTE: "the arithmetic ran faster than the matrix product that its ceiling was measured with",
 }
 """Reasons why a component may beat its floor, by the floor's kind."""
-COLUMNS = (
-    "phase",
-    "component",
-    "precision",
-    "calls",
-    "operations_per_call",
-    "bytes_per_call",
-    "launches_per_call",
-    "floor_seconds",
-    "launch_seconds",
-    "measured_seconds",
-    "ratio",
-    "bound",
-    "note",
+COLUMNS = tuple(
+    "phase component precision calls operations_per_call bytes_per_call launches_per_call floor_seconds launch_seconds "
+    "measured_seconds ratio bound note".split()
 )
 """Columns of the CSV table; seconds are totals over all calls."""
 
@@ -196,7 +185,6 @@ class Phase:
 @dataclass(frozen=True)
 class RooflineReport:
     model: str
-    """Model id."""
     title: str
     setting: Setting
     ceilings: Ceilings
@@ -256,27 +244,16 @@ class RooflineReport:
         """Every row by :data:`COLUMNS`; ``None`` if not measured or without a floor."""
         ceilings = self.ceilings
         for phase, one in self.components():
-            yield dict(
-                zip(
-                    COLUMNS,
-                    (
-                        phase.name,
-                        one.name,
-                        one.precision,
-                        one.calls,
-                        one.work.operations,
-                        one.work.bytes,
-                        one.launches,
-                        one.floor(ceilings),
-                        one.calls * ceilings.launching(one.launches, phase.graphed),
-                        one.total_seconds,
-                        one.ratio(ceilings),
-                        one.bound(ceilings, phase.graphed),
-                        one.note,
-                    ),
-                    strict=True,
-                )
+            cells = (
+                *(phase.name, one.name, one.precision, one.calls, one.work.operations, one.work.bytes, one.launches),
+                one.floor(ceilings),
+                one.calls * ceilings.launching(one.launches, phase.graphed),
+                one.total_seconds,
+                one.ratio(ceilings),
+                one.bound(ceilings, phase.graphed),
+                one.note,
             )
+            yield dict(zip(COLUMNS, cells, strict=True))
 
     def to_csv(self) -> str:
         """The table after header lines that begin with ``#``."""

@@ -87,7 +87,8 @@ Model = TypeVar("Model", DiffusionTransformer, UNetT)
 def offered(device: torch.device) -> tuple[str, ...]:
     """The useful precisions on ``device``."""
     if device.type == "cuda":
-        return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
+        native = torch.cuda.is_bf16_supported(including_emulation=False)  # Cards before Ampere emulate it.
+        return ("float32", "bfloat16", "float16") if native else ("float32", "float16")
     if device.type == "mps":
         return "float32", "float16"
     # Without native instructions, fewer bits are emulated, which takes longer than float32.

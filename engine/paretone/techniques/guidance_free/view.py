@@ -8,14 +8,13 @@ that strength, and with its conditional branch alone, the start of training.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from paretone.errors import AudioError, SettingError
 from paretone.measure.estimates import bootstrap, rate
-from paretone.measure.evaluation.judges import Judge, judge_named
+from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
 from paretone.models.base import ModelInfo, Synthesis, Utterance, WeightSet
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.plan import NotPrepared
@@ -28,6 +27,8 @@ from paretone.wording import counted, percent
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
 """Weights whose checkpoints the caption reports; the paper's training broke down above 0.7."""
+Bands = dict[str, list[tuple[float, float, float]]]
+"""Values with their intervals, by way to speak."""
 CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional branch alone"
 
 
@@ -46,17 +47,14 @@ def compute(task: Task) -> Findings:
     units = 1.3 * info.layers * compatibility_of(task.flow.info, setting).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
+    kind = _speaker()
+    ear = None if kind.problem() else kind.ready([one.text for one in sentences])
     distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}
-    rates: dict[str, list[tuple[float, float, float]]] = {CFG_FREE: [], GUIDED: [], ALONE: []}
+    rates: Bands = {CFG_FREE: [], GUIDED: [], ALONE: []}
+    likeness: Bands = {name: [] for name in rates}
 
     def guided(strength: float, title: str) -> list:
-        changed = replace(setting, options=setting.options.replace(guidance=strength))
-        return speak_all(model, sentences, changed, work, units, title)
-
-    def judged(name: str, spoken: list) -> None:
-        if judge is not None:
-            errors = word_errors(judge, sentences, spoken)
-            rates[name].append((errors.rate, *errors.interval()))
+        return speak_all(model, sentences, guidance_free.guided(setting, strength), work, units, title)
 
     alone = guided(0.0, "Conditional branch alone")
     for one in sets:
@@ -68,8 +66,17 @@ def compute(task: Task) -> Findings:
         distances[CFG_FREE].append(distance(reference, spoken))
         distances[ALONE].append(distance(reference, alone))
         for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
-            judged(name, recordings)
-    panels = _panels(sets, distances, rates if judge is not None else {})
+            if judge is not None:
+                errors = word_errors(judge, sentences, recordings)
+                rates[name].append((errors.rate, *errors.interval()))
+            if ear is not None:
+                likeness[name].append(_measured(ear, sentences, recordings))
+    heard: list[tuple[str, Axis, Bands]] = []
+    if judge is not None:
+        heard.append(("Intelligibility", Axis("Word error rate", "%"), rates))
+    if ear is not None:
+        heard.append((kind.title, Axis("Speaker similarity"), likeness))
+    panels = _panels(sets, distances, heard)
     return Findings(panels, _caption(info, sets, distances, rates, len(sentences), judge is not None), 2, sentences)
 
 
@@ -94,29 +101,23 @@ def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
 def _panels(
     sets: Sequence[WeightSet],
     distances: Mapping[str, Sequence[float]],
-    rates: Mapping[str, Sequence[tuple[float, float, float]]],
+    heard: Sequence[tuple[str, Axis, Bands]],
 ) -> tuple[Lines, ...]:
+    """Panels of the distances, and of what each judge ``heard``: title, axis, and bands by way."""
     weights = tuple(one.weight for one in sets)
     notes = tuple(f"g = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
     axis = Axis("Guidance weight w of the training")
-    panels = [
-        Lines(
-            "Distance to guidance g = w / (1 − w)",
-            axis,
-            Axis("Log-mel distance", "natural log"),
-            tuple(
-                Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE)
-                for name, values in distances.items()
-            ),
-        )
-    ]
-    if rates:
-        percentages = {name: [[100 * one for one in band] for band in bands] for name, bands in rates.items()}
+    away = tuple(
+        Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE) for name, values in distances.items()
+    )
+    panels = [Lines("Distance to guidance g = w / (1 − w)", axis, Axis("Log-mel distance", "natural log"), away)]
+    for title, measured, found in heard:
+        scale = 100 if measured.unit == "%" else 1
         curves = tuple(
-            Curve.banded(name, weights, bands, notes=notes, reference=name != CFG_FREE)
-            for name, bands in percentages.items()
+            Curve.banded(name, weights, (scale * np.array(bands)).tolist(), notes=notes, reference=name != CFG_FREE)
+            for name, bands in found.items()
         )
-        panels.append(Lines("Intelligibility", axis, Axis("Word error rate", "%"), curves))
+        panels.append(Lines(title, axis, measured, curves))
     return tuple(panels)
 
 
@@ -166,11 +167,7 @@ def compute_stages(task: Task) -> Findings:
 
     model, setting = task.model, task.setting.baseline
     runs = trainings(model.info)
-    # The paper's judge of similarity, if it is here.
-    speaker = next(
-        (one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice")
-    )
-    kinds = ((judge_named("words"), Axis("Word error rate", "%")), (speaker, Axis("Speaker similarity")))
+    kinds = ((judge_named("words"), Axis("Word error rate", "%")), (_speaker(), Axis("Speaker similarity")))
     if all(kind.problem() for kind, _ in kinds):
         raise SettingError(f"No judge is installed. {' '.join(kind.problem() for kind, _ in kinds)}")
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
@@ -182,7 +179,7 @@ def compute_stages(task: Task) -> Findings:
         return speak_all(model, sentences, way, work, units, title)
 
     def guided(strength: float, title: str) -> list[Synthesis]:
-        return spoken(replace(setting, options=setting.options.replace(guidance=strength)), title)
+        return spoken(guidance_free.guided(setting, strength), title)
 
     start = guided(0.0, "Before training")
     points: dict[str, list[tuple[float, list[Synthesis]]]] = {}
@@ -206,6 +203,11 @@ def compute_stages(task: Task) -> Findings:
             curves.append(Curve.banded(name, [step for step, _ in made], bands, reference=name.startswith(GUIDED)))
         panels.append(Lines(kind.title, Axis("Steps of training"), axis, tuple(curves)))
     return Findings(tuple(panels), _stage_caption(panels, len(sentences)), 2, sentences)
+
+
+def _speaker() -> JudgeKind:
+    """The paper's judge of similarity if it is installed, else the bundled one."""
+    return next((one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice"))
 
 
 def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:

@@ -121,7 +121,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             effect=Effect.NEXT_VIEW,
         ),
         replace(rule, default=speculative.PUBLISHED, effect=Effect.NEXT_VIEW),
-        replace(draft, effect=Effect.NEXT_VIEW),
+        replace(draft, default=speculative.OF_LAYERS, effect=Effect.NEXT_VIEW),
     )
 
 

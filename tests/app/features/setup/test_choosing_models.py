@@ -47,7 +47,7 @@ def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_windo
     for one in (action.baseline, action.accelerated, action["calibrate"], action.export_profile):
         assert not one.isEnabled()
         assert one.toolTip().startswith(reason), one.text()
-    assert window.features["guide"].guide.hint == (
+    assert window.features["guide"].guide.hint.text() == (
         f"{reason}choose its folder or download it, or choose {loaded} again."
     )
     assert window.features["views"].views.compute_button.isEnabled() is False

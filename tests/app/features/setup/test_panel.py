@@ -9,12 +9,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
+from paretone.checks.beforehand import COLLAPSES
 from paretone.front_end.pronunciations import read_lexicon
 from paretone.models import catalogue
 from paretone.models.base import WeightSet
 from paretone.session.events import JobFinished, ModelLoaded, Prepared
 from paretone.setting.knobs import NO_VALUES
-from paretone.techniques.resolving import NO_GUIDANCE, known
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.resolving import known
 from paretone.training.requests import Trained
 from paretone.wording import percent
 from paretone_app.features.setup.panel import SetupPanel
@@ -218,7 +220,6 @@ def give_weights(presenter: Presenter) -> None:
 
 
 def test_one_click_sets_a_technique_as_published(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    """With the sampler, undoably; the card says what is otherwise."""
     state, group = presenter.state, panel.techniques.groups["ditreducio"]
     state.selection.switch("ditreducio", True)
     before = state.selection.choices
@@ -290,7 +291,7 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
     assert guidance.isEnabled()
     assert not panel.notes.isVisibleTo(panel)
     presenter.state.selection.set_option("guidance", 0.0)
-    assert panel.notes.text() == NO_GUIDANCE["flow"]
+    assert panel.notes.text() == COLLAPSES["no guidance"][1]
     # A checkpoint that is CFG-free itself takes no guidance either.
     presenter.state.selection.info = replace(presenter.state.selection.info, trained_guidance=0.5)
     presenter.state.selection.model_changed.emit()
@@ -318,6 +319,9 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     group.weights.setFocus()
     qtbot.keyClick(group.weights, Qt.Key.Key_Down)
     assert state.selection.setting.technique("guidance_free").artefact == TWO_THIRDS.fingerprint
+    named = UsedTechnique("guidance_free", NO_VALUES, "w-0.67")
+    state.editing.adopt_setting(state.selection.baseline_setting.with_technique(named))
+    assert state.selection.setting.technique("guidance_free").artefact == own.fingerprint, "by name, as in a study"
     state.selection.set_knob("guidance_free", "weight", 0.5)
     assert state.selection.setting.technique("guidance_free").artefact == "", "what does not fit is not used"
 

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import soundfile
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from paretone.audio.recording import read_recording
 from paretone.models import catalogue
-from paretone.models.voices import own_voice
+from paretone.models.voices import is_own, own_voice
 from paretone_app.features.setup.choices import VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.features.setup.test_panel import type_into
 from tests.app.presenters import Presenter
 from tests.voices import FIRST
 
@@ -41,11 +43,6 @@ def settled(choice: VoiceChoice, qtbot: QtBot) -> str:
     """What is found once it is checked."""
     qtbot.waitUntil(lambda: choice.checking.isHidden(), timeout=PATIENCE_MILLISECONDS)
     return choice.findings.text()
-
-
-def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
-    edit.selectAll()
-    qtbot.keyClicks(edit, text)
 
 
 def use(choice: VoiceChoice, qtbot: QtBot) -> str:
@@ -111,6 +108,19 @@ def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(
     assert "does not seem to say its transcript" in use(choice, qtbot)
     use(choice, qtbot)
     assert presenter.state.selection.voice.transcript == "The juice of lemons makes fine punch."
+
+
+def test_faults_of_a_recording_are_said_when_it_is_chosen_and_in_setup(
+    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
+    heard, path = read_recording(SHIPPED.audio), tmp_path / "late.wav"
+    soundfile.write(path, np.pad(heard.samples, (2 * heard.sample_rate, 0)), heard.sample_rate)
+    choice.propose(path)
+    assert "It begins with 2.1 s of silence." in settled(choice, qtbot)
+    type_into(qtbot, choice.transcript, SHIPPED.transcript)
+    use(choice, qtbot)
+    assert is_own(presenter.state.selection.voice.id)
+    assert "late.wav: It begins with 2.1 s" in " ".join(presenter.state.availability.notes)
 
 
 def test_a_transcript_that_the_model_cannot_read_is_refused_when_it_is_chosen(

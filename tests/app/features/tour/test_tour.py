@@ -97,7 +97,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
         qtbot.mouseClick(card.next_button, Qt.MouseButton.LeftButton)
 
     assert card.next_button.text() == "Skip" and card.help_button.hasFocus()
-    assert framed(tour, window.features["guide"].guide.button(0))
+    assert framed(tour, window.features["guide"].guide.buttons[0])
     window.action.baseline.trigger()
     wait_until_done(tour, qtbot)
     assert state.comparison.take_a is not None and card.next_button.text() == "Next"
@@ -138,7 +138,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     go_on()
 
     assert window.workspaces.current is TEST
-    assert not card.help_button.isEnabled() and "audio" in card.hint, "there is no sound here"
+    assert not card.help_button.isEnabled() and "audio" in card.hint.text(), "there is no sound here"
     assert card.next_button.text() == "Skip"
     go_on()
 
@@ -147,7 +147,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     go_on()
     assert card.next_button.text() == "Finish"
     go_on()
-    assert visited == ORDER and not tour.on and not card.isVisible() and not tour.frame.isVisible()
+    assert visited == ORDER and tour.course is None and not card.isVisible() and not tour.frame.isVisible()
 
 
 def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -165,7 +165,7 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainW
         assert tour.course.number == number + 1
         assert tour.card.isAncestorOf(QApplication.focusWidget())
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
-        assert not tour.on and not tour.card.isVisible()
+        assert tour.course is None and not tour.card.isVisible()
         focus = QApplication.focusWidget()
         assert focus is not None and not tour.card.isAncestorOf(focus)
         if not number:

@@ -308,7 +308,7 @@ def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
-    judge = published.load_whisper(["One."], tiny_whisper, "cpu")
+    judge = published.WhisperJudge(["One."], tiny_whisper, "cpu")
     verdict = judge.hear("One, two.", Voice("v", "V", "", ""), noise(), RATE)
     assert verdict.judge == "whisper"
     assert verdict.figures["words"] == 2.0

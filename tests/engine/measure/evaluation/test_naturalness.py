@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tests.engine.measure.evaluation.natural import RATE, muffled, noisy, speech
 @pytest.fixture(scope="module")
 def judge() -> NaturalnessJudge:
     pytest.importorskip("hibari")
-    if naturalness.find_spec(naturalness.PACKAGE) is None:
+    if find_spec(naturalness.PACKAGE) is None:
         pytest.skip(f"{naturalness.PACKAGE} is not installed")
     return naturalness.load((), Path(), "cpu")
 

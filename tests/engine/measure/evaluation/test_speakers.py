@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ OTHER_TEXT = "Four hours of steady work faced us, and nobody complained."
 @pytest.fixture(scope="module")
 def judge() -> VoiceJudge:
     pytest.importorskip("hibari")
-    if speakers.find_spec(speakers.PACKAGE) is None:
+    if find_spec(speakers.PACKAGE) is None:
         pytest.skip(f"{speakers.PACKAGE} is not installed")
     return speakers.load((), Path(), "cpu")
 

@@ -156,6 +156,8 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
         assert distances[name].y == pytest.approx((expected,))
     # As the sampler option is labelled; s is sway's.
     assert figure.panels[0].title.startswith("Distance to guidance g =")
+    assert [one.y.label for one in figure.panels[1:]] == ["Word error rate (%)", "Speaker similarity"]
+    assert all(len(one.curves) == 3 and not one.curves[0].reference for one in figure.panels[1:]), "as in figure 1"
     assert "from guidance g = 1.00" in figure.caption
     assert "no checkpoint for w = 0.1, 0.2, 0.3, 0.4, 0.6" in figure.caption
 

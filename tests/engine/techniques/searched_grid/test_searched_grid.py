@@ -27,7 +27,7 @@ from paretone.studies.store import Store
 from paretone.techniques import compatibility_of, conflict, foreseen, resolve
 from paretone.techniques.searched_grid import PlacedGrid, hooks, placed_for
 from paretone.techniques.searched_grid.hooks import Placed, placed_of
-from tests.engine.command_line import Outcome, runner
+from tests.engine.command_line import Console, Outcome
 from tests.engine.small_speech import VOICE, load, setting
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
@@ -151,7 +151,7 @@ def loaded_small(model: str, **given: object) -> F5Speech:
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(models, "load_model", loaded_small)
-    return runner(capsys)
+    return Console(capsys)
 
 
 def test_a_grid_is_searched_written_and_spoken_with(run: Run, tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def test_the_sweep_has_every_tolerance_and_every_length(
 @pytest.mark.parametrize(("rule", "guarded"), [({}, False), ({"tolerated": "guarded"}, True)])
 def test_the_sweep_accepts_as_published_unless_asked_otherwise(rule: dict[str, str], guarded: bool) -> None:
     knobs = defaults(sweep_knobs(LAYERS)).replace(**rule)
+    assert knobs["draft"] == "layers"
     plan = foreseen(_speculating(Setting("lm-mini", entry("lm-mini").options_with()), knobs, 0.4, 3))
     way = dict(plan.decoding.arguments)
     assert way == {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "block": False, "guarded": guarded}

@@ -1,0 +1,176 @@
+"""Faults of a prompt and settings known to collapse, said before anything is spoken. Torch-free.
+
+Faults of prompts are found like those of takes (:mod:`paretone.checks.faults`). Settings are judged by their plans, so
+no technique is named here. Reasons are measured: ``resources/docs/checks.md`` has the figures and the commands.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretone.checks import signal
+from paretone.checks.faults import checked, table
+from paretone.checks.signal import Found, sureness
+from paretone.checks.speech import FLOOR, Speech, prompt_of
+from paretone.front_end.transcripts import doubts, hear
+from paretone.models.base import FLOW, MASKED, ModelInfo, Voice
+
+SHORT, LONG = 2.0, 30.0
+"""Seconds below and above which a prompt is too short or too long."""
+START = 0.5
+"""Seconds of silence at the start from which it is too long."""
+NOISE = 20.0
+"""Decibels of the speech above the quietest tenth of each band, below which a prompt is noisy."""
+QUIET = 0.1
+"""Quantile of power that is taken for noise: its mean is 9.5 times as large."""
+FALL, FALL_SECONDS, FASTEST = 14.5, 0.08, 0.98
+"""Decibels that speech in a dry room falls within these seconds at this quantile of its falls."""
+
+
+def length(speech: Speech) -> Iterator[Found]:
+    seconds = speech.seconds
+    sure = max(sureness(-seconds, -SHORT, 0.3), sureness(seconds, LONG, 3.0))
+    yield 0.0, seconds, sure, f"It lasts {seconds:.1f} s."
+
+
+def late(speech: Speech) -> Iterator[Found]:
+    start = speech.span[0]
+    yield 0.0, start, sureness(start, START, 0.1), f"It begins with {start:.1f} s of silence."
+
+
+def noise(speech: Speech) -> Iterator[Found]:
+    """Noise: what is left in every band when speech is quietest there."""
+    above = signal_to_noise(speech)
+    yield 0.0, speech.seconds, sureness(-above, -NOISE, 2.0), f"Its noise is {above:.0f} dB below the speech."
+
+
+def signal_to_noise(speech: Speech) -> float:
+    low, high = (round(hertz / speech.bin_hertz) for hertz in (100, min(7000, speech.rate / 2.4)))
+    bands = speech.spectra[:, low:high]
+    if len(bands) < 10:
+        return 100.0
+    noise = float(np.quantile(bands, QUIET, axis=0).mean()) / -np.log(1 - QUIET)
+    return float(10 * np.log10(float(speech.long_term[low:high].mean()) + FLOOR) - 10 * np.log10(noise + FLOOR))
+
+
+def reverberation(speech: Speech) -> Iterator[Found]:
+    """Reverberation: sounds that nowhere fade fast. Noise would hide that they do."""
+    levels, width = np.maximum(speech.levels, speech.loud - 45), round(FALL_SECONDS * 100)
+    if len(levels) < 100 or signal_to_noise(speech) < NOISE:
+        return
+    fall = float(np.quantile(levels[:-width] - levels[width:], FASTEST))
+    said = f"Its sounds fade by only {fall:.0f} dB in {width * 10} ms."
+    yield 0.0, speech.seconds, sureness(-fall, -FALL, 1.0), said
+
+
+def transcript(speech: Speech) -> Iterator[Found]:
+    """What :mod:`paretone.front_end.transcripts` doubts, which windows and models say in words of their own."""
+    for doubt in doubts(hear(speech.sound, speech.rate, speech.text), "it"):
+        yield 0.0, speech.seconds, 1.0, doubt
+
+
+OWN = """
+length, Length: Of a second models learn little: F5 mini and LM mini are less similar (0.70 instead of 0.80) from 0.9 s.
+  Of a long prompt they use the beginning, or become slow. Use 3 to 12 s.
+late, Late start: F5 mini and LM mini trim it; other models copy the pause, or take it for slow speech. Cut it off.
+noise, Noise: It is copied with the voice: at −10 dB F5 mini is less similar (0.74 instead of 0.80). Use a cleaner
+  recording.
+reverberation, Reverberation: The room is copied with the voice: in one of 0.6 s F5 mini is less similar (0.77 instead
+  of 0.80). Record closer to the microphone, or in a room with soft furniture.
+"""
+SHARED = """
+clipped, Clipped: Peaks that are cut off make the voice harsh: at 12 dB F5 mini is less similar (0.76 instead of 0.80).
+  Record at a lower level.
+hum, Hum: It is copied with the voice. Filter it out, or record again.
+offset, Constant offset: It wastes level, and is audible as a click at the ends. Subtract the mean.
+bandwidth, Narrow band: The voice becomes dull and another: by way of 16 kHz F5 mini's similarity falls from 0.80 to
+  0.63. Use a recording of 24 kHz or more, without a telephone or a strong codec.
+"""
+SAID = """
+transcript, Unlike its transcript: Words are said that are not in the text, or left out. Type exactly the words of the
+  recording.
+"""
+_HERE = sys.modules[__name__]
+PROMPT_FAULTS = (*table(_HERE, OWN), *table(signal, SHARED), *table(_HERE, SAID, hears=True))
+
+
+def prompt_faults(voice: Voice) -> tuple[str, ...]:
+    """Faults of a user's recording as sentences; bundled ones have none. Words are left to the models' aligners."""
+    prompt = prompt_of(voice.audio, voice.transcript) if voice.audio and not voice.phones else None
+    return () if prompt is None else faults_of_prompt(prompt, Path(voice.audio).name)
+
+
+@lru_cache(maxsize=16)
+def faults_of_prompt(prompt: Speech, name: str) -> tuple[str, ...]:
+    about = {one.name: one.about for one in PROMPT_FAULTS}
+    found = {one.fault: one.sentence for one in checked(prompt, hear=False, faults=PROMPT_FAULTS).findings}
+    return tuple(f"{name}: {sentence} {about[fault]}" for fault, sentence in found.items())
+
+
+# --- Settings ---------------------------------------------------------------------------------------------------------
+def _unguided(plan: Any, info: ModelInfo) -> bool:
+    own_weights = plan.fingerprint == info.fingerprint and info.trained_guidance is None
+    return "guidance" in plan.options and plan.branches == 1 and own_weights
+
+
+def _decides(plan: Any) -> bool:
+    """Whether a flow's evaluations are left out by what changes as it runs, not by a table made for these steps."""
+    return getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None
+
+
+COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
+    "no guidance": (
+        lambda plan, info: info.family == FLOW and _unguided(plan, info),
+        "No guidance: without it a word error rate of 8–9 % instead of 2 % was found (arXiv 2504.20334). Weights that "
+        "were trained to speak without guidance are another matter.",
+    ),
+    "no guidance, masked": (
+        lambda plan, info: info.family == MASKED and not plan.options["guidance"],
+        "No guidance: the model speaks less clearly and less like the voice without it.",
+    ),
+    "guidance stride": (
+        lambda plan, info: info.family == MASKED and plan.guidance.every > 1 and plan.options["steps"] < 16,
+        "Guidance at every n-th of fewer than 16 steps: CrispASR's authors found noise at 7 steps and n = 2. Omni mini "
+        "bears it (no fault in 20 takes at 7 steps); for other models use 16 steps or more.",
+    ),
+    "stale guidance": (
+        lambda plan, info: (often := plan.guidance.saturation) is not None and often.reuse and often.threshold >= 1,
+        "Guidance that is reused up to δ = 1 or more: at δ = 2 and 7 steps 2 of 5 takes of F5 mini had faults (a level "
+        "jump, clipping, added words), at δ = 0.5 none. Use δ = 0.5 or less.",
+    ),
+    "stale cache": (
+        lambda plan, info: _decides(plan) and plan.options["steps"] < 8,
+        "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes with 4 and "
+        "7 steps, 4 of 10 had level jumps, clipping or added words (first-block cache, τ = 0.4), with 12 steps none of "
+        "5. Use more steps, or a lower threshold.",
+    ),
+    "float16": (
+        lambda plan, info: plan.precision.startswith("float16") and plan.precision != info.precision,
+        "float16 ends at 65,504 and is infinite above. The bundled models stay below 2,800, but other networks were "
+        "reported to exceed it, so that audio breaks off or is silent. bfloat16 has the range of float32.",
+    ),
+    "bfloat16": (
+        lambda plan, info: plan.precision.startswith("bfloat16") and "bfloat16" in dict(info.lacking),
+        "This card emulates bfloat16 by way of float32: no time is saved, and digits are lost (a processor that "
+        "emulates it took 5 times as long as in float32). Use float16 or float32.",
+    ),
+    "card": (lambda plan, info: "card" in dict(info.lacking), ""),
+}
+"""When each kind of setting collapses, by its plan and the model's description; the measured reason, and what to do."""
+
+
+def collapses(plan: Any, info: ModelInfo) -> tuple[str, ...]:
+    """Warnings of a setting's ``plan`` for the model of ``info``."""
+    found = [name for name, (applies, _) in COLLAPSES.items() if applies(plan, info)]
+    return tuple(COLLAPSES[name][1] or dict(info.lacking)[name] for name in found)
+
+
+def cautions(plan: Any, info: ModelInfo, voice: Voice) -> tuple[str, ...]:
+    """All that should be said before ``voice`` speaks under ``plan``."""
+    return (*collapses(plan, info), *prompt_faults(voice))
