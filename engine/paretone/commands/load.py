@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone import files
+from paretone.audio.recording import read_recording
 from paretone.bench.report import table
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
@@ -16,6 +18,8 @@ from paretone.commands.terminal import Session
 from paretone.errors import SettingError
 from paretone.extras import require_serving
 from paretone.models import catalogue
+from paretone.reading import read_text, shown
+from paretone.wording import listed
 
 if TYPE_CHECKING:
     from paretone.serving.load import Level, Measured
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
 REQUESTS, WARM_UP = 20, 2
+FORMS = ("pcm", "wav")
 _SHOWN = (
     *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
     *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),
@@ -47,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--model", default="", help="model to ask for (default: none is named)")
     group.add_argument("--voice", default="", help="voice to ask for (default: none is named)")
     group.add_argument("--token", default="", help="token to send, as Authorization: Bearer TOKEN")
-    group.add_argument("--format", choices=("pcm", "wav"), default="pcm", help="format of the audio (default: pcm)")
+    group.add_argument("--format", choices=FORMS, help="format of the audio (default: the request's, else pcm)")
     group.add_argument(
         "--field",
         action="append",
@@ -55,6 +60,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="further field of each request, its value as JSON or text; repeat for more",
     )
+    group.add_argument("--request", metavar="FILE", help="JSON file with fields of each request, such as an export's")
+    group.add_argument(
+        "--reference",
+        metavar="RECORDING",
+        help="recording of the voice, sent as vLLM-Omni's ref_audio (not tested with a real one)",
+    )
+    group.add_argument("--transcript", default="", help="what is said in the recording, sent as ref_text")
     group.add_argument("--text-file", metavar="FILE", help="texts, one per line (default: 20 Harvard sentences)")
     group.add_argument(
         "--seeds", type=int, nargs="*", default=[0, 1, 2], help="seeds, in turn; none: send no seed (default: 0 1 2)"
@@ -99,7 +111,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         catalogue.harvard_sentences()[:20] if options.text_file is None else arguments.typed_lines(options.text_file)
     )
     keep = None if options.keep is None else output.folder(options.keep)
-    target = Target(options.url, options.model, options.voice, options.token, options.format, _fields(options.field))
+    fields = _fields(options)
+    form = options.format or str(fields.get("response_format", FORMS[0]))
+    if form not in FORMS:
+        raise SettingError(f"Answers can be measured as {listed(FORMS, 'or')}, not {shown(form)}; give --format.")
+    target = Target(options.url, options.model, options.voice, options.token, form, fields)
     levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
     levels = levels or [Level(clients=one) for one in (1, 2, 4)]
     total = options.requests * len(levels)
@@ -129,10 +145,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
     if keep is not None:
         _keep(keep, found, data)
-    shown = [{_TITLES.get(name, name): row[name] for name in _SHOWN if name in row} for row in rows]
+    figures = [{_TITLES.get(name, name): row[name] for name in _SHOWN if name in row} for row in rows]
     worst = max((one.client_seconds for one in found), default=0.0)
     said = [
-        *table(shown),
+        *table(figures),
         "",
         f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
@@ -142,10 +158,24 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join(said))
 
 
-def _fields(given: Sequence[str]) -> dict[str, object]:
-    """Further fields of a request. Raises :class:`SettingError`."""
+def _fields(options: argparse.Namespace) -> dict[str, object]:
+    """Further fields of each request. Raises :class:`PlainError`."""
     found: dict[str, object] = {}
-    for one in given:
+    if options.request is not None:
+        try:
+            read = json.loads(read_text(options.request))
+        except (OSError, ValueError) as error:
+            raise SettingError(f"{options.request} cannot be read as JSON: {error}.") from error
+        if not isinstance(read, dict):
+            raise SettingError(f"{options.request} must hold one JSON object, the fields of a request.")
+        found |= read
+    if options.reference is not None:
+        recording = read_recording(options.reference)
+        sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
+        found["ref_audio"] = f"data:audio/wav;base64,{sound}"
+    if options.transcript:
+        found["ref_text"] = options.transcript
+    for one in options.field:
         name, there, value = one.partition("=")
         if not there or not name:
             raise SettingError(f"--field takes NAME=VALUE, not {one!r}.")

@@ -16,9 +16,11 @@ from paretone.checks.speech import speech_of
 from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
+from paretone.commands.subtitles import sentence_times, write_srt
 from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session, ending
 from paretone.errors import SettingError, failure
+from paretone.front_end.speakable import MOST_CHARACTERS
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
@@ -94,18 +96,19 @@ def prepared(options: argparse.Namespace, session: Session, text: str = "") -> t
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
-    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
+    several = lines.wanted(options) if options.by_line or options.manifest else ()
     if not several and options.text is None and options.text_file is None:
         raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
     text = "" if several else arguments.text(options)
     out = Path(options.out) if several else writable_sound(options.out)
+    subtitles = None if options.srt is None else writable(options.srt)
     kept = None if options.keep_profile is None else writable(options.keep_profile)
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
-    apart({"--out": out, "--keep-profile": kept})
+    apart({"--out": out, "--keep-profile": kept, "--srt": subtitles})
     spoken, model = prepared(options, session, text)
     setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
-    if several:
+    if several or len(text) > MOST_CHARACTERS:
         prints = tuple(one.fingerprint for one in artefacts)
         identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, prints)
 
@@ -115,9 +118,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
                 raise stopped
             return take
 
-        return lines.speak(
-            several, options, session, identity, speak, lambda take: checked(speech_of(take, take.text, voice))
-        )
+        job = lines.Job(options, session, identity, speak, lambda take: speech_of(take, take.text, voice), subtitles)
+        return lines.speak(several, job) if several else lines.speak_long(text, out, job)
     if options.codebooks:
         if model.info.family != MASKED:
             raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
@@ -140,7 +142,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     faults = Checked()
     if stopped is None:
         session.terminal.status("Checking for faults")
-        faults = checked(speech_of(take, text, voice))
+        heard = speech_of(take, text, voice)
+        faults = checked(heard)
+        if subtitles is not None:
+            write_srt(subtitles, sentence_times(heard))
         problem, code = strict([faults.summary] if faults.faulty else [], options.strict)
     found, compared = figures(take), comparisons(setting)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
@@ -161,6 +166,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
         "profile": None if kept is None else str(kept),
+        "srt": None if subtitles is None else str(subtitles),
         **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
@@ -181,6 +187,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *(note for note in notes if note not in session.terminal.cautioned),
         *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
+        *([] if subtitles is None or stopped is not None else [f"Wrote the subtitles to {subtitles}."]),
     ]
     return Result(data, "\n".join(said), problem, code)
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, cycle
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 import numpy as np
@@ -45,7 +45,8 @@ class Target:
     model: str = ""
     voice: str = ""
     token: str = field(default="", repr=False)
-    form: Literal["wav", "pcm"] = "pcm"
+    form: str = "pcm"
+    """``pcm`` or ``wav``."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """Further fields of each request."""
 
@@ -58,7 +59,7 @@ class Target:
         named = {"model": self.model, "voice": self.voice}
         chosen = {name: value for name, value in named.items() if value}
         seeded = {} if seed is None else {"seed": seed}
-        return {"input": text, "response_format": self.form, **chosen, **seeded, **self.fields}
+        return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
 from paretone.files import reason
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
@@ -97,7 +98,7 @@ class PhoneReader:
             raise ValueError(f"the model has no phone {shown(unknown[0])}")
         if not row.phones:
             try:
-                self._texts.text(row.text)
+                default_phonemiser()(row.text)
             except TextError as error:
                 raise ValueError(str(error)) from None
 

@@ -20,6 +20,7 @@ import torch
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, TextError, TrainingError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry, entry, judged_sentences
@@ -247,7 +248,7 @@ def speak_tokens(
     texts: list[tuple[int, Voice, np.ndarray]] = []
     for number, sentence in enumerate(sentences):
         voice = voices[number % len(voices)]
-        passages = front_end.passages(sentence, 1.0, seed=seed + number)
+        passages = front_end.passages(sentence, HowToRead(seed=seed + number))
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
     transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}

@@ -164,6 +164,12 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     kept = json.loads((tmp_path / "kept" / "load.json").read_text())["replies"]
     assert sorted(kept.values()) == ["Milk.", "Rice."] and all((tmp_path / "kept" / name).is_file() for name in kept)
     assert "does not speak: HTTP 401" in console.refusal(*asked)
+    (tmp_path / "request.json").write_text('{"response_format": "wav", "voice": "nobody"}')
+    refused = console.refusal(*asked, "--token", TOKEN, "--request", tmp_path / "request.json")
+    assert "There is no voice 'nobody'" in refused, "fields of a file are sent"
+    (tmp_path / "request.json").write_text("[]")
+    assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
+    assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")
     assert "is no address" in console.refusal("load", "localhost")
 
 
