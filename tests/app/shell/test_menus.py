@@ -20,8 +20,8 @@ from paretone_app.widgets.action import ActionButton, IconButton
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
         Save A and B as &WAV…|Ctrl+Shift+S, Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
-    "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F, &Everything…|Ctrl+Shift+Space,
-        -, &Preferences…|Ctrl+,""",
+    "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F,
+        &Everything…|Ctrl+Shift+Space, -, &Preferences…|Ctrl+,""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
         Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,

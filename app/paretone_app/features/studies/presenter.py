@@ -220,7 +220,7 @@ class StudiesPresenter(Presenter):
         }
 
     def findable(self) -> Iterator[Findable]:
-        for place in map(Path, self.opened.recent):
+        for place in map(Path, self.opened.memory.recent):
             yield Findable(place.stem, "Study", place.parent.name, f"Open {place}.", partial(self.open, place))
 
     def shut_down(self) -> None:
