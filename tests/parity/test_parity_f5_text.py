@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from paretone.audio.cross_fade import CrossFader
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import Voice
 from paretone.models.f5.front_end import CharacterFrontEnd, Prompt, PromptLevel, prompt_frames, total_frames
 from paretone.models.f5.text import Vocabulary, encode_bytes, maximum_bytes, pinyin_tokens, spaced_transcript, split
@@ -107,7 +108,7 @@ def test_parity_long_text(fixture: Fixture, index: int) -> None:
     mel = torch.zeros(1, 1, 1)
     whole_prompt = Prompt(voice, mel, 0, PromptLevel(1.0), torch.zeros(0), said["secs"])
     front_end = CharacterFrontEnd(None, "byte")
-    read = front_end.passages(said["gen_text"], whole_prompt, options["speed"], quick_start=False)
+    read = front_end.passages(said["gen_text"], whole_prompt, HowToRead(options["speed"]))
     assert [passage.text for passage in read.passages] == pieces
 
     recording = fixture[f"{name}.audio_in"].mean(0, keepdim=True)  # The application reads all recordings as mono.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -56,16 +56,13 @@ _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDo
 class Entry:
     title: str
     kind: str
-    """Such as ``Action``."""
     detail: str
     """Shortcut of an action, family of a model, time of a take, or owner of a term."""
     meaning: str
-    """Explanation, as a sentence."""
     go: Callable[[], object]
     why_not: str = ""
     """Why it cannot be chosen now, as a sentence."""
     more: str = ""
-    """Further words to search."""
 
 
 def search(entries: Sequence[Entry], words: str) -> list[Entry]:
@@ -182,7 +179,6 @@ class Figures:
 
     @property
     def rows(self) -> int:
-        """Number of lines below the titles."""
         return max(0, len(self.text.splitlines()) - 1)
 
     @property
@@ -292,7 +288,6 @@ class UndoKeys(QObject):
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._follow)
 
-    @Slot(QWidget, QWidget)
     def _follow(self, _before: QWidget | None, focus: QWidget | None) -> None:
         if self._field is not None and isValid(self._field):
             self._field.removeEventFilter(self)
@@ -336,13 +331,9 @@ def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
 
 
 class EditPresenter(Presenter):
-    """Owns the dialogs while they are open."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._status, self._features = services.status, services.features
-        self.finder: FindDialog | None = None
-        self.preferences: PreferencesDialog | None = None
         actions = services.actions
         actions.bind(actions["copy_figures"], self.copy_figures)
         actions.bind(actions["find"], self.find)
@@ -350,7 +341,6 @@ class EditPresenter(Presenter):
         actions["preferences"].setMenuRole(QAction.MenuRole.PreferencesRole)
         self._keys = UndoKeys(self)
 
-    # --- Copying ----------------------------------------------------------------------------------------------------
     def copy_figures(self) -> None:
         """Copy the figures at the focus. Raises :class:`PlainError` if there are none."""
         found = figures_at(QApplication.focusWidget())
@@ -360,7 +350,6 @@ class EditPresenter(Presenter):
         self._status.say(found.words)
         announce(self._window, found.words)
 
-    # --- Finding ----------------------------------------------------------------------------------------------------
     def find(self) -> None:
         """Focus the search field of the current panel; if it has none, or is focused already, search everything."""
         focus = QApplication.focusWidget()
@@ -369,10 +358,7 @@ class EditPresenter(Presenter):
             field.setFocus(Qt.FocusReason.ShortcutFocusReason)
             field.selectAll()
             return
-        self.finder = FindDialog(list(self.entries()), self._window)
-        self.finder.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.finder.destroyed.connect(self._finder_gone)
-        self.finder.open()
+        build.show(FindDialog(list(self.entries()), self._window))
 
     def entries(self) -> Iterator[Entry]:
         for action in self._window.actions():
@@ -387,8 +373,7 @@ class EditPresenter(Presenter):
             yield Entry(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
         glossary = self._features.find(GlossaryPresenter)
         for term in glossary.terms:
-            title = " ".join(filter(None, (term.title, term.symbol)))
-            yield Entry(title, "Term", term.owner, term.text, partial(glossary.show, term))
+            yield Entry(term.label, "Term", term.owner, term.text, partial(glossary.show, term))
 
     def _action(self, action: Action) -> Entry:
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
@@ -399,30 +384,23 @@ class EditPresenter(Presenter):
         self._workspaces.go_to("takes")
         takes.go_to(take)
 
-    @Slot()
-    def _finder_gone(self) -> None:
-        self.finder = None
-
-    # --- Preferences ------------------------------------------------------------------------------------------------
     def show_preferences(self) -> None:
         actions = self._actions
         lines = {"": ("data_folder", "choose_data_folder"), "Layout": ("unlock", "default_layout")}
         dialog = PreferencesDialog(
             [(line, actions[name]) for line, names in lines.items() for name in names], self._window
         )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.scheme_chosen.connect(self._theme.apply)
         dialog.device_chosen.connect(actions.device_wanted)
-        dialog.destroyed.connect(self._preferences_gone)
-        self.preferences = dialog
         self.refresh()
-        dialog.open()
+        build.show(dialog)
 
     def refresh(self) -> None:
-        if self.preferences is None:
+        preferences = self._opened(PreferencesDialog)
+        if preferences is None:
             return
         selection, running = self._state.selection, self._state.jobs.running
-        self.preferences.show_choices(
+        preferences.show_choices(
             self._theme.scheme,
             self._state.machine.devices,
             selection.device_wanted,
@@ -430,13 +408,8 @@ class EditPresenter(Presenter):
             str(self._results.library.folder.parent),
         )
 
-    @Slot()
-    def _preferences_gone(self) -> None:
-        self.preferences = None
-
 
 def _search_field(focus: QWidget | None) -> QLineEdit | None:
-    """The visible search field of the panel around ``focus``."""
     while focus is not None and not focus.isWindow() and not isinstance(focus, QMainWindow):
         for field in focus.findChildren(QLineEdit):
             if field.property(SEARCH) and field.isVisible():

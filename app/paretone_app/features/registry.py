@@ -19,6 +19,7 @@ from paretone_app.features import (
     meters,
     player,
     roofline,
+    servers,
     setup,
     strategy,
     studies,
@@ -104,9 +105,7 @@ EXTRAS = Feature(
 )
 GUIDANCE = Feature("guidance", "paretone_app.features.guidance:GuidancePresenter", technique="guidance_free")
 GUIDE = Feature(
-    "guide",
-    "paretone_app.features.guide:GuidePresenter",
-    (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),),
+    "guide", "paretone_app.features.guide:GuidePresenter", (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),)
 )
 LOG = Feature(
     "log",
@@ -198,5 +197,6 @@ FEATURES = (
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
+    servers.FEATURE,
     DROPPING,
 )

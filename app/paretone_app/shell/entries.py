@@ -91,8 +91,6 @@ class FeatureAction:
 
 @dataclass(frozen=True)
 class MenuPart:
-    """Entries of one menu."""
-
     menu: str
     """Title of the menu, with its mnemonic. A new title makes a new menu, before *View*."""
     actions: tuple[str | None, ...]
@@ -129,7 +127,6 @@ class TourStop:
     text: str
     """One or two sentences: what this is and what to notice."""
     place: str = ""
-    """Panel to bring into view."""
     after: str = ""
     """Name of the stop before it; by default after the stops of the features before."""
     families: tuple[str, ...] = ()
@@ -141,12 +138,15 @@ class Term:
     title: str
     text: str
     symbol: str = ""
-    """As in the papers."""
     unit: str = ""
     source: str = ""
-    """Paper that introduced it."""
     owner: str = ""
     """Technique whose parameter this is."""
+
+    @property
+    def label(self) -> str:
+        """Title and symbol."""
+        return f"{self.title} {self.symbol}".rstrip()
 
     @property
     def key(self) -> str:

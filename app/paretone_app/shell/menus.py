@@ -1,5 +1,4 @@
-"""The menu bar, with the choices of model, device and theme, and the pages of the Help menu. Features declare the
-menu entries of their actions."""
+"""The menu bar, and the pages of the Help menu. Features declare the menu entries of their actions."""
 
 from __future__ import annotations
 
@@ -46,7 +45,6 @@ class Menus:
         theme: Theme,
         parts: Iterable[MenuPart] = (),
     ) -> None:
-        """``parts`` are the entries declared by features, in order."""
         self._theme = theme
         self._actions = actions
         self._devices: dict[str, QAction] = {}
@@ -127,8 +125,7 @@ class Menus:
             action.setChecked(action.data() == self._theme.scheme.value)
 
     def show_devices(self, devices: Sequence[str], wanted: str) -> None:
-        """Offer ``devices`` and tick ``wanted``. Earlier entries are hidden, not deleted: collecting wrappers of
-        deleted actions ends others."""
+        """Offer ``devices`` and tick ``wanted``. Earlier entries are hidden: deleting actions ends others' wrappers."""
         offered = ("auto", *devices)
         for name in offered:
             if name not in self._devices:
@@ -151,7 +148,6 @@ def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
 
 
 def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
-    """Insert the entries of ``part`` into ``menu``."""
     there = menu.actions()
     place = there.index(actions[part.after]) + 1 if part.after else len(there)
     if part.before:
@@ -168,12 +164,10 @@ _ENDS = (QEvent.Type.WindowDeactivate, QEvent.Type.Close)
 
 
 class VisibleMnemonics(QObject):
-    """Keeps Alt keys unique among visible panels, with priority for the focused one.
-
-    Qt counts panels under other tabs as visible, so that their Alt keys clash with those of the front panel, and a
-    press only moves the focus between the two. While Alt is held, covered panels have no keys, and a key that
-    several visible panels use belongs to the focused one, else to the first in the window; fixed bars get the
-    remaining keys. No panel uses a letter of the menu bar, so those always open menus."""
+    """Keeps Alt keys unique among visible panels, with priority for the focused one. Qt counts panels under other tabs
+    as visible, so that a press of their Alt key only moves the focus between the two. While Alt is held, covered panels
+    have no keys, and a key of several visible panels belongs to the focused one, else to the first; fixed bars get the
+    rest. No panel uses a letter of the menu bar."""
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
@@ -249,7 +243,6 @@ skipped, and Paretone lets you hear what that costs.</p>
 
 
 def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
-    """Show what Paretone and its panels are for."""
     features = tuple(features)
     steps = "".join(f"<li>{step.meaning}</li>" for step in main_job(features))
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)
@@ -304,7 +297,6 @@ def show_about(window: QWidget, machine: str) -> None:
 def _show_page(window: QWidget, title: str, html: str) -> None:
     dialog = QDialog(window)
     dialog.setWindowTitle(title)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     page = build.named(QTextBrowser(), title)
     page.setHtml(html)
     build.above_close(dialog, page)
@@ -313,4 +305,4 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     page.document().setTextWidth(width - 4 * unit)
     # Short pages fit their text; long ones scroll.
     dialog.resize(width, min(round(page.document().size().height()) + 6 * unit, most))
-    dialog.open()
+    build.show(dialog)

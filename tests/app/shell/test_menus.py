@@ -25,7 +25,7 @@ MENUS = {
         Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
         Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off,
-        Take &grid""",
+        Take &grid, Measure a &server…""",
     "&Strategy": """&Import official table…|Ctrl+O, E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
@@ -23,6 +22,7 @@ from paretone_app.numbers import fixed
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.widgets import build
 
 if TYPE_CHECKING:
     from paretone.models.files.releases import Extent
@@ -34,7 +34,6 @@ CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
@@ -60,7 +59,9 @@ class SetupPresenter(Presenter):
         )
         self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.training_wanted.connect(self._train)
+        self.setup.training_wanted.connect(
+            lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
+        )
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
@@ -110,8 +111,7 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from its last place, with the vocoder in a folder (``""``: its usual one); asks like
-        :meth:`load`."""
+        """As :meth:`load`, from its last place, with the vocoder in a folder (``""``: the usual one)."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
@@ -146,10 +146,6 @@ class SetupPresenter(Presenter):
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
 
-    @Slot(str, object)
-    def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
-        self._features.find(TrainingPresenter).propose(technique, **knobs)
-
     def _load_variant(self, command: LoadModel, variant: str) -> None:
         title = catalogue.entry(command.model).title
         load = self._state.loading.load_model
@@ -158,7 +154,6 @@ class SetupPresenter(Presenter):
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle("Choose a checkpoint")
         dialog.setLabelText("Checkpoints, the newest first:")
         dialog.setComboBoxItems(list(names))
@@ -170,9 +165,8 @@ class SetupPresenter(Presenter):
                 title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
             )
         )
-        dialog.open()
+        build.show(dialog)
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
@@ -212,7 +206,6 @@ class SetupPresenter(Presenter):
     def _ask_to_download(self, model: str) -> None:
         entry = catalogue.entry(model)
         box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(f"Download {entry.title}")
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
         question = f"Do you accept this licence and download them to {entry.folder}?"
@@ -221,7 +214,7 @@ class SetupPresenter(Presenter):
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
-        box.open()
+        build.show(box)
 
         def tell(found: Extent | BaseException) -> None:
             if isValid(box):

@@ -79,8 +79,7 @@ class F5Speech(FlowSpeech):
         seed: int | None = None,
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
-        speed, quick_start = float(options["speed"]), bool(options["quick_start"])
-        return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed, HowToRead.of(options))
+        return prompt, self._front_end.passages(text, prompt, HowToRead.of(options, seed))
 
     def _begin(
         self,

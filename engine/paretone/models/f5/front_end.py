@@ -22,7 +22,7 @@ from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end import transcripts
 from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
-from paretone.front_end.pronunciations import AS_USUAL, HowToRead
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import unread_transcript
 from paretone.last_used import LastUsed
@@ -143,18 +143,8 @@ class Passage:
 
 
 class TextFrontEnd(Protocol):
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut ``text`` into passages for ``prompt``; ``quick_start`` shortens the first, for an earlier start. A front
-        end of natural speech draws the pace from ``seed``, and reads as ``how`` says. Raises
-        :class:`paretone.errors.TextError`."""
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut ``text`` into passages for ``prompt``. Raises :class:`paretone.errors.TextError`."""
 
 
 class PromptReader:
@@ -204,28 +194,20 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut and encode ``text`` like the official package; for a ``quick_start`` with a shorter first passage, and
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut and encode ``text`` like the official package; for a quick start with a shorter first passage, and
         with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
         require_readable(finished, encode(finished, self._vocabulary, self._tokenizer))
-        budget = maximum_bytes(finished, prompt.seconds, speed)
-        pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
+        budget = maximum_bytes(finished, prompt.seconds, how.speed)
+        pieces = split_for_streaming(text, budget, break_long=True) if how.quick_start else split(text, budget)
         passages = []
         for piece in pieces:
             ids = encode(transcript + piece, self._vocabulary, self._tokenizer).ids
-            requested = total_frames(prompt.frames, transcript, piece, speed)
+            requested = total_frames(prompt.frames, transcript, piece, how.speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
         return Passages(tuple(passages), (whole.note,) if whole.note else ())
@@ -247,17 +229,8 @@ class FramePhones:
     def phones(self) -> tuple[str, ...]:
         return self._vocabulary.phones
 
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut ``text`` into passages. ``quick_start`` shortens the first, for an earlier start."""
-        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed, how=how)
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        pieces, notes = self._reader.pieces(text, how)
         # One phone per frame for the recording: measured, or aligned from the transcript.
         prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []

@@ -255,7 +255,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
     ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
         prompt = self._front_end.prompt(voice)
         check()
-        return prompt, self._front_end.passages(text, float(options["speed"]), seed=seed, how=HowToRead.of(options))
+        return prompt, self._front_end.passages(text, HowToRead.of(options, seed))
 
     def _request(self, network: LanguageNetwork, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> Request:
         table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1

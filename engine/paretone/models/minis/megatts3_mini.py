@@ -86,9 +86,7 @@ class MegaMiniFrontEnd:
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
         prompt = self._prompt(voice)
-        pieces, notes = self._reader.pieces(
-            text, options["speed"], options["quick_start"], seed=seed, how=HowToRead.of(options)
-        )
+        pieces, notes = self._reader.pieces(text, HowToRead.of(options, seed))
         passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
         return prompt, Passages(passages, notes)
 

@@ -195,8 +195,7 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
     def _passages(
         self, text: str, voice: Voice, prompt: MiniPrompt, options: Values, seed: int | None = None
     ) -> Passages[MiniPassage]:
-        speed, by_sentence = float(options["speed"]), bool(options["by_sentence"])
-        return self._front_end.passages(text, speed, by_sentence, seed, HowToRead.of(options))
+        return self._front_end.passages(text, HowToRead.of(options, seed))
 
     def _request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.phones, passage.phones])

@@ -21,7 +21,7 @@ from paretone.audio.resampling import resample
 from paretone.errors import CheckpointError
 from paretone.front_end.alignment import Aligner, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
-from paretone.front_end.pronunciations import AS_USUAL, HowToRead
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Voice
@@ -257,12 +257,10 @@ class MiniFrontEnd(ABC, Generic[Codec]):
     def _codes(self, codes: Tensor) -> Any:
         """Network form of codes (n, …)."""
 
-    def passages(
-        self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None, how: HowToRead = AS_USUAL
-    ) -> Passages[MiniPassage]:
+    def passages(self, text: str, how: HowToRead) -> Passages[MiniPassage]:
         """Cut ``text`` into pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
         :class:`paretone.errors.TextError`."""
-        pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed, how=how)
+        pieces, notes = self._reader.pieces(text, how)
         return Passages(
             tuple(MiniPassage(one.text, self._phones(one.phones), self._coding.end_of(one.phones)) for one in pieces),
             notes,

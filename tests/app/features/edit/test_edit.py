@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.edit import Entry, FindDialog, keeps, search
+from paretone_app.features.edit import Entry, FindDialog, PreferencesDialog, keeps, search
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
@@ -18,6 +17,8 @@ from tests.app.conftest import SMALL
 from tests.app.features.tradeoff.using import POINTS
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+PARTS = f"{SMALL} lab studies tradeoff edit glossary"
+LOOKED_AT = ("takes",)
 
 
 def focus(widget: QWidget, qtbot: QtBot) -> None:
@@ -30,17 +31,6 @@ def focus(widget: QWidget, qtbot: QtBot) -> None:
 def setup_of(window: MainWindow):
     window.workspaces.go_to("setup")
     return window.panels["setup"]
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} lab studies tradeoff edit glossary"
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
 
 
 # --- Undo -------------------------------------------------------------------------------------------------------------
@@ -143,7 +133,7 @@ def make_take(window: MainWindow, qtbot: QtBot) -> str:
 
 def opened(window: MainWindow, qtbot: QtBot) -> FindDialog:
     window.action["find"].trigger()
-    finder = window.features["edit"].finder
+    finder = window.findChild(FindDialog)
     assert finder is not None
     qtbot.waitUntil(finder.isVisible)
     return finder
@@ -168,7 +158,7 @@ def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, q
     QTest.keyClicks(finder.search, "go to takes")
     assert finder.chosen is not None and (finder.chosen.title, finder.chosen.kind) == ("Go to Takes", "Action")
     QTest.keyClick(finder.search, KEY.Key_Return)
-    qtbot.waitUntil(lambda: borrowed_window.features["edit"].finder is None)
+    qtbot.waitUntil(lambda: borrowed_window.findChild(FindDialog) is None)
     assert borrowed_window.panels["takes"].isVisible()
 
 
@@ -197,16 +187,16 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: Ma
     assert [one.id for one in takes.selected()] == [take] and takes.search.text() == ""
     # In a panel with a search field it goes there, and again opens the list.
     focus(takes.table, qtbot)
-    qtbot.waitUntil(lambda: window.features["edit"].finder is None)
+    qtbot.waitUntil(lambda: window.findChild(FindDialog) is None)
     window.action["find"].trigger()
-    assert takes.search.hasFocus() and window.features["edit"].finder is None
+    assert takes.search.hasFocus() and window.findChild(FindDialog) is None
     opened(window, qtbot).reject()
 
 
 # --- Preferences ------------------------------------------------------------------------------------------------------
 def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     borrowed_window.action["preferences"].trigger()
-    dialog = borrowed_window.features["edit"].preferences
+    dialog = borrowed_window.findChild(PreferencesDialog)
     qtbot.waitUntil(dialog.isVisible)
     theme = borrowed_window.theme
     other = Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
@@ -225,6 +215,6 @@ def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> 
     assert borrowed_window.state.selection.device_wanted == "cpu" and dialog.device.isEnabled()
     assert Path(dialog.folder.text()) == borrowed_window.results.library.folder.parent
     dialog.reject()
-    qtbot.waitUntil(lambda: borrowed_window.features["edit"].preferences is None)
+    qtbot.waitUntil(lambda: borrowed_window.findChild(PreferencesDialog) is None)
     borrowed_window.action.device_wanted.emit("auto")
     qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=120_000)

@@ -14,6 +14,7 @@ import torch
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import Voice
 from paretone.models.f5 import text
 from paretone.models.f5.config import HOP, SAMPLE_RATE
@@ -155,7 +156,7 @@ def prompt(samples: int = 6 * SAMPLE_RATE) -> Prompt:
 
 def texts(text: str, quick_start: bool, of: Prompt) -> list[str]:
     front_end = CharacterFrontEnd(LETTERS, "char")
-    return [passage.text for passage in front_end.passages(text, of, 1.0, quick_start).passages]
+    return [passage.text for passage in front_end.passages(text, of, HowToRead(quick_start=quick_start)).passages]
 
 
 def test_quick_start_shortens_the_beginning_and_keeps_every_word() -> None:
@@ -185,7 +186,7 @@ def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> N
     with pytest.raises(
         TextError, match=r"no letter or digit of the voice's transcript, “Привет, как дела\?.*”; choose"
     ):
-        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, 1.0, True)
+        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, HowToRead(quick_start=True))
 
 
 # --- Chunks -----------------------------------------------------------------------------------------------------------
