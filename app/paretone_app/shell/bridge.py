@@ -52,7 +52,6 @@ class Bridge(QObject):
 
     @Slot()
     def drain(self) -> None:
-        """Emit the waiting events."""
         latest: dict[type[Event], Event] = {}
         reports: list[Event] = []
         while self._figures:

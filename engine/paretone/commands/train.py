@@ -89,21 +89,12 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device`` for a
     :class:`paretone.training.requests.TrainingRequest`."""
     catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
+    paths = ("manifest", "validation", "validation_audio", "work", "export")
+    same = ("vocoder", "minutes", "steps", "epochs", "resume", "rate_scale", "device", "threads")
     return {
-        "vocoder": options.vocoder,
-        "manifest": path_text(options.manifest),
-        "validation": path_text(options.validation),
-        "validation_audio": path_text(options.validation_audio),
-        "work": str(options.work),
-        "export": str(options.export or ""),
-        "minutes": options.minutes,
-        "steps": options.steps,
-        "epochs": options.epochs,
-        "resume": options.resume,
+        **{name: path_text(getattr(options, name)) for name in paths},
+        **{name: getattr(options, name) for name in same},
         "half_precision": options.half,
-        "rate_scale": options.rate_scale,
-        "device": options.device,
-        "threads": options.threads,
     }
 
 
@@ -163,15 +154,10 @@ def _add_rates(group: argparse._ArgumentGroup, usual: str, matrices: str) -> Non
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
+    same = ("model", "folder", "sentences", "positions", "rate", "matrix_rate", "seed")
     return {
-        "model": options.model,
-        "folder": options.folder,
-        "sentences": options.sentences,
+        **{name: getattr(options, name) for name in same},
         "corpus": path_text(options.corpus),
-        "positions": options.positions,
-        "rate": options.rate,
-        "matrix_rate": options.matrix_rate,
-        "seed": options.seed,
         **training_request(options),
     }
 
@@ -229,11 +215,7 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
         "sentences": sentences,
         "texts": texts,
         "learning_rate": options.rate,
-        "matrix_rate": options.matrix_rate,
-        "frames": options.frames,
-        "seed": options.seed,
-        "folder": options.folder,
-        "variant": options.variant,
+        **{name: getattr(options, name) for name in ("matrix_rate", "frames", "seed", "folder", "variant")},
         **training_request(options),
     }
 

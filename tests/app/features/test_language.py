@@ -29,16 +29,13 @@ from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PARTS = f"{SMALL} meters views training decoding layers lab studies tradeoff export"
+LOOKED_AT = ("takes", "layers")
 
 
 @pytest.fixture(scope="module")
 def loader() -> Callable[..., SpeechModel]:
     return loading("lm-mini")
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} meters views training decoding layers lab studies tradeoff export"
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +55,6 @@ def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest
 def posts(shared_posts: Posts) -> Posts:
     """By which the engines of all windows here can be held."""
     return shared_posts
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes", "layers")
 
 
 @pytest.fixture
@@ -180,7 +171,7 @@ def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
     assert window.panels["views"].view.name == "speculation"
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
-    assert window.panels["views"].state.startswith("Cancelled")
+    assert window.panels["views"].state.text().startswith("Cancelled")
 
 
 def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_taken_up(

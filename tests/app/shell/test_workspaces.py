@@ -291,7 +291,6 @@ def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: 
 
 
 def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
-    """Drag what lies at ``start`` by so many pixels to the right."""
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QTest.mousePress(window, left, none, start)
     for step in (along // 2, along):

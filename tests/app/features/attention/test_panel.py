@@ -21,6 +21,7 @@ from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrat
 
 KEY = Qt.Key
 FRAMES, PROMPT = 200, 60
+PARTS = f"{SMALL} strategy attention"
 
 
 @pytest.fixture
@@ -221,11 +222,6 @@ def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: Attenti
     panel.clear_capture()
     assert not shown(panel)
     assert "Select a cell" in panel.status
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy attention"
 
 
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:

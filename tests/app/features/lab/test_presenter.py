@@ -67,7 +67,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     labels = window.panels["player"].findChildren(QLabel)
     assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
     assert window.state.playing.now == Heard(Origin.TEST)
-    assert "listening test is on" in window.features["guide"].guide.hint
+    assert "listening test is on" in window.features["guide"].guide.hint.text()
     assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
@@ -87,7 +87,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
         page = window.panels["lab"].trial
     qtbot.waitUntil(lambda: len(ended) == 2)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
-    assert "listening test" not in window.features["guide"].guide.hint
+    assert "listening test" not in window.features["guide"].guide.hint.text()
     assert not window.workspaces["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
     qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED)
@@ -274,7 +274,7 @@ def test_the_tour_leads_through_a_short_test(window: MainWindow, qtbot: QtBot) -
     qtbot.waitUntil(lambda: lab.volume is not None)
     lab.volume.begin_button.click()
     assert (lab.setup.choice.length, lab.setup.choice.practice) == (4, 0)
-    qtbot.waitUntil(lambda: "answer" in tour.card.hint)
+    qtbot.waitUntil(lambda: "answer" in tour.card.hint.text())
     said = tour.card.said
     assert not any(one in said for one in ("ditreducio", "DiTReducio", "baseline")), "nobody is told which is which"
     while lab.trial is not None and not lab.trial.session.finished:
