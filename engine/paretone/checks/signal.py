@@ -194,7 +194,7 @@ def cut(speech: Speech) -> Iterator[Found]:
 TAIL_SECONDS = 1.5
 NOISY = 0.3
 """Spectral flatness (geometric over arithmetic mean) of noise between 200 and 7000 Hz; speech is far below it."""
-BURST_SECONDS = 0.1
+BURST_SECONDS = 0.14
 BURST_LEVEL = -32.0
 
 
@@ -274,7 +274,7 @@ def _most_alike(bands: np.ndarray, width: int, first: int, last: int) -> tuple[f
 
 
 # --- Spectrum ---------------------------------------------------------------------------------------------------------
-HUM = 14.0
+HUM = 18.0
 """Decibels of a steady tone above its neighbours."""
 HUM_LEVEL = -50.0
 """Level of a tone, in decibels relative to the loud parts, below which it is not heard."""
