@@ -28,12 +28,12 @@ def pace(speech: Speech) -> Iterator[Found]:
     yield 0.0, speech.seconds, sureness(abs(factor), float(np.log2(PACE)), 0.1), said
 
 
-SHIFT, OF_LIKENESS, OF_PACE = 0.72, 0.5, 1.3
+SHIFT, OF_LIKENESS, OF_PACE = 0.8, 0.5, 2.6
 """Evidence from which speech is moved, in octaves of pitch, and weights of the rest: a logistic regression on the takes
 that thresholds were set with, some of them against another voice's prompt."""
 BIAS = 0.1
 """Octaves by which models speak lower than the shipped prompts, and slower."""
-SHORTEST_SHIFT = 0.1
+SHORTEST_SHIFT = 0.15
 
 
 def shifted(speech: Speech) -> Iterator[Found]:
@@ -49,7 +49,7 @@ def shifted(speech: Speech) -> Iterator[Found]:
     pace = 0.0
     if speech.pace and speech.prompt.pace and speech.syllables >= SHORTEST_SYLLABLES:
         pace = (float(np.log2(speech.pace / (USUAL_PACE * speech.prompt.pace) ** 0.5)) + BIAS) * np.sign(octaves)
-    evidence = abs(octaves) + OF_LIKENESS * float(np.clip(gain, -0.5, 0.6)) + OF_PACE * pace
+    evidence = abs(octaves) + OF_LIKENESS * float(np.clip(gain, -0.5, 0.6)) + OF_PACE * float(np.clip(pace, -0.5, 0.2))
     said = f"Pitch, formants and pace are those of speech played {2**octaves:.2f} times as fast as the prompt."
     yield 0.0, speech.seconds, sureness(evidence, SHIFT, 0.16), said
 
