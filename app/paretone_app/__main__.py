@@ -141,8 +141,7 @@ async def _run(application: QApplication, options: argparse.Namespace, calls: Ca
 
 @contextlib.contextmanager
 def settings_file(options: argparse.Namespace) -> Iterator[str]:
-    """The settings file of the options. The headless tour uses a temporary one: default settings, and the user's
-    untouched."""
+    """The settings file of the options; for the headless tour a temporary one, with default settings."""
     if options.settings or not options.headless_tour:
         yield options.settings
         return
@@ -246,7 +245,6 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
 
 
 def _data(given: str) -> Path:
-    """The ``given`` folder or the user's data folder."""
     from paretone_app.shell.only_window import chosen_folder
 
     return Path(given) if given else chosen_folder()
@@ -257,8 +255,7 @@ TERMINATED = 143
 
 
 def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
-    """Close the window at SIGTERM like its user, so that everything is saved; returns a function that says whether
-    it came."""
+    """Close the window at SIGTERM as its user does, saving everything; returns a function that says whether it came."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         return lambda: False

@@ -1,6 +1,4 @@
-"""Number formats of the window, with the decimal sign of the user's language.
-
-Files, copied tables, the command line and reports keep the point."""
+"""Number formats of the window, with the user's decimal sign; files, copied tables and reports keep the point."""
 
 from __future__ import annotations
 
@@ -62,8 +60,7 @@ counted = wording.counted
 
 
 def rough_duration(seconds: float, tenths: bool = True) -> str:
-    """A duration at the precision of estimates, in seconds, minutes or hours. ``tenths``: show tenths below 10 s;
-    off for running countdowns, where they flicker."""
+    """A duration at the precision of estimates; ``tenths`` below 10 s: off for countdowns, where they flicker."""
     if tenths and seconds < 10.0:
         return f"{fixed(seconds, 1)} s"
     if seconds < 100.0:

@@ -195,11 +195,6 @@ class Database:
             if ours and path.name not in kept and (path.is_symlink() or path.is_file()):
                 path.unlink(missing_ok=True)
 
-    @property
-    def read_only(self) -> bool:
-        """Whether it is readable but not writable."""
-        return self._read_only
-
     def close(self) -> None:
         """Close the database, for good. Closing twice is harmless."""
         with self._lock:

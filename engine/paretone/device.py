@@ -13,6 +13,7 @@ import torch
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
 from paretone.own_process import packaged, wanted_threads
+from paretone.wording import counted
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` means the first available one."""
@@ -77,8 +78,7 @@ def title(device: torch.device | str) -> str:
         return torch.cuda.get_device_name(device)
     if kind == "mps":
         return "Apple GPU"
-    cores = usable_cores()
-    return f"CPU: {cores} core" if cores == 1 else f"CPU: {cores} cores"
+    return f"CPU: {counted(usable_cores(), 'core', 'cores')}"
 
 
 _KINDS = {"cpu": "a CPU", "mps": "an Apple GPU"}

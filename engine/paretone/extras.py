@@ -90,6 +90,7 @@ EXTRAS = (
     Extra("mandarin", "Paraformer, a judge of Chinese", ("jiwer", "funasr", "zhconv")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),
     Extra("gguf", "Exports for llama.cpp", ("gguf",)),
+    Extra("serve", "A speech server, and measuring one under load", ("aiohttp",)),
 )
 
 
@@ -106,6 +107,12 @@ def named_in(sentence: str) -> Extra | None:
         if named or any(f"pip install --no-deps {each}" in sentence for each in one.alone):
             return one if one.missing else None
     return None
+
+
+def require_serving() -> None:
+    """Raise :class:`PlainError` where a speech server, and its client, cannot run."""
+    if extra("serve").missing:
+        raise PlainError(f"Speech over HTTP needs aiohttp, which is not installed; {how_to_add('serve')}.")
 
 
 def why_no_training() -> str:

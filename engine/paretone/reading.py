@@ -113,7 +113,8 @@ def is_regular(path: Path) -> bool:
 def read_bytes(path: Path | str, largest: int = LARGEST) -> bytes:
     """Contents of a regular file of at most ``largest`` bytes. Raises :class:`OSError`."""
     if require_regular(path).st_size > largest:
-        raise OSError(errno.EFBIG, f"it is larger than {_size(largest)}, which no such file is", str(path))
+        limit = f"{largest >> 20} MiB" if largest >= 1 << 20 else f"{largest >> 10} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {limit}, which no such file is", str(path))
     return Path(path).read_bytes()
 
 
@@ -251,7 +252,3 @@ def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:
                     raise ValueError(f"it stands for more than {grouped(MOST_NODES)} values")
     counted[id(node)] = total
     return total
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"

@@ -14,7 +14,6 @@ Acts = TypeVar("Acts", bound="DataclassInstance")
 
 
 def acts(number: int) -> list[Action]:
-    """``number`` actions."""
     return [Action(f"Action {index + 1}") for index in range(number)]
 
 

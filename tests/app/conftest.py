@@ -46,8 +46,7 @@ def _collected_here() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_take_is_judged() -> Iterator[None]:
-    """No test waits for what the judges say of a window's takes, which is half a second of work for each;
-    ``features/takes/test_judging.py`` does."""
+    """Judges need half a second per take: only ``features/takes/test_judging.py`` waits for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 1000 * 3600)
         yield
@@ -98,8 +97,7 @@ def posts() -> Iterator[Posts]:
 def make_window(
     theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot, posts: Posts
 ) -> Iterator[Callable[..., MainWindow]]:
-    """Makes windows that share one data folder and one settings file, and start the small model. What a test leaves
-    open is closed after it."""
+    """Makes windows with one data folder, one settings file and the small model; closes those that are left open."""
     qapp.setQuitOnLastWindowClosed(False)
     made: list[MainWindow] = []
 
@@ -116,7 +114,6 @@ def make_window(
 
 
 def of(parts: str) -> Sequence[Feature]:
-    """The features named in ``parts``; all where none is."""
     return [one for one in FEATURES if not parts or one.name in parts.split()]
 
 
@@ -173,9 +170,9 @@ def loader() -> Callable[..., SpeechModel]:
 
 
 @pytest.fixture(scope="module")
-def parts() -> str:
-    """Features of the windows of a module, such as :data:`SMALL`; all where none is named."""
-    return ""
+def parts(request: pytest.FixtureRequest) -> str:
+    """Features of the windows of a module: its ``PARTS``, such as :data:`SMALL`; all where it names none."""
+    return getattr(request.module, "PARTS", "")
 
 
 @pytest.fixture(scope="module")
@@ -209,9 +206,10 @@ def shared_window(
 
 
 @pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """The panels that must look as when they were new after each test that borrows the window."""
-    return ("setup", "takes")
+def looked_at(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Panels that must look as new after each test that borrows the window: ``LOOKED_AT`` of the module, where Setup
+    is left out if takes are made, since it knows then what others cost."""
+    return getattr(request.module, "LOOKED_AT", ("setup", "takes"))
 
 
 @pytest.fixture(scope="module")

@@ -25,22 +25,19 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
     lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def text_contrast(inked: QImage, blank: QImage) -> float:
-    """Contrast of a text to its ground, where that is least: what differs between a control with :data:`INK` and the
-    same with :data:`BLANK`. A text that cannot be seen has 1."""
+    """Least contrast of a text to its ground, from a control with :data:`INK` and :data:`BLANK`; 1 if unseen."""
     there, ground = _pixels(inked), _pixels(blank)
     changed = there != ground
     return _least(zip(there[changed].tolist(), ground[changed].tolist(), strict=True))
 
 
 def ring_contrast(focused: QImage, plain: QImage) -> float:
-    """Contrast of what marks the focus to what it lies on and next to, where that is least: what differs between a
-    control with the focus and the same without. A focus that cannot be seen has 1."""
+    """Least contrast of what marks the focus to what is below and beside it; 1 for a focus that cannot be seen."""
     there = _pixels(focused)
     changed = there != _pixels(plain)
     if not changed.any():

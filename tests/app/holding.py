@@ -37,7 +37,6 @@ class Posts:
         self._kind, self._left = kind, number
 
     def go_on(self) -> None:
-        """Let the engine go on."""
         self._left = 0
         self._free.set()
 

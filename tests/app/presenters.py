@@ -44,7 +44,6 @@ class Presenter:
         self.strategy.follow(event)
 
     def take(self, setting: Setting, name: str = "one", text: str = "A text.", mel: float = 0.0) -> Take:
-        """A finished take."""
         trace = Trace(mel=np.full((5, 3), mel, np.float32))
         measurements = Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
         return Take(name, "2026-11-21", text, "anna", setting, 24000, np.zeros(48000, np.float32), measurements, trace)

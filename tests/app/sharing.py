@@ -27,8 +27,6 @@ RECENT = "Recen&t"
 
 
 class Found(NamedTuple):
-    """A window as it was found."""
-
     setting: Setting
     text: str
     voice: str

@@ -40,6 +40,7 @@ NOT_RUN = (
         r"^paretone study (run|export) resources/studies/",
         "minutes to hours of takes, or their results; test_study.py reads all of these files",
     ),
+    Rule(r"^paretone (serve|load) ", "serves until it is stopped, or needs a server; test_speech_server.py does both"),
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
     Rule(r"^(source|pip) ", "changes the environment; test_tutorial.py does it", "your-own-technique.md"),

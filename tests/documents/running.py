@@ -77,7 +77,7 @@ class Runner:
         speech = voices.resource(*PLACE) / "anna.wav"
         for name in ("take", "voice", "seed0", "seed1", "seed2", "person"):
             shutil.copyfile(speech, folder / f"{name}.wav")
-        for name in ("ten", "eight"):
+        for name in ("ten", "eight", "chapter"):
             (folder / f"{name}.txt").write_text("Rice.\n", encoding="utf-8")
         (folder / "my.toml").write_text(STUDY, encoding="utf-8")
         (folder / "my-samples.toml").write_text(SAMPLES, encoding="utf-8")

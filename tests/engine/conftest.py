@@ -6,12 +6,12 @@ import random
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from paretone import cli, models
+from paretone import models
 from paretone.commands import arguments
 from paretone.models.base import SpeechModel
 from paretone.models.files import releases
@@ -62,17 +62,8 @@ def console(capsys: pytest.CaptureFixture[str]) -> Console:
 
 
 @pytest.fixture
-def paretone(
-    model: SpeechModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command line in this process with ``model``, a fixture of the test's own, which is loaded already; exit
-    code and both outputs."""
+def paretone(model: SpeechModel, console: Console, monkeypatch: pytest.MonkeyPatch) -> Console:
+    """The command line with ``model``, a fixture of the test's own, which is loaded already."""
     monkeypatch.setattr(models, "load_model", lambda name, **more: model)
     monkeypatch.setattr(arguments, "_require_files", lambda chosen: None)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(one) for one in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return console

@@ -47,16 +47,14 @@ class Careless(F5Speech):
     """An adapter that does not look at what it made."""
 
     @staticmethod
-    def _require_numbers(samples: np.ndarray) -> None:
+    def _require_sound(plan: object, samples: np.ndarray) -> None:
         pass
 
 
 class _Reader:
     """One passage per sentence, twelve frames each."""
 
-    def passages(
-        self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None, how: object = None
-    ) -> Passages:
+    def passages(self, text: str, prompt: Prompt, how: object) -> Passages:
         frames = prompt.frames + (10**14 if text == ENDLESS else 12)
         sentences = [one.strip() for one in text.split(".") if one.strip()]
         ids = torch.tensor([[1, 2, 3]])

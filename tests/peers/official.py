@@ -91,8 +91,19 @@ OMNIVOICE = Package(
     {},
     "2 MB",
 )
+NEMO = Package(
+    "NeMo text processing",
+    "nemo_text_processing",
+    "1.2.0",
+    # What its English normaliser imports; the other requirements are for training and other languages.
+    ("pynini==2.1.6.post1", "cdifflib", "editdistance", "inflect", "joblib", "regex", "sacremoses", "tqdm"),
+    {},
+    "nemo_text_processing.text_normalization.normalize",
+    {},
+    "20 MB",
+)
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {package.name: package for package in (F5, OMNIVOICE)}
+PACKAGES = {package.name: package for package in (F5, OMNIVOICE, NEMO)}
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"
@@ -212,7 +223,7 @@ def _install(folder: Path, say: Callable[[str], None], package: Package) -> None
     # The package alone, for its own requirements name everything that it can do; then what its models need.
     install(folder, ["--no-deps", package.pinned], say, f"official {package.title}")
     install(folder, ["--constraint", str(pins), *package.dependencies], say, f"official {package.title}")
-    if not _imports(folder, "torchaudio"):
+    if any(one.startswith("torchaudio") for one in package.dependencies) and not _imports(folder, "torchaudio"):
         # The registry's torchaudio is compiled for CUDA and fails with a torch without it. What the models use of it is
         # Python, and it starts without its libraries when they are not there.
         for library in (packages / "torchaudio" / "lib").iterdir():

@@ -1,6 +1,4 @@
-"""Analysis of takes before a comparison: spectrograms, and gains for equal loudness.
-
-It runs in a worker thread, because it would block the window."""
+"""Analysis of takes before a comparison, in a worker thread: spectrograms, and gains for equal loudness."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from paretone.audio.spectrogram import log_mel
 from paretone.measure.loudness import headroom, matching_gains
@@ -68,7 +66,6 @@ class Analyser(QObject):
         self._submission.stop()
         self._background.shut_down(wait)
 
-    @Slot()
     def _begin(self) -> None:
         serial, takes, previous = self._serial, self._wanted, self._last
         self._background.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone.measure.loudness import headroom
 from paretone.setting.take import Take
@@ -72,8 +72,7 @@ class Looping:
 
 
 class Deck(QObject):
-    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. No
-    view."""
+    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`."""
 
     changed = Signal()
     """Choice, takes, loop or gains changed."""
@@ -152,11 +151,9 @@ class Deck(QObject):
     def _analyse(self) -> None:
         self.analyser.analyse((self.takes["A"], self.takes["B"]))
 
-    @Slot()
     def _give_up(self) -> None:
         self._play_wanted = False
 
-    @Slot(object)
     def _take_over(self, analysis: Analysis) -> None:
         if self.lent:
             self._late = analysis
@@ -214,7 +211,6 @@ class Deck(QObject):
             self._load()
 
     def leave_sound(self) -> None:
-        """Put A and B back into the player if another sound is there."""
         if self.sound is not None:
             self._load()
 
@@ -391,10 +387,8 @@ class Deck(QObject):
         return outlines[self.heard]
 
     # --- Transport ---------------------------------------------------------------------------------------------------
-    @Slot(str)
     def choose(self, side: str) -> None:
-        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; ignored if the side
-        is empty."""
+        """Hear side ``"A"`` or ``"B"`` unless it is empty; from its beginning if another sound was in the player."""
         if self.takes[side] is not None and not self.lent and (side != self.heard or self.sound is not None):
             instead = self.sound is not None
             self.leave_sound()
@@ -407,12 +401,10 @@ class Deck(QObject):
                 self.player.play()
         self.changed.emit()
 
-    @Slot()
     def switch(self) -> None:
         other = "B" if self.heard == "A" else "A"
         self.choose(self.heard if self.sound is not None else other)
 
-    @Slot()
     def toggle_play(self) -> None:
         if self.lent:
             return
@@ -428,7 +420,6 @@ class Deck(QObject):
             self.player.play()
         self.changed.emit()
 
-    @Slot()
     def stop(self) -> None:
         """Pause, and go to the start of the take or loop."""
         if not self.lent:
@@ -436,7 +427,6 @@ class Deck(QObject):
             self.player.pause()
             self.go_to_start()
 
-    @Slot(float)
     def seek(self, seconds: float) -> None:
         if self.lent:
             return
@@ -445,21 +435,17 @@ class Deck(QObject):
         self.player.seek(max(0.0, min(seconds, self.length)))
         self.changed.emit()
 
-    @Slot(float)
     def seek_in_takes(self, seconds: float) -> None:
         """Go to a time in A and B, removing another sound from the player."""
         if not self.lent:
             self.leave_sound()
             self.seek(seconds)
 
-    @Slot(float, float)
     def loop_in_takes(self, start: float, end: float) -> None:
-        """Loop a part of A and B."""
         if not self.lent:
             self.leave_sound()
             self.set_loop((start, end))
 
-    @Slot()
     def go_to_start(self) -> None:
         """Go to the start of the take or loop; keep playing."""
         self.seek(self.loop[0] if self.loop else 0.0)
@@ -475,7 +461,6 @@ class Deck(QObject):
         self._looping.put(loop)
         self.changed.emit()
 
-    @Slot()
     def toggle_loop(self) -> None:
         """Loop the region drawn last, or the part in view; or end the loop."""
         if not self.lent:

@@ -33,8 +33,7 @@ OUT_AND_IN = LAWS
 
 
 def all_laws(length: int) -> np.ndarray:
-    """Weights (laws, 2, length) float32 of the entering and the leaving sound: :func:`fade_laws`, then
-    :func:`out_and_in`."""
+    """Weights (laws, 2, length) float32 of the entering and the leaving sound; the last is :func:`out_and_in`."""
     return np.concatenate([fade_laws(length), out_and_in(length)[None]])
 
 
@@ -199,8 +198,7 @@ class Mixer:
         self._send(self._obey_load, programme, choice, position, keep_playing)
 
     def choose(self, index: int, position: int | None = None) -> None:
-        """Switch to another take, at ``position``; by default at the same position if synchronous, else at its start
-        (or the loop's)."""
+        """Switch to another take, at ``position``; by default at the same one if synchronous, else at the start."""
         self._send(self._obey_choose, index, position)
 
     def play(self) -> None:

@@ -91,8 +91,6 @@ class Player:
         self._last_block = 0.0
         self._mono = np.zeros(0, np.float32)
 
-    # The device.
-
     @property
     def usable(self) -> bool:
         return not self.problem
@@ -114,9 +112,8 @@ class Player:
         return self.mixer.fault
 
     def open(self, sound: Sound | None = None) -> None:
-        """Open the device and start its stream. ``sound`` is a recent result of :func:`probe`, to avoid another probe.
-
-        Raises :class:`DeviceError` with the sentence in :attr:`problem`."""
+        """Open the device and start its stream; ``sound``: a recent result of :func:`probe`. Raises
+        :class:`DeviceError`."""
         self.close()
         sound = probe() if sound is None else sound
         if not sound.usable:
@@ -172,8 +169,6 @@ class Player:
     def rate(self) -> int:
         return self.mixer.rate
 
-    # Takes.
-
     def prepare(self, samples: np.ndarray, rate: int) -> None:
         """Convert to the device's rate ahead of :meth:`load`. Callable from other threads."""
         self._recording(samples, rate)
@@ -188,11 +183,9 @@ class Player:
         keep_place: bool = False,
         alone: bool = False,
     ) -> None:
-        """Load these takes, (samples (n,), rate) each, with linear gains, paused.
-
-        ``aligned``: their models keep the timing; see :func:`comparison`. ``keep_place`` continues at the same
-        position, for a take that replaces the stream or its own earlier version. ``alone``: a single sound, not a
-        comparison."""
+        """Load these takes, (samples (n,), rate) each, with linear gains, paused. ``aligned``: as for
+        :func:`comparison`; ``keep_place``: continue at the same position, for a take that replaces the stream or its
+        own earlier version; ``alone``: a single sound, not a comparison."""
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
@@ -211,8 +204,6 @@ class Player:
         self._gains = tuple(gains)
         self.mixer.set_gains(self._gains)
         self._settle_if_silent()
-
-    # Streaming synthesis.
 
     def begin_stream(self, rate: int) -> None:
         """Play the samples from :meth:`append` as they arrive, instead of the loaded takes."""
@@ -263,11 +254,6 @@ class Player:
         self.mixer.pause()
         self._settle_if_silent()
 
-    def stop(self) -> None:
-        self.mixer.pause()
-        self.mixer.seek(0)
-        self._settle_if_silent()
-
     def seek(self, seconds: float) -> None:
         self.mixer.seek(round(seconds * self.rate))
         self._settle_if_silent()
@@ -292,8 +278,6 @@ class Player:
         self._loop = None
         self.mixer.set_loop(None)
         self._settle_if_silent()
-
-    # State.
 
     @property
     def playing(self) -> bool:
@@ -333,8 +317,6 @@ class Player:
     def starved_seconds(self) -> float:
         """Total seconds that playback waited for streams."""
         return self.mixer.starved_frames / self.rate
-
-    # Internals.
 
     def _play_block(self, out: np.ndarray, frames: int, _time: object, status: Any) -> None:
         before = self.mixer.state
@@ -399,10 +381,8 @@ class Player:
 
 
 def _best_rate(sounddevice: Any, device: OutputDevice) -> int:
-    """The rate to open ``device`` with.
-
-    PortAudio reports 44100 Hz for every ALSA device that supports it, although sound servers usually run at 48000
-    and would convert again. All other hosts report the real rate of their mixer."""
+    """The rate to open ``device`` with. PortAudio reports 44100 Hz for every ALSA device that supports it, although
+    sound servers usually run at 48000 and would convert again. All other hosts report the real rate of their mixer."""
     if device.host == "ALSA":
         try:
             sounddevice.check_output_settings(device=device.index, channels=1, dtype="float32", samplerate=DEFAULT_RATE)

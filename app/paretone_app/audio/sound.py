@@ -86,16 +86,14 @@ _FALL = 1.6
 
 
 def frames_of(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Spectrogram of mono ``samples`` for aligning two sounds: (frames, bands), natural-log mel, one frame per
-    :data:`FRAME_SECONDS`."""
+    """Spectrogram of mono ``samples``: (frames, bands), natural-log mel, one frame per :data:`FRAME_SECONDS`."""
     mel = log_mel(samples, rate)
     short = -len(mel) % _POOLED
     return np.pad(mel, ((0, short), (0, 0)), mode="edge").reshape(-1, _POOLED, mel.shape[1]).mean(1)
 
 
 def same_place(one: np.ndarray, other: np.ndarray, seconds: float) -> float:
-    """Position in ``other``, in seconds, of the syllable at ``seconds`` in ``one``, from its start. Both from
-    :func:`frames_of`."""
+    """Position in ``other``, in seconds, of the syllable at ``seconds`` in ``one``; both from :func:`frames_of`."""
     if not len(one) or not len(other):
         return 0.0
     # The work grows with the product of both lengths: subsample long sounds.
@@ -150,8 +148,7 @@ class Sound:
 
     @cached_property
     def gain(self) -> float:
-        """Linear gain for the loudness of sounds played alone, limited to avoid clipping. Measures only the
-        beginning of a long sound."""
+        """Linear gain for the loudness of sounds played alone, without clipping; measured on the beginning."""
         matched = 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
         return min(matched, FULL_SCALE / max(float(np.abs(self.samples).max(initial=0.0)), 1e-9))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QSizePolicy, QTextBrowser, QToolButton, QWidget
 
@@ -27,10 +27,9 @@ _LEAST = 8
 class ComputingButton(QToolButton):
     """As wide as its text; elided if there is no room."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.line = ""
-        """The full text, never elided."""
         self.setAutoRaise(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -108,17 +107,18 @@ class DoctorDialog(QDialog):
 
 
 class DoctorPresenter(Presenter):
-    """Owns the dialog and the device button in the status bar."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.dialog: DoctorDialog | None = None
         self._background: Background | None = None
         self._actions.bind(self._actions["doctor"], self.look)
         self._shown: Computing | None = None
         self.button = ComputingButton()
         self.button.clicked.connect(self._actions["doctor"].trigger)
         services.status.add(self.button)
+
+    @property
+    def dialog(self) -> DoctorDialog | None:
+        return self._opened(DoctorDialog)
 
     def follow(self, event: Event) -> None:
         """Ask what to do if a graphics card is present but unused."""
@@ -140,10 +140,7 @@ class DoctorPresenter(Presenter):
     def look(self) -> None:
         folder = self._results.library.folder.parent
         dialog = DoctorDialog(self._theme.colours, folder, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.destroyed.connect(self._dialog_gone)
-        self.dialog = dialog
-        dialog.open()
+        build.show(dialog)
         self.shut_down()
         devices, self._background = self._state.machine.devices, Background("doctor", self)
         self._background.run(lambda: examine(devices, folder), lambda found: self._show(dialog, found))
@@ -154,10 +151,6 @@ class DoctorPresenter(Presenter):
             raise found
         if self.dialog is dialog:
             dialog.show_findings(found)
-
-    @Slot()
-    def _dialog_gone(self) -> None:
-        self.dialog = None
 
     def shut_down(self) -> None:
         background, self._background = self._background, None

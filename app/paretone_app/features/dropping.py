@@ -35,8 +35,6 @@ KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a 
 
 
 class Target(Enum):
-    """Destination, with the words shown for it."""
-
     VOICE = "Use as voice"
     TEXT = "Use as text"
     MODEL = "Load as"
@@ -49,7 +47,6 @@ class Target(Enum):
 class Dropped:
     target: Target
     sentence: str
-    """What will happen, or why nothing will."""
     path: Path = Path()
     text: str = ""
     model: str = ""
@@ -168,8 +165,6 @@ _CHARACTERS = 44
 
 
 class DropOverlay(QWidget):
-    """Covers the window; mouse events pass through."""
-
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
         self._window = window

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
@@ -33,7 +33,6 @@ from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets import build
-from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 
 
@@ -82,7 +81,6 @@ class ProfileExport:
 
 
 def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
-    """The technique that runs these weights, if any."""
     return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
 
 
@@ -93,8 +91,8 @@ class AccountView(QTextBrowser):
     """Lists dropped parts first: they must not be missed. Hidden for Paretone's own profiles, which hold everything,
     and for targets that cannot take the profile (the reason is below the path)."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         build.named(self, "Dropped and honoured")
         self.setTabChangesFocus(True)
         self.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
@@ -164,7 +162,6 @@ class DestinationDialog(QDialog):
         self.path.textChanged.connect(self.check)
         self.path.setFocus()
 
-    @Slot()
     def check(self) -> None:
         problem, remark = self.problem()
         self.export_button.setEnabled(not problem)
@@ -174,7 +171,6 @@ class DestinationDialog(QDialog):
     def typed(self) -> str:
         return self.path.text().strip()
 
-    @Slot()
     def _browse(self) -> None:
         title = self.windowTitle()
         if self.takes_folder:
@@ -186,7 +182,6 @@ class DestinationDialog(QDialog):
         self.path.setText(str(path))
 
     def proposed(self, name: str) -> str:
-        """``name`` in the folder of the last export."""
         return str(file_dialogs.last_folder(self, _KIND) / name)
 
     def accept(self) -> None:
@@ -266,7 +261,6 @@ class ProfileDialog(DestinationDialog):
             rows.append(("Evidence", text))
         return rows
 
-    @Slot(int)
     def _show_target(self, index: int) -> None:
         chosen = self._chosen
         self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
@@ -302,7 +296,6 @@ class ProfileDialog(DestinationDialog):
         reason = self._export.account(target).why_not
         return (reason, "") if reason else folder_problem(self.path.text())
 
-    @Slot()
     def export(self) -> None:
         path, target = Path(self.typed), self._chosen
         try:
@@ -335,10 +328,7 @@ class WeightsDialog(DestinationDialog):
         self._info = info
         self._by_hand = False
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
-        self.weights = build.named(ComboBox(), "Weights")
-        for one in self._found:
-            self.weights.addItem(weights_title(one), one.path)
-            self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
+        self.weights = build.combo("Weights", [(weights_title(one), one.path, one.path) for one in self._found])
         self.path.setAccessibleName("Folder to write to")
         self.form.addRow("Model", QLabel(f"{info.title}, {info.layers} layers"))
         self.form.addRow("&Weights", self.weights)
@@ -352,7 +342,6 @@ class WeightsDialog(DestinationDialog):
     def _chosen(self) -> StudentWeights | DraftWeights:
         return self._found[self.weights.currentIndex()]
 
-    @Slot()
     def _show(self) -> None:
         """Describe the chosen weights, and propose a folder unless the user has typed one."""
         chosen = self._chosen
@@ -366,7 +355,6 @@ class WeightsDialog(DestinationDialog):
             self.path.selectAll()
         self.check()
 
-    @Slot()
     def _type(self) -> None:
         self._by_hand = True
 
@@ -377,7 +365,6 @@ class WeightsDialog(DestinationDialog):
         self._by_hand = True
         super().take(path)
 
-    @Slot()
     def export(self) -> None:
         chosen = self._chosen
         self.accept()
@@ -389,8 +376,6 @@ def _kind(weights: StudentWeights | DraftWeights) -> str:
 
 
 class ExportPresenter(Presenter):
-    """Owns no panel: exporting is a dialog."""
-
     written = Signal(str)
 
     def __init__(self, services: Services) -> None:
@@ -439,20 +424,17 @@ class ExportPresenter(Presenter):
 
     def _ask_about_profile(self) -> None:
         dialog = ProfileDialog(self._state, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.written.connect(self._tell)
-        dialog.open()
+        build.show(dialog)
 
     def _ask_which_weights(self) -> None:
         reason = self.why_no_weights()
         if reason:
             raise SettingError(reason)
         dialog = WeightsDialog(self._state.selection.loaded, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(self._export_weights)
-        dialog.open()
+        build.show(dialog)
 
-    @Slot(str, str, str)
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
         state = self._state
         settings = self._settings_for(file)
@@ -470,7 +452,6 @@ class ExportPresenter(Presenter):
         knobs = self._state.selection.knobs(runs.name)
         return Values({name: value for name, value in knobs.items() if name not in choosing})
 
-    @Slot(str)
     def _tell(self, path: str) -> None:
         place = self._state.selection.model_folder
         folder = f" --folder {shlex.quote(place)}" if place else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from paretone import extras
@@ -51,10 +50,13 @@ INSTALL = "Install"
 class ExtrasPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.dialog: ExtrasDialog | None = None
         self._actions.bind(self._actions["extras"], self.show_all)
         self._state.jobs.ended.connect(self._job_ended)
         self._state.installing.installed.connect(self._installed)
+
+    @property
+    def dialog(self) -> ExtrasDialog | None:
+        return self._opened(ExtrasDialog)
 
     def follow(self, event: Event) -> None:
         self._state.installing.follow(event)
@@ -67,16 +69,8 @@ class ExtrasPresenter(Presenter):
             self.dialog.refresh()
 
     def show_all(self) -> None:
-        self.dialog = ExtrasDialog(self._state.installing, self._window)
-        self.dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.dialog.destroyed.connect(self._dialog_gone)
-        self.dialog.open()
+        build.show(ExtrasDialog(self._state.installing, self._window))
 
-    @Slot()
-    def _dialog_gone(self) -> None:
-        self.dialog = None
-
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         missing = extras.named_in(sentence) if outcome is Outcome.FAILED and job.kind is not Kind.INSTALL else None
         if missing is not None and not self._state.installing.why_not():
@@ -86,7 +80,6 @@ class ExtrasPresenter(Presenter):
                 sentence, (install,), lambda _: self._actions.attempt(lambda: self._state.installing.start(name))
             )
 
-    @Slot(object, bool)
     def _installed(self, extra: Extra, ready: bool) -> None:
         after = "It can be used now." if ready else "Restart Paretone to use it."
         self._notices.say(f"Installed: {extra.title}. {after}", "info")

@@ -28,10 +28,10 @@ class Step:
 class Guide(QWidget):
     """Steps as buttons; done ones are ticked, the next one is highlighted."""
 
-    def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, steps: Sequence[Step]) -> None:
+        super().__init__()
         self._steps = tuple(steps)
-        self._buttons: list[QToolButton] = []
+        self.buttons: list[QToolButton] = []
         row = HBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         for step in self._steps:
@@ -40,25 +40,18 @@ class Guide(QWidget):
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             button.setProperty("look", "step")
-            self._buttons.append(button)
+            self.buttons.append(button)
             row.addWidget(button)
         row.addStretch(1)
-        self._hint = build.words(name="What to do next")
-        build.fill(VBoxLayout(self), [row, self._hint], (NEAR, NEAR, NEAR, NEAR)).setSpacing(NEAR)
-
-    @property
-    def hint(self) -> str:
-        return self._hint.text()
-
-    def button(self, index: int) -> QToolButton:
-        return self._buttons[index]
+        self.hint = build.words(name="What to do next")
+        build.fill(VBoxLayout(self), [row, self.hint], (NEAR, NEAR, NEAR, NEAR)).setSpacing(NEAR)
 
     def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
         """Tick the steps in ``done`` and highlight the next; ``None`` hides a step that the model lacks. ``changed``:
         steps done for another selection. ``instead`` replaces the hint."""
         left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
-        for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
+        for index, (step, button) in enumerate(zip(self._steps, self.buttons, strict=True)):
             button.setVisible(not left_out[index])
             number = index + 1 - sum(left_out[:index])
             shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
@@ -72,13 +65,13 @@ class Guide(QWidget):
                 button.style().unpolish(button)
                 button.style().polish(button)
         if instead:
-            self._hint.setText(instead)
+            self.hint.setText(instead)
         elif following is None:
-            self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
+            self.hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
             # The reason why a step is unavailable replaces its hint.
-            self._hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
+            self.hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
 
 
 class GuidePresenter(Presenter):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QTextEdit, QToolButton, QWidget
 
@@ -57,8 +57,8 @@ _LONGEST = 20_000
 class LogPanel(QWidget):
     """Entries with time and level; entries below the chosen level are kept but not shown."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self._entries: list[tuple[str, Level, str]] = []
         self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
@@ -87,16 +87,13 @@ class LogPanel(QWidget):
         self._colours = colours
         self._show_all()
 
-    @Slot()
     def copy(self) -> None:
         QGuiApplication.clipboard().setText(self.plain_text())
 
-    @Slot()
     def clear(self) -> None:
         self._entries.clear()
         self._text.clear()
 
-    @Slot()
     def _show_all(self) -> None:
         self._text.clear()
         lowest = self.level.currentData()
@@ -132,7 +129,6 @@ class LogPresenter(Presenter):
         self.log = LogPanel(services.theme.colours)
         services.notices.noted.connect(self.log.add)
         services.workspaces.put("log", self.log)
-        self.messages: MessagesDialog | None = None
         self._actions.bind(self._actions["messages"], self.show_messages)
         self.bell = build.named(QToolButton(), "Messages")
         self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -143,15 +139,15 @@ class LogPresenter(Presenter):
         services.theme.changed.connect(self._show_bell)
         self._show_bell()
 
+    @property
+    def messages(self) -> MessagesDialog | None:
+        return self._opened(MessagesDialog)
+
     def show_messages(self) -> None:
         dialog = MessagesDialog(self._theme.colours, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.destroyed.connect(self._messages_gone)
-        self.messages = dialog
         self._notices.look_back()
-        dialog.open()
+        build.show(dialog)
 
-    @Slot()
     def _show_bell(self) -> None:
         missed = self._notices.missed
         self.bell.setIcon(icon("bell"))
@@ -163,7 +159,3 @@ class LogPresenter(Presenter):
         self.bell.setToolTip(f"{self.bell.accessibleName()} (Ctrl+Shift+M)")
         if self.messages is not None:
             self.messages.show_history(self._notices.history)
-
-    @Slot()
-    def _messages_gone(self) -> None:
-        self.messages = None

@@ -1,18 +1,15 @@
-"""Base class of presenters, and their services. A presenter binds the panels and actions of one feature to the state.
-
-A presenter is created once, with the window. It binds its actions and docks the panels needed at once. Panels that draw
-with pyqtgraph are built later, so that the window is painted first.
-"""
+"""Base class of presenters, and their services. A presenter, created once with the window, binds the panels and actions
+of one feature to the state. Panels that draw with pyqtgraph are built later, so that the window is painted first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, QSettings, Qt, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.events import Event, Progress, Telemetry
@@ -20,13 +17,17 @@ from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import StatusLine
-from paretone_app.shell.entries import MainStep, TourStop
+from paretone_app.shell.entries import Findable, MainStep, TourStop
 from paretone_app.shell.notices import Notices
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
+
+if TYPE_CHECKING:
+    from paretone_app.features.feature import Feature
+    from paretone_app.widgets.panel_parts import JobProgress
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
@@ -59,6 +60,10 @@ class Presenter(QObject):
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
 
+    _own_job = 0
+    """The job started last by a feature with a :attr:`_bar` of its own."""
+    _bar: JobProgress | None = None
+
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
         self._window = services.window
@@ -82,6 +87,10 @@ class Presenter(QObject):
     def _ask_for_folder(self, title: str, use: Callable[[Path], object]) -> None:
         """Ask for a folder and use it; report problems that the user can act on."""
         file_dialogs.ask_for_folder(self._window, title, lambda folder: self._actions.attempt(lambda: use(folder)))
+
+    def _opened(self, kind: type[Panel]) -> Panel | None:
+        """The open dialog of this class."""
+        return self._window.findChild(kind, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:
         """Add an action per file type that saves ``what``; ``ask`` gets the file's ending."""
@@ -108,7 +117,9 @@ class Presenter(QObject):
         """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
 
     def show_progress(self, event: Progress) -> None:
-        """Show a job's progress, at most 12 times per second."""
+        """Show a job's progress, at most 12 times per second; by default, that of the feature's own job in its bar."""
+        if self._bar is not None and event.job == self._own_job and self._state.jobs.find(event.job) is not None:
+            self._bar.show_progress(event.done, event.total, event.seconds_left)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show live figures of a synthesis, at most 12 times per second."""
@@ -128,8 +139,11 @@ class Presenter(QObject):
         return False
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
-        """Parts of the tour's ``stop``, in order; a main-job step is given by its action's name. Empty if there is only
-        text to read."""
+        """Parts of the tour's ``stop``, in order, a main-job step as its action's name; empty if it is only read."""
+        return ()
+
+    def findable(self) -> Iterable[Findable]:
+        """What the palette finds here."""
         return ()
 
     def shut_down(self) -> None:
@@ -139,7 +153,8 @@ class Presenter(QObject):
 class Presenters:
     """Presenters by feature name, in the order of the list."""
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Sequence[Feature] = ()) -> None:
+        self.declared = tuple(declared)
         self._made: dict[str, Presenter] = {}
 
     def add(self, name: str, presenter: Presenter) -> None:

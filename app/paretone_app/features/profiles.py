@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-
-from PySide6.QtCore import Slot
 
 from paretone.errors import ProfileError
 from paretone.models import catalogue
@@ -25,21 +24,17 @@ class ProfilesPresenter(Presenter):
         self._waiting: tuple[Path, Profile] | None = None
         """Profile to select once its model is loaded."""
         self._asked = False
-        self._actions.bind(self._actions["open_profile"], self._ask)
+        ask = partial(self._ask_for_file, "Open profile", "Profiles (*.json *.paretone)", self.open)
+        self._actions.bind(self._actions["open_profile"], ask)
         self._state.jobs.ended.connect(self._job_ended)
 
     def open(self, path: Path) -> None:
-        """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError` if the file is
-        not a profile, or not one for an available model."""
+        """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError`."""
         self._waiting, self._asked = None, False
         profile = Profile.load(path)
         self._waiting = path, profile
         self._go_on()
 
-    def _ask(self) -> None:
-        self._ask_for_file("Open profile", "Profiles (*.json *.paretone)", self.open)
-
-    # --- From the file to the selection -------------------------------------------------------------------------------
     def _go_on(self) -> None:
         """Select the waiting profile, after loading its model if needed; do nothing while a model loads."""
         chosen = self._state.selection
@@ -77,7 +72,6 @@ class ProfilesPresenter(Presenter):
             text += f" It was measured with the voice {shown_name(named)}, which is not here."
         self._notices.say(text, "info")
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if job.kind is not Kind.LOAD or self._waiting is None:
             return

@@ -19,6 +19,7 @@ from paretone_app.features import (
     meters,
     player,
     roofline,
+    servers,
     setup,
     strategy,
     studies,
@@ -68,12 +69,25 @@ EDIT = Feature(
         FeatureAction(
             "find",
             "&Find…",
-            "Search the panel with the focus; in any other panel, and again, actions, takes and terms",
+            "Search the panel with the focus; in any other panel, and again, everything",
             "Ctrl+F",
         ),
         FeatureAction("preferences", "&Preferences…", "Theme, device, data folder and layout", "Ctrl+,"),
     ),
     menus=(MenuPart("&Edit", (None, "copy_figures", None, "find", None, "preferences")),),
+)
+PALETTE = Feature(
+    "palette",
+    "paretone_app.features.palette:PalettePresenter",
+    actions=(
+        FeatureAction(
+            "palette",
+            "&Everything…",
+            "Find any action, model, voice, technique, setting, take, study or term by a few letters",
+            "Ctrl+Shift+Space",
+        ),
+    ),
+    menus=(MenuPart("&Edit", ("palette",), after="find"),),
 )
 EXPORT = Feature(
     "export",
@@ -104,9 +118,7 @@ EXTRAS = Feature(
 )
 GUIDANCE = Feature("guidance", "paretone_app.features.guidance:GuidancePresenter", technique="guidance_free")
 GUIDE = Feature(
-    "guide",
-    "paretone_app.features.guide:GuidePresenter",
-    (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),),
+    "guide", "paretone_app.features.guide:GuidePresenter", (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),)
 )
 LOG = Feature(
     "log",
@@ -191,6 +203,7 @@ FEATURES = (
     PROFILES,
     GUIDE,
     EDIT,
+    PALETTE,
     TOUR,
     glossary.FEATURE,
     EXTRAS,
@@ -198,5 +211,6 @@ FEATURES = (
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
+    servers.FEATURE,
     DROPPING,
 )

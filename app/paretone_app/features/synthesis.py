@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Slot
-
 from paretone.setting.setting import Setting
 from paretone_app.features.presenter import Part, Presenter, Services
 
@@ -39,7 +37,6 @@ class SynthesisPresenter(Presenter):
         question = f"{long} It can be cancelled at any time (Esc)."
         self._notices.ask(question, (_ALL_OF_IT,), lambda _: self._actions.attempt(synthesise), "info")
 
-    @Slot()
     def cancel(self) -> None:
         if self._state.jobs.busy:
             self._status.say("Cancelling…")

@@ -1,12 +1,11 @@
-"""The tour: its course through the stops, its card and frame (overlays on the window), and its presenter, which
-detects finished parts."""
+"""The tour: its course through the stops, its card and frame, and its presenter, which detects finished parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -130,7 +129,7 @@ class TourCard(QGroupBox):
         self._count = build.label(look="muted", name="Stop of the tour")
         self._title = build.words("heading", name="Title of the stop")
         self._text = build.words(name="About this stop")
-        self._hint = build.words(name="What to press", rich=True)
+        self.hint = build.words(name="What to press", rich=True)
         self.end_button = ActionButton(can.end, look="link")
         self.back_button, self.help_button, self.next_button = (
             ActionButton(one) for one in (can.back, can.help, can.next)
@@ -138,18 +137,14 @@ class TourCard(QGroupBox):
         head = build.row((self._count, 1), self.end_button)
         buttons = build.row(self.back_button, 1, self.help_button, self.next_button)
         column = build.fill(
-            VBoxLayout(self), [head, self._title, self._text, self._hint, buttons], (BROAD, GAP, BROAD, WIDE)
+            VBoxLayout(self), [head, self._title, self._text, self.hint, buttons], (BROAD, GAP, BROAD, WIDE)
         )
         column.insertSpacing(4, TIGHT)
         self.hide()
 
     @property
     def said(self) -> str:
-        return " ".join(one.text() for one in (self._title, self._text, self._hint) if one.text())
-
-    @property
-    def hint(self) -> str:
-        return self._hint.text()
+        return " ".join(one.text() for one in (self._title, self._text, self.hint) if one.text())
 
     def show_stop(self, number: int, count: int, title: str, text: str) -> None:
         """Show another stop; :meth:`show_part` says what to do there."""
@@ -162,9 +157,9 @@ class TourCard(QGroupBox):
 
     def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
         """Show what to do next. ``help_text``: title of the button that does it; no button if empty."""
-        changed = hint != self._hint.text() or done != (self.next_button.property("look") == "primary")
-        self._hint.setText(hint)
-        self._hint.setVisible(bool(hint))
+        changed = hint != self.hint.text() or done != (self.next_button.property("look") == "primary")
+        self.hint.setText(hint)
+        self.hint.setVisible(bool(hint))
         if not help_text and self.help_button.hasFocus():
             self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.help_button.setVisible(bool(help_text))
@@ -180,7 +175,6 @@ class TourCard(QGroupBox):
             self.fit()
 
     def fit(self) -> None:
-        """Fit the height to the words."""
         width = _WIDTH * self.fontMetrics().height()
         layout = self.layout()
         if layout is not None:
@@ -188,7 +182,6 @@ class TourCard(QGroupBox):
             self.resize(width, layout.totalHeightForWidth(width))
 
     def take_focus(self) -> None:
-        """Focus the button to press next."""
         button = self.help_button if self.help_button.isVisible() and self.help_button.isEnabled() else self.next_button
         self.setFocusProxy(button)
         button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -238,6 +231,7 @@ class TourPresenter(Presenter):
         self._job = {step.action: (step, name) for step, name in services.job.items()}
         self._stops = services.stops
         self.course: Course | None = None
+        self._application: QObject = QApplication.instance() or self
         add = services.actions.add
         actions = TourActions(
             end=add("End tour", self.end, "End the tour (Esc)"),
@@ -258,10 +252,6 @@ class TourPresenter(Presenter):
         services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)
 
-    @property
-    def on(self) -> bool:
-        return self.course is not None
-
     # --- From the first stop to the last ----------------------------------------------------------------------------
     def start(self) -> None:
         self.end()
@@ -269,23 +259,18 @@ class TourPresenter(Presenter):
         stops = [one for one in self._stops if not one.families or family in one.families]
         self._before = QApplication.focusWidget()
         self.course = Course(stops, self._parts)
-        application = QApplication.instance()
-        if application is not None:
-            application.installEventFilter(self)
+        self._application.installEventFilter(self)
         self._looking.start()
         self.card.show()
         self.card.take_focus()
         self._show_stop(self.course)
 
-    @Slot()
     def end(self) -> None:
         if self.course is None:
             return
         self.course, self._helping, self._seen = None, None, None
         self._looking.stop()
-        application = QApplication.instance()
-        if application is not None:
-            application.removeEventFilter(self)
+        self._application.removeEventFilter(self)
         had = self._has_focus
         self.card.hide()
         self.frame.hide()
@@ -296,7 +281,6 @@ class TourPresenter(Presenter):
         else:
             self._workspaces.enter()
 
-    @Slot(int)
     def _go(self, by: int) -> None:
         course = self.course
         if course is None:
@@ -335,14 +319,12 @@ class TourPresenter(Presenter):
         )
 
     def _control(self, action: QAction) -> QWidget | None:
-        """The visible button of ``action``."""
         for one in self._window.findChildren(QAbstractButton):
             does = one.defaultAction() if isinstance(one, QToolButton) else None
             if (does or (one.action if isinstance(one, ActionButton) else None)) is action and _in_sight(one):
                 return one
         return None
 
-    @Slot()
     def _help(self) -> None:
         """Do the next part; further parts of the stop follow once it is done. Focus in the card stays there: the next
         Enter is meant for the tour, not for the panel just shown."""
@@ -355,7 +337,6 @@ class TourPresenter(Presenter):
                 self.card.take_focus()
                 self._before = before
 
-    @Slot()
     def _look(self) -> None:
         course = self.course
         if course is None:
@@ -371,7 +352,7 @@ class TourPresenter(Presenter):
             self._helping = None
             announce(self.card, f"{_DONE} {self.card.next_button.text()}.")
         else:
-            announce(self.card, self.card.hint)
+            announce(self.card, self.card.hint.text())
         if self._has_focus:
             self.card.take_focus()
 

@@ -13,8 +13,7 @@ A, B, X = range(3)
 
 
 class AbxSession(ListeningSession):
-    """``trials`` trials, spread evenly over the items. X is drawn independently for each trial, by the system's
-    random source."""
+    """``trials`` trials, spread evenly over the items; X is drawn independently for each."""
 
     def _require_settings(self) -> None:
         if any(len(one.stimuli) != 2 for one in self.items):

@@ -1,7 +1,6 @@
-"""MUSHRA (ITU-R BS.1534-3): how far below the reference is each? One page per sentence, one slider per sound.
-
-The sliders, in random order, are the settings, the hidden reference and the two anchors. The reference is the
-*unaccelerated output* of the same model, not human speech: 100 means "as good as without acceleration"."""
+"""MUSHRA (ITU-R BS.1534-3): how far below the reference is each? One page per sentence, one slider per sound: the
+settings, the hidden reference and the two anchors, in random order. The reference is the *unaccelerated output* of the
+same model, not human speech: 100 means "as good as without acceleration"."""
 
 from __future__ import annotations
 
@@ -40,7 +39,6 @@ class MushraSession(ListeningSession):
     def _begin(self) -> None:
         super()._begin()
         self.ratings: dict[int, int] = {}
-        """Ratings so far, by button."""
 
     @property
     def sliders(self) -> range:

@@ -1,6 +1,4 @@
-"""Planning a listening test: conditions, sentences, number of trials, and objections.
-
-No Qt, no torch."""
+"""Planning a listening test: conditions, sentences, number of trials, and objections. No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -198,7 +196,6 @@ class ListeningPlan:
         return ""
 
     def remarks(self) -> tuple[str, ...]:
-        """Remarks before the test, in sentences."""
         made = []
         sentences = len(self.used)
         if self.method == ABX:

@@ -38,8 +38,7 @@ class PairsSession(ListeningSession):
         return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
 
     def answer(self, vote: int, around: TrialConditions) -> TrialRecord | None:
-        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard
-        whole."""
+        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard."""
         if vote not in self.votes:
             raise ValueError(f"there is no vote {vote}")
         return self._answered({"vote": vote}, around)

@@ -1,6 +1,4 @@
-"""One run through a listening test: current trial, sounds heard in it, answers.
-
-No Qt, no sound. The trials are fixed beforehand; no interim score can be read from a session."""
+"""One run through a listening test, without interim scores: current trial, sounds heard in it, answers. No Qt."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ class Planned:
 
 
 class ListeningSession(ABC):
-    """Base of all methods. ``chance`` is the operating system's random source unless a test replaces it.
-
-    ``trials``: how many, unless the items give the number. A trial with interrupted sound is void: recorded, not
-    scored, and asked again at the end. Up to ``practice`` unrecorded practice trials come first."""
+    """Base of all methods. ``trials``: how many, unless the items give the number. A trial with interrupted sound is
+    void: recorded, not scored, and asked again at the end. Up to ``practice`` unrecorded practice trials come first.
+    ``chance`` is the operating system's random source unless a test replaces it."""
 
     def __init__(
         self,
@@ -81,7 +78,6 @@ class ListeningSession(ABC):
         """The trial that replaces the void ``trial``."""
         return trial
 
-    # --- The current trial --------------------------------------------------------------------------------------------
     @property
     def finished(self) -> bool:
         return not self._waiting
@@ -99,7 +95,6 @@ class ListeningSession(ABC):
         return self.items[self.trial.item]
 
     def hear(self, button: int) -> None:
-        """The sound of ``button`` is heard from now on."""
         if not 0 <= button < len(self.trial.order):
             raise ValueError(f"there is no button {button}")
         if self.sounding is not None and button != self.sounding:
@@ -163,7 +158,6 @@ class ListeningSession(ABC):
         self.heard_whole: set[int] = set()
         """Buttons heard from beginning to end in this trial."""
 
-    # --- Randomisation ------------------------------------------------------------------------------------------------
     def _shuffled(self, count: int) -> list[int]:
         places = list(range(count))
         self._chance.shuffle(places)

@@ -1,5 +1,4 @@
-"""Staircase: from which speed-up on is a difference heard? A or B is the reference again, and the listener says
-which of the two is not."""
+"""Staircase: from which speed-up on is a difference heard? The listener says which of A and B is not the reference."""
 
 from __future__ import annotations
 
@@ -17,10 +16,9 @@ FEWEST, MOST = 3, 24
 
 
 class StaircaseSession(ListeningSession):
-    """``trials`` trials, spread evenly over the items, each at the place determined by the answers before.
-
-    The first stimulus of each item is the reference, the others are the row, closest to the reference first.
-    ``scale`` gives a rising value for each setting of the row, stored in the trials. Practice is at the far end."""
+    """``trials`` trials, spread evenly over the items, each at the place determined by the answers before. The first
+    stimulus of each item is the reference, the others are the row, closest to it first. ``scale`` gives a rising value
+    for each setting of the row, stored in the trials. Practice is at the far end."""
 
     def __init__(
         self, items: Sequence[PreparedItem], listener: str, scale: Sequence[float], trials: int = TRIALS, **given: Any

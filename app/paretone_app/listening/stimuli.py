@@ -1,6 +1,4 @@
-"""Stimuli of a listening test: settings, their common sentences, and the prepared sounds.
-
-No Qt, no torch."""
+"""Stimuli of a listening test: settings, their common sentences, and the prepared sounds. No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -201,10 +199,8 @@ def prepared(
     item: Item, judged: Sequence[Condition], method: str, rate: int, load: Callable[[str], tuple[np.ndarray, int]]
 ) -> PreparedItem:
     """The sounds of ``item`` at ``rate`` hertz, equally loud; for MUSHRA with anchors made from the first, for
-    similarity with the voice's recording.
-
-    ``load`` returns a take's samples and rate by id, and a recording's by ``voice:`` and the voice's id. Raises
-    :class:`PlainError` if a sound is not usable."""
+    similarity with the voice's recording. ``load`` returns a take's samples and rate by id, and a recording's by
+    ``voice:`` and the voice's id. Raises :class:`PlainError` if a sound is not usable."""
     sounds = []
     for take in item.takes:
         samples, own = load(take)

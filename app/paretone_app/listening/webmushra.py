@@ -1,7 +1,6 @@
-"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels.
-
-Columns are those of webMUSHRA's ``service/write.php``, in its order. Conditions are named by their titles; the
-hidden reference and the anchors have webMUSHRA's names."""
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels. Columns are
+those of its ``service/write.php``, in order. Conditions are named by their titles; the hidden reference and the anchors
+have webMUSHRA's names."""
 
 from __future__ import annotations
 
@@ -255,14 +254,12 @@ def bundle(
 
 
 def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
-    """Noise at the loudness of the test."""
     samples = calibration.noise(RATE)
     target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
     return samples * np.float32(calibration.gain(samples, RATE, target))
 
 
 def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
-    """Practice copies of the first pages."""
     return [
         {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
         for number, page in enumerate(pages[:practice], start=1)
@@ -297,6 +294,5 @@ def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
 def write_bundle(
     name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path, practice: int = 0
 ) -> tuple[Path, ...]:
-    """Write :func:`bundle` into the folder ``name`` in ``folder``: all files or none. Raises :class:`PlainError` on
-    failure."""
+    """Write :func:`bundle` into ``folder / name``: all files or none. Raises :class:`PlainError`."""
     return deliver(folder / name, bundle(name, method, prepared, trials, practice), lambda done, total: None)

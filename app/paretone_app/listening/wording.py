@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from paretone.listening import statistics
 from paretone.listening.results import (
@@ -150,7 +151,7 @@ def _opinion(result: MosResult) -> str:
     """Which settings were rated otherwise than the first, as a sentence."""
     first = result.summaries[0]
     if not result.differences:
-        return f"{first.condition}: MOS {interval(first.mean, _plain)}."
+        return f"{first.condition}: MOS {interval(first.mean, partial(fixed, places=2))}."
     apart = [one for one in result.differences if one.p <= statistics.LEVEL]
     below = [one.condition for one in apart if one.difference.mean < 0]
     above = [one.condition for one in apart if one.difference.mean > 0]
@@ -172,10 +173,6 @@ def _mos(result: MosResult) -> tuple[str, ...]:
         f"{counted(result.votes, 'vote', 'votes')} by {_listeners(result.listeners)}; intervals are over listeners and "
         "sentences, with one listener over sentences only. 5 is excellent, 1 is bad.",
     )
-
-
-def _plain(value: float) -> str:
-    return fixed(value, 2)
 
 
 def _within(result: StaircaseResult, value: float) -> str:
@@ -232,12 +229,7 @@ def signed(value: float, plus: str = "", digits: int = 1) -> str:
     return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
 
 
-def _one_digit(value: float) -> str:
-    return signed(value, "+")
-
-
-def _two_digits(value: float) -> str:
-    return signed(value, "+", 2)
+_one_digit, _two_digits = partial(signed, plus="+"), partial(signed, plus="+", digits=2)
 
 
 def probability(p: float) -> str:

@@ -29,11 +29,9 @@ _RING = 6.5
 
 
 class FigureCanvas(Chart):
-    """Arrow keys move from point to point, Page Up and Page Down from panel to panel. As a separate window it shows the
-    value in its title, and Esc closes it.
-
-    Frames are reused for the next figure and never removed: items removed from a scene are left to Python's
-    collector, which also runs on the engine's thread."""
+    """Arrow keys move from point to point, Page Up and Page Down from panel to panel; Esc closes a separate window.
+    Frames are reused for the next figure and never removed: items removed from a scene are left to Python's collector,
+    which also runs on the engine's thread."""
 
     read = Signal(str)
 
@@ -160,7 +158,6 @@ class FigureCanvas(Chart):
         scale.frame.arrange()
 
     def _needed(self, legend: bool) -> QSizeF:
-        """Least size for the figure without cutting anything off."""
         panels, across, shared = self._shown, self._across, self._shared
         letters = QFontMetricsF(self.font())
         scaled = not shared and bool(self._scaled)

@@ -1,12 +1,10 @@
-"""A grid of layers x steps with a cursor, shared by the Strategy and Attention panels.
-
-Layers run top-down, steps left to right; both count from 1 in texts, from 0 in the code. Mouse: click a cell, drag
-or Shift-click for a range. Keys: arrows, Home and End (first and last step), Page Up and Down (first and last
-layer), with Shift for a range, Space or Enter to act on the cell, Ctrl+C to copy everything as tab-separated text."""
+"""A grid of layers × steps with a cursor. Layers run top-down, steps left to right; both count from 1 in texts, from 0
+in the code. Drag or Shift-click for a range; Home and End go to the first and last step, Page Up and Down to the first
+and last layer, Shift extends the range, Space or Enter acts on the cell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -80,8 +78,7 @@ class CellGrid(CursorCanvas):
         return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
-        """Show this number of layers and steps; move the cursor as little as possible. Without steps there are no
-        layers."""
+        """Show this number of layers and steps, none without steps; move the cursor as little as possible."""
         layers, steps = (layers, steps) if layers and steps else (0, 0)
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
@@ -89,8 +86,7 @@ class CellGrid(CursorCanvas):
         self.refresh()
 
     def set_times(self, times: tuple[float, ...]) -> None:
-        """Show the flow time of each step on the axis, without a final end point. Times for another number of steps
-        are kept until :meth:`set_shape` matches them."""
+        """Show the flow time of each step on the axis; times for another number of steps wait for :meth:`set_shape`."""
         if tuple(times) != self._times:
             self._times = tuple(times)
             self.refresh()
@@ -286,14 +282,11 @@ class CellGrid(CursorCanvas):
 
     def as_text(self) -> str:
         """All cells as tab-separated text with a header line, layers and steps counted from 1."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield "\t".join(("layer", *(f"step {one + 1}" for one in range(self.steps))))
-        if self.times:
-            yield "\t".join(("t", *(f"{one:.6g}" for one in self.times)))
-        for layer in range(self.layers):
-            yield "\t".join((str(layer + 1), *(self.cell_text(layer, step) for step in range(self.steps))))
+        steps = range(self.steps)
+        lines = [("layer", *(f"step {one + 1}" for one in steps))]
+        lines += [("t", *(f"{one:.6g}" for one in self.times))] if self.times else []
+        lines += [(str(one + 1), *(self.cell_text(one, step) for step in steps)) for one in range(self.layers)]
+        return "\n".join(map("\t".join, lines))
 
 
 def distinct(times: Sequence[float]) -> list[str]:
@@ -307,8 +300,7 @@ def distinct(times: Sequence[float]) -> list[str]:
 
 
 def _labelled(count: int, room: float, size: float) -> np.ndarray:
-    """Indices of the cells with a label, spaced so that labels of this size do not touch; the first is always
-    included."""
+    """Indices of the cells with a label, the first included, so that labels of this size do not touch."""
     fits = max(1, int(room / size))
     for stride in (1, 2, 4, 5, 8, 10, 16, 20, 25, 50, 100):
         if (count + stride - 1) // stride <= fits:

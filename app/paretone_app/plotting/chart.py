@@ -40,12 +40,12 @@ from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
+from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
 
 
 class ScaledView(pg.GraphicsView):
-    """Draws at natural size if at least ``needed`` pixels are available; otherwise scales everything down, text
-    included."""
+    """Draws at natural size if at least ``needed`` pixels are available; otherwise scales everything down."""
 
     needed = QSizeF(0, 0)
 
@@ -114,9 +114,8 @@ _ON_TOP = 1000.0
 
 class Chart(CursorCanvas):
     """Base of all charts. Subclasses draw into :attr:`frame`, describe the content and handle mouse and keys. Ctrl+C
-    copies the chart as a table, T shows the table; the menu has both, and saves as SVG, PNG or CSV.
-
-    On paper, the chart is made for one drawing, and its points stay vector shapes."""
+    copies the chart as a table, T shows the table. On paper, it is made for one drawing, and its points stay vector
+    shapes."""
 
     ideal, least = (32.0, 20.0), (18.0, 12.0)
     """Preferred and least size, in font heights."""
@@ -173,7 +172,7 @@ class Chart(CursorCanvas):
         room = QRectF(self.rect())
         self._note.setFont(self.font())
         self._note.setDefaultTextColor(QColor(self.colours.muted))
-        self._note.setTextWidth(-1)  # # Reset, or idealWidth() is the former width.
+        self._note.setTextWidth(-1)  # Reset, or idealWidth() is the former width.
         self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
         self._note.setPos(room.center() - self._note.boundingRect().center())
 
@@ -209,9 +208,7 @@ class Chart(CursorCanvas):
         try:
             self.write(path)
         except PlainError as error:
-            box = QMessageBox(QMessageBox.Icon.Warning, "Paretone", str(error), parent=self)
-            box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            box.open()
+            build.show(QMessageBox(QMessageBox.Icon.Warning, "Paretone", str(error), parent=self))
 
     def write(self, path: Path) -> None:
         """Write the chart as shown, in the format given by the suffix of ``path``: ``.svg``, ``.png``, or its table
@@ -416,14 +413,12 @@ class ZoomChart(Chart):
         self.zoom(_ZOOM)
 
     def move_section(self, across: float, up: float) -> None:
-        """Move the section by these shares of its lengths."""
         self.show_sections(moved(self.frame, self.wholes, across, up))
 
     def show_everything(self) -> None:
         self.show_sections(EVERYTHING)
 
     def bring_into_view(self, place: QPointF) -> None:
-        """Move the section to ``place``, which may lie outside."""
         self.show_sections(with_place(self.frame, self.wholes, place))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -433,8 +428,7 @@ class ZoomChart(Chart):
         event.accept()
 
     def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
-        """Whether a press starts a drag of the section, which then handles the rest of the drag. ``anywhere``: the
-        left button drags in the plot as well as on an axis."""
+        """Whether a press starts a drag of the section. ``anywhere``: the left button drags in the plot as well."""
         left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._on_axis(event))
         if not self.zoomed or not (left or event.button() == Qt.MouseButton.MiddleButton):
             return False
@@ -459,7 +453,6 @@ class ZoomChart(Chart):
         return True
 
     def show_shape(self, event: QMouseEvent) -> None:
-        """Set the cursor shape for the drag."""
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor

@@ -1,7 +1,5 @@
-"""A painted widget with a keyboard cursor: base of cell grids, layer bars and token strips.
-
-It handles its keys before the window's shortcuts, copies itself as text on Ctrl+C, and describes the cursor to
-screen readers and the mouse position in tooltips."""
+"""A painted widget with a keyboard cursor: base of cell grids, layer bars and token strips. It handles its keys before
+the window's shortcuts, copies itself as text on Ctrl+C, and describes cursor and mouse position."""
 
 from __future__ import annotations
 
@@ -25,12 +23,9 @@ from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import CHART
 
 ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
-"""Keys that act at the cursor."""
 
 
 class CursorCanvas(QWidget):
-    """Subclasses paint, move the cursor and describe values."""
-
     screen_role = CHART
     own_keys: tuple[Qt.Key, ...] = ()
     """Keys without modifiers, handled before the window's shortcuts."""
@@ -155,7 +150,6 @@ class LineCanvas(CursorCanvas):
         return start + (at - line * self.per_line) / self.per_line * self.room()
 
     def lines_in(self, event: QPaintEvent) -> Iterator[int]:
-        """The lines to repaint."""
         for line in range(self.lines):
             if self.line_rectangle(line).intersects(QRectF(event.rect())):
                 yield line

@@ -64,8 +64,6 @@ class Series:
 
 
 class CurveLayers:
-    """Curves in a frame, with marks at their points."""
-
     def __init__(self, frame: Frame, z: float) -> None:
         self.frame = frame
         self.curves: list[pg.PlotCurveItem] = []
@@ -129,7 +127,6 @@ class CurveChart(Chart):
         """Drawn curve of each series."""
         return self._drawn.curves
 
-    # --- Reading -----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.summary if self._at is None else self._words(self._at)
 

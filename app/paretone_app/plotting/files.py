@@ -55,8 +55,7 @@ def comma_separated(table: str) -> bytes:
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write the format of ``path``'s suffix, such as ``.svg``, from ``kinds``. Raises :class:`PlainError` for
-    another suffix, or if the file cannot be written."""
+    """Write the format of ``path``'s suffix, such as ``.svg``, from ``kinds``. Raises :class:`PlainError`."""
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")

@@ -1,7 +1,5 @@
-"""A frame for plots: a pyqtgraph view between two axes with round numbers and titles.
-
-No menus or buttons, so that frames for paper are cheap to make and discard. Layers are drawn over it in data
-coordinates."""
+"""A frame for plots: a pyqtgraph view between two axes with round numbers and titles. No menus or buttons, so that
+frames for paper are cheap. Layers are drawn over it in data coordinates."""
 
 from __future__ import annotations
 
@@ -54,7 +52,6 @@ class TickAxis(BareAxis):
         super().__init__(side, parent=parent)
         self.ruler = Scale()
         self.spell: Callable[[float], str] = tick_text
-        """Formats a number."""
         self.between = _BETWEEN[side]
         """Least distance of numbers, in font heights."""
         self._names: list[tuple[float, str]] | None = None
@@ -80,7 +77,6 @@ class TickAxis(BareAxis):
         self.picture = None
 
     def set_title(self, along: Dimension) -> None:
-        """Title of the axis, with its better end."""
         self._along = along
         self._place_title()
 
@@ -187,7 +183,6 @@ class Frame(pg.GraphicsWidget):
     linear on the scales, see :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.frame.Layer`."""
 
     changed = Signal()
-    """Section, size or look changed."""
 
     def __init__(self, colours: Colours, font: QFont, on_paper: bool = False) -> None:
         super().__init__()
@@ -269,7 +264,6 @@ class Frame(pg.GraphicsWidget):
         super().resizeEvent(event)
         self.arrange()
 
-    # --- Values to pixels ---------------------------------------------------------------------------------------------
     def to_x(self, figures: ArrayLike) -> np.ndarray:
         """Values on x to pixels."""
         return self.area.left() + _pixels(self.across, figures, self.area.width())
@@ -293,11 +287,9 @@ class Layer(QGraphicsObject):
     """Drawing over a frame, repeated whenever the frame changes."""
 
     clipped = True
-    """Whether it is clipped to the view."""
 
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, overhang: float = 0.0) -> None:
-        """``still`` caches the layer together with others, if given. ``overhang``: how far a clipped layer may
-        exceed the view, in font heights."""
+        """``still`` caches it with others; ``overhang``: how far it may exceed the view if clipped, in font heights."""
         super().__init__(frame)
         self.frame, self._still, self._overhang = frame, still, overhang
         self._bounds = frame.rect()
@@ -335,8 +327,7 @@ class Layer(QGraphicsObject):
 
 
 class StaticLayers(Layer):
-    """Layers cached as one picture, lowest first, so that redrawing moving layers above is cheap. On paper they stay
-    vector shapes."""
+    """Layers cached as one picture, lowest first, so that redrawing those above is cheap; on paper vector shapes."""
 
     clipped = False
 

@@ -47,7 +47,6 @@ class Cells(QGraphicsObject):
         values: Sequence[Sequence[float]],
         colour: Callable[[float], QColor],
     ) -> QRectF:
-        """Draw these cells; returns their bounds."""
         self.prepareGeometryChange()
         across, down = _step(columns), _step(rows)
         self._bounds = QRectF(columns[0] - across / 2, rows[0] - down / 2, across * len(columns), down * len(rows))
@@ -172,8 +171,7 @@ Ends = tuple[float, float]
 
 
 class PanelLayers:
-    """Draws panels one after the other, reusing its graphics items, see
-    :class:`paretone_app.plotting.canvas.FigureCanvas`."""
+    """Draws panels one after the other, reusing its graphics items."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -270,7 +268,6 @@ class ColourScale:
         frame.bottom.hide()
 
     def show(self, name: str, ends: Ends) -> None:
-        """Show the colours between these ends."""
         low, high = _apart(ends)
         self._strip.setColorMap(magnitude_map(self.frame.colours))
         self._strip.setRect(QRectF(0.0, low, 1.0, high - low))

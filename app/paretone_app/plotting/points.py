@@ -211,7 +211,6 @@ class Beams(Layer):
                     painter.drawLine(end - across, end + across)
 
 
-# --- Chosen points ----------------------------------------------------------------------------------------------------
 class Rings(Layer):
     clipped = False
 

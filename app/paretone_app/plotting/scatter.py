@@ -89,7 +89,6 @@ class ScatterLayers:
             *(Shape(shown.across[list(one), 0], shown.up[list(one), 0], strands) for one in shown.strands),
         ]
 
-    # --- Positions ----------------------------------------------------------------------------------------------------
     def _locate(self) -> None:
         shown, area = self.shown, self.frame.area
         self.radius = self.frame.em * (_SMALL_RADIUS if len(shown.glyphs) > MANY else _RADIUS)

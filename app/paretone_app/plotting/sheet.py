@@ -46,7 +46,6 @@ class Sheet:
     def _room(self) -> float:
         return self.width - 2 * self.margin
 
-    # --- Contents ----------------------------------------------------------------------------------------------------
     def title(self, text: str) -> None:
         self._text(text, self.letters(_TITLE, bold=True), self.colours.text)
         self._y += 0.3 * _TITLE
@@ -117,7 +116,6 @@ class Sheet:
 
         self._parts.append(paint)
 
-    # --- Files --------------------------------------------------------------------------------------------------------
     @property
     def size(self) -> QSize:
         return QSize(self.width, math.ceil(self._y + self.margin))
@@ -146,7 +144,6 @@ class Sheet:
 
 
 PANEL_SIZE = QSize(460, 330)
-"""Size of one panel, in pixels or SVG user units."""
 
 
 def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
@@ -163,7 +160,6 @@ def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
 
 
 def figure_sheet(figure: Figure, colours: Colours = LIGHT) -> Sheet:
-    """The figure with title and caption on a sheet."""
     across = min(figure.across, len(figure.panels))
     canvas = FigureCanvas(colours, on_paper=True)
     canvas.show_figure(figure)

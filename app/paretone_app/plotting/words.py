@@ -99,7 +99,6 @@ class Label:
     always: bool = False
     """Whether to use the first position if none is free; otherwise the label is omitted."""
     ground: bool = False
-    """Whether it has an opaque background."""
     leader: QPointF | None = None
     """Target of the line from a distant label."""
     angle: float = 0.0
@@ -110,8 +109,7 @@ class Label:
 
 
 class Labels(Layer):
-    """Labels that avoid each other, points and lines. Placed when drawn, because a frame may change several times
-    before."""
+    """Labels that avoid each other, points and lines; placed when drawn: a frame may change several times before."""
 
     clipped = False
 

@@ -1,5 +1,4 @@
-"""Points of the trade-off view, with their figures: takes of the library, settings of studies, published results. No
-Qt, no torch."""
+"""Points of the trade-off view, with their figures: takes, settings of studies, published results. No Qt, no torch."""
 
 from __future__ import annotations
 
@@ -26,7 +25,6 @@ from paretone_app.state.differences import label_of, technique_text
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
-"""Source of all takes of the library."""
 LISTENING = "listening:"
 """Prefix of the names of listening scores; the method follows."""
 _NO_FIGURES: Mapping[str, Estimate] = {}
@@ -67,14 +65,12 @@ class Point:
     """The setting used; for studies without seed and artefacts. ``None`` for published results."""
     sounds: tuple[Sound, ...] = field(default=(), repr=False)
     folder: Path | None = None
-    """The study's folder."""
     machines: tuple[str, ...] = ()
     finished: int = 0
     """Number of its takes, all rounds."""
     busy: int = 0
     """Number of its takes made while other programs kept the machine busy."""
     remarks: tuple[str, ...] = ()
-    """Further information, in lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
     """By metric: the same judge's score of the reference speech, below which settings cannot be distinguished."""
 
@@ -93,14 +89,12 @@ class Point:
 
     @property
     def haystack(self) -> str:
-        """Text for the search."""
         texts = dict.fromkeys(one.text for one in self.sounds)
         return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
 
 
 @lru_cache(maxsize=65_536)
 def candidate_key(setting: Setting) -> str:
-    """Key of ``setting`` in a study."""
     return setting.bare.fingerprint
 
 
@@ -115,7 +109,6 @@ def technique_title(name: str) -> str:
     return brief(found.title) if found is not None else name
 
 
-# --- Listening scores -------------------------------------------------------------------------------------------------
 class Scores:
     """Listening scores by setting; of several with one method, the score with most answers counts."""
 
@@ -135,7 +128,6 @@ class Scores:
         return self._by_candidate.get(key, _NO_FIGURES)
 
 
-# --- Takes ------------------------------------------------------------------------------------------------------------
 def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
     """One point per take of the library. Its baseline is the take its fidelity was measured against, else the newest
     take without techniques and with the same text, voice, options, seed and weights."""
@@ -233,7 +225,6 @@ def _study_title(one: SettingResult) -> str:
         return one.name or technique_text(one.setting)
 
 
-# --- Published results ------------------------------------------------------------------------------------------------
 def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
     """Points of published results, as ratios without intervals, because the papers give none."""
     found = []

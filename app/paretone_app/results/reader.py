@@ -1,6 +1,4 @@
-"""The only reader of results: takes of the library, open studies, and listening tests.
-
-Code for reading studies is imported on use, so that the window appears earlier."""
+"""The only reader of results: takes, open studies, and listening tests. Imports code for studies on use."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
@@ -20,7 +18,7 @@ from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone_app.results.takes import KeptTakes, open_library
-from paretone_app.shell.bridge import Background
+from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.app_state import AppState
 
 if TYPE_CHECKING:
@@ -44,9 +42,7 @@ class Results(QObject):
     study_changed = Signal(object)
     """The study in this folder (a :class:`~pathlib.Path`) was opened, read again, or closed: see :attr:`studies`."""
     points_changed = Signal()
-    """Points or staircase results changed."""
     problem = Signal(str)
-    """Failure to read something, as a sentence."""
 
     def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
         """``folder``: the user's data."""
@@ -102,7 +98,6 @@ class Results(QObject):
     def _is_seen(self) -> bool:
         return any(one.isVisible() for one in self._watching)
 
-    @Slot()
     def read(self) -> None:
         """Compute the points of changed sources, if a view shows them."""
         if not self._is_seen:
@@ -116,13 +111,11 @@ class Results(QObject):
             elif isinstance(what, Path):
                 self.read_study(what)
 
-    @Slot()
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""
         self._stale |= {_LISTENED, _TAKES, *self.studies}
         self.read()
 
-    @Slot()
     def _takes_changed(self) -> None:
         self._stale.add(_TAKES)
         self.read()
@@ -139,11 +132,7 @@ class Results(QObject):
         again = self._under_way.pop(what)
         if again is not None:
             again()
-        if isinstance(found, PlainError):
-            self.problem.emit(str(found))
-        elif isinstance(found, BaseException):
-            raise found
-        else:
+        if arrived(found, self.problem.emit):
             take(found)
 
     def open(self, place: Path, then: Callable[[OpenStudy], object] = lambda study: None) -> None:
@@ -183,8 +172,7 @@ class Results(QObject):
                 self._arrange()
 
     def set_aside(self, folder: Path) -> Path:
-        """Move the damaged results of a study away, so that it can run again; returns the backup. Raises
-        :class:`PlainError`."""
+        """Set the damaged results of a study aside, so that it can run again; returns the backup."""
         from paretone.studies.running import set_aside
 
         backup = set_aside(folder)
@@ -246,8 +234,7 @@ class Results(QObject):
         return trials.read(self._trials)
 
     def _listened(self) -> tuple[HeardFrom, ...]:
-        """In the worker: read the results of listening tests. Damaged records are reported by the lab; points do
-        without them."""
+        """In the worker: read the results of listening tests; the lab reports damaged records."""
         from paretone.listening import results
         from paretone_app.results.points import Scores
 
@@ -300,13 +287,11 @@ class Results(QObject):
         return setting.bare.fingerprint, used.artefact if used is not None else ""
 
     def of_setup(self) -> list[str]:
-        """Keys of the points with the setting in Setup, strategy table included: those of studies, then the newest
-        takes."""
+        """Keys of the points with the setting in Setup, table included: those of studies, then the newest takes."""
         return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.selection.info is not None else []
 
     def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
-        """Keys of the points of these takes: their own if among ``shown``, otherwise those of studies with the same
-        settings."""
+        """Keys of the points of these takes: their own if ``shown``, else those of studies with their settings."""
         own = {take for take in takes if take in shown}
         settings = {one.candidate for one in self._of_takes if one.key in takes and one.key not in own}
         known = {key for (setting, _), keys in self._of_setting.items() if setting in settings for key in keys}
@@ -337,8 +322,7 @@ class Results(QObject):
         return (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
 
     def take_reader(self, take: str) -> Callable[[], Take]:
-        """A function that reads the whole take with this id, in any thread. It raises :class:`PlainError` if that
-        fails."""
+        """A function that reads the whole take, in any thread. It raises :class:`PlainError` if that fails."""
         studied = (one for one in self.studies.values() if one.parts is not None and take in one.parts.summaries)
         study = next(studied, None)
         return partial(self.library.load if study is None else study.load, take)
@@ -348,8 +332,7 @@ class Results(QObject):
         return self.library.load(sound.take) if point.folder is None else self.studies[point.folder].load(sound.take)
 
     def load_audio(self) -> _Load:
-        """A function for samples and rate of currently known takes by id, in any thread. It raises
-        :class:`PlainError` if a take cannot be read."""
+        """As :meth:`take_reader`, for samples and rate of currently known takes by id."""
         studies, library = tuple(self.studies.values()), self.library
 
         def load(take: str) -> tuple[np.ndarray, int]:

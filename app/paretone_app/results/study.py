@@ -1,6 +1,4 @@
-"""An open study: the plan in its file, the results in its folder, and the problems of both.
-
-Reading is too slow for the window's thread: call :func:`read_study` in a worker."""
+"""An open study: plan, results, and the problems of both. Reading is too slow for the window's thread."""
 
 from __future__ import annotations
 
@@ -56,7 +54,6 @@ class Row:
     figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     problem: str = ""
     answer: bool = False
-    """Whether the search chose it."""
     busy: int = 0
     """Finished takes made while other programs kept the machine busy."""
 
@@ -74,15 +71,12 @@ class FailedTake:
 
 @dataclass(frozen=True)
 class OpenStudy:
-    """A study as last read."""
-
     folder: Path
     file: Path
     """Its definition; may be missing."""
     study: Study | None = field(default=None, repr=False)
     """From the current file."""
     results: Results | None = field(default=None, repr=False)
-    """Results so far."""
     file_problem: str = ""
     """Why it cannot run, as a sentence, or ``""``."""
     folder_problem: str = ""
@@ -164,7 +158,6 @@ class OpenStudy:
 class StudyParts:
     points: tuple[Point, ...]
     summaries: Mapping[str, TakeSummary]
-    """Summaries of its takes in the library's form, by id."""
     tables: Mapping[str, Artefact]
     """Artefacts by key of their setting."""
 
@@ -374,11 +367,7 @@ def _findings(results: Results) -> tuple[str, ...]:
 
 
 def _seconds(
-    study: Study | None,
-    results: Results | None,
-    rows: tuple[Row, ...],
-    left: int,
-    pace: Pace,
+    study: Study | None, results: Results | None, rows: tuple[Row, ...], left: int, pace: Pace
 ) -> float | None:
     made = sum(one.finished for one in rows)
     if study is None:

@@ -20,7 +20,6 @@ class KeptTakes(QObject):
     """The takes of the library. All changes go through here, so the library need not be read again."""
 
     changed = Signal()
-    """Takes were added, removed or changed: see :attr:`all`."""
     problem = Signal(str)
 
     def __init__(self, opened: OpenedLibrary, parent: QObject | None = None) -> None:
@@ -39,7 +38,6 @@ class KeptTakes(QObject):
 
     @property
     def finished(self) -> tuple[TakeSummary, ...]:
-        """Takes with all passages."""
         return tuple(one for one in self.all if not one.unfinished)
 
     def read(self) -> None:
@@ -83,8 +81,7 @@ class KeptTakes(QObject):
             self._put(replace(one, starred=on) if one.id in done else one for one in self.all)
 
     def delete(self, takes: Collection[str]) -> DeletedTakes:
-        """Delete takes with their audio. The returned object can restore them while it lives, except those with
-        unreadable audio."""
+        """Delete takes with their audio. The result can restore them while it lives, if their audio was readable."""
         deleted = DeletedTakes(self._audio)
         try:
             for one in takes:
@@ -182,9 +179,8 @@ def _add_all(library: Library, others: Library) -> None:
 
 
 def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
-    """Set the damaged library aside and open an empty one, with the takes of a temporary library added.
-
-    The result's ``problem`` gives the place of the damaged library, or why it could not be set aside."""
+    """Set the damaged library aside and open an empty one, with the takes of a temporary library added. The result's
+    ``problem`` says where the damaged library is, or why it could not be set aside."""
     folder, meanwhile = opened.damaged, opened.library
     assert folder is not None
     elsewhere = meanwhile.folder != folder

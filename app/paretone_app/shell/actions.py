@@ -1,8 +1,6 @@
-"""The window's actions: text, function, and the reason why each is disabled.
-
-Actions in the menus and the palette are declared here or by features (:mod:`paretone_app.shell.entries`); presenters
-bind their functions. :meth:`Actions.add` makes the actions of a panel. Menus, the guide, the tour, *Find* and the
-buttons of panels refer to the same objects."""
+"""The window's actions: text, function, and the reason why each is disabled. Those in menus and palette are declared
+here or by features; presenters bind their functions. :meth:`Actions.add` makes a panel's. Menus, guide, tour, *Find*
+and buttons refer to the same objects."""
 
 from __future__ import annotations
 
@@ -23,7 +21,6 @@ class Actions(QObject):
     about_to_run = Signal()
     """About to run an action: commit text that is still being typed."""
     failed = Signal(str)
-    """Why an action failed, as a sentence."""
     model_wanted = Signal(str)
     device_wanted = Signal(str)
 
@@ -41,9 +38,9 @@ class Actions(QObject):
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
-        self.undo = undo_action(undo_stack, "&Undo", window, self.about_to_run.emit)
+        self.undo = StackAction(undo_stack, "undo", "&Undo", window, self.about_to_run.emit)
         self.undo.setShortcut(QKeySequence.StandardKey.Undo)
-        self.redo = redo_action(undo_stack, "&Redo", window)
+        self.redo = StackAction(undo_stack, "redo", "&Redo", window)
         self.redo.setShortcut(QKeySequence("Ctrl+Shift+Z"))
         for action in (self.undo, self.redo):
             window.addAction(action)
@@ -72,8 +69,7 @@ class Actions(QObject):
         return found
 
     def why_not(self, keys: QKeySequence) -> str:
-        """Why the action with the shortcut ``keys`` is disabled, as a sentence; ``""`` if it is enabled or does not
-        exist."""
+        """Why the action with the shortcut ``keys`` is disabled, as a sentence, or ``""`` if it is not."""
         for action in self._window.actions():
             if isinstance(action, Action) and action.reason and keys in action.shortcuts() and not keys.isEmpty():
                 return action.reason
@@ -95,26 +91,22 @@ class Actions(QObject):
         *,
         checkable: bool = False,
     ) -> Action:
-        """An action of a panel, without a menu entry."""
         action = Action(text, tip, parent=self, checkable=checkable)
         self._made.append(action)
         self.bind(action, do, why_not)
         return action
 
     def bind(self, action: Action, do: Callable[[], object], why_not: Callable[[], str] | None = None) -> None:
-        """Connect ``action`` to ``do``, whose :class:`PlainError` is shown; ``why_not`` gives the reason to disable
-        it, or ``""``."""
+        """Connect ``action`` to ``do``, whose :class:`PlainError` is shown; ``why_not``: the reason to disable it."""
         action.triggered.connect(lambda: self.attempt(do))
         if why_not is not None:
             action.explain(why_not)
 
     def refresh(self) -> None:
-        """Enable or disable every action, with the reason."""
         for action in self._made:
             action.refresh()
 
     def attempt(self, do: Callable[[], object]) -> None:
-        """Call ``do``; emit its :class:`PlainError` with :attr:`failed`."""
         self.about_to_run.emit()
         try:
             do()
@@ -122,43 +114,24 @@ class Actions(QObject):
             self.failed.emit(str(error))
 
 
-def undo_action(stack: QUndoStack, title: str, owner: QObject, first: Callable[[], object] = lambda: None) -> Action:
-    """Undo the last command of ``stack`` and name it after ``title``. ``first`` runs before: it commits text that is
-    still being typed, which is then the last command."""
-
-    def run() -> None:
-        first()
-        stack.undo()
-
-    action = _StackAction(title, "undo", owner, run, stack.canUndo(), stack.undoText())
-    stack.canUndoChanged.connect(action.setEnabled)
-    stack.undoTextChanged.connect(action.name)
-    return action
-
-
-def redo_action(stack: QUndoStack, title: str, owner: QObject) -> Action:
-    action = _StackAction(title, "redo", owner, stack.redo, stack.canRedo(), stack.redoText())
-    stack.canRedoChanged.connect(action.setEnabled)
-    stack.redoTextChanged.connect(action.name)
-    return action
-
-
-class _StackAction(Action):
-    """Action that follows a stack through its own methods only: Qt drops such connections with the action, even if the
-    stack outlives the window.
-
-    ``QUndoStack.createUndoAction`` is not used: in long sessions Python's wrappers of actions made by Qt ended
-    before the actions, and every use raised. Wrappers of actions made by Python last."""
+class StackAction(Action):
+    """Undoes or redoes (``verb``) the last command of ``stack``, which it names. ``first`` runs before: it commits text
+    that is still being typed, which is then the last command. Connected to its own methods only: Qt drops such
+    connections with the action, even if the stack outlives the window. ``QUndoStack.createUndoAction`` is not used: in
+    long sessions Python's wrappers of actions made by Qt ended before the actions, and every use raised."""
 
     def __init__(
-        self, title: str, verb: str, owner: QObject, slot: Callable[[], object], enabled: bool, command: str
+        self, stack: QUndoStack, verb: str, title: str, owner: QObject, first: Callable[[], object] = lambda: None
     ) -> None:
         tip = f"{verb.capitalize()} the last change of the setting, the takes or the view"
         super().__init__(title, tip, parent=owner, in_menu=True)
-        self.setEnabled(enabled)
-        self._title, self._verb = title, verb
-        self._slot = slot
-        self.name(command)
+        self._title, self._verb, self._first = title, verb, first
+        undoes = verb == "undo"
+        self._do = stack.undo if undoes else stack.redo
+        self.setEnabled(stack.canUndo() if undoes else stack.canRedo())
+        self.name(stack.undoText() if undoes else stack.redoText())
+        (stack.canUndoChanged if undoes else stack.canRedoChanged).connect(self.setEnabled)
+        (stack.undoTextChanged if undoes else stack.redoTextChanged).connect(self.name)
         self.triggered.connect(self._run)
 
     def name(self, command: str) -> None:
@@ -167,4 +140,5 @@ class _StackAction(Action):
         self.setToolTip(f"{self._verb.capitalize()}: {command}" if command else f"Nothing to {self._verb}.")
 
     def _run(self) -> None:
-        self._slot()
+        self._first()
+        self._do()

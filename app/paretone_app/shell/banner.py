@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QRect, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
 from shiboken6 import isValid
@@ -28,8 +28,6 @@ _LETTERS_A_SECOND = 15
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence, or a question with choices."""
-
     sentence: str
     level: str
     choices: tuple[str, ...] = ()
@@ -152,12 +150,7 @@ class Banner(QWidget):
 
     @property
     def text(self) -> str:
-        """The newest sentence shown, or ``""``."""
         return self._cards[-1].message.sentence if self._cards else ""
-
-    @property
-    def level(self) -> str:
-        return self._cards[-1].message.level if self._cards else ""
 
     @property
     def answers(self) -> tuple[QPushButton, ...]:
@@ -165,10 +158,8 @@ class Banner(QWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether a message needs the user's action."""
         return any(one.message.stays for one in self._cards)
 
-    # --- Showing and removing -----------------------------------------------------------------------------------------
     def show_message(self, message: Message) -> None:
         """Show ``message`` on top and remove an earlier one with the same sentence."""
         for one in [one for one in self._cards if one.message.sentence == message.sentence]:
@@ -186,7 +177,6 @@ class Banner(QWidget):
         self._arrange()
         self._clock.start()
 
-    @Slot()
     def dismiss(self, card: Card | None = None) -> None:
         """Remove a card, by default the newest."""
         card = card or (self._cards[-1] if self._cards else None)
@@ -195,15 +185,13 @@ class Banner(QWidget):
             self.dismissed.emit(card.message)
 
     def dismiss_newest(self) -> bool:
-        """Remove the newest card that neither asks a question nor reports data at risk; returns whether one was
-        removed."""
+        """Remove the newest card that neither asks nor reports data at risk; returns whether one was removed."""
         told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]
         if told:
             self.dismiss(told[-1])
         return bool(told)
 
     def pass_by(self) -> None:
-        """Remove all passing messages."""
         for one in [one for one in self._cards if not one.message.stays]:
             self._expire(one)
         self._arrange()
@@ -282,7 +270,6 @@ class Banner(QWidget):
         if self._cards:
             self._cards[-1].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    @Slot(QWidget, QWidget)
     def _note_focus(self, before: QWidget | None, now: QWidget | None) -> None:
         if now is not None and before is not None and self.isAncestorOf(now) and not self.isAncestorOf(before):
             self._before = before

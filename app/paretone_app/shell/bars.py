@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, QSize, Qt, Slot
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QSizePolicy, QToolButton, QWidget
 
@@ -45,8 +45,8 @@ class Header(QWidget):
 
     screen_role = GROUP
 
-    def __init__(self, state: AppState, cancel: QAction, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, cancel: QAction) -> None:
+        super().__init__()
         self._state = state
         self._measured: tuple[float, Setting, str] | None = None
         """Real-time factor, setting and name of the last take."""
@@ -99,7 +99,6 @@ class Header(QWidget):
             self._estimate = event.real_time_factor, job.command.setting
             self._show_factor()
 
-    @Slot(object)
     def _show_take(self, take: Take) -> None:
         if take.unfinished:
             return  # Partial take, partial time.
@@ -107,7 +106,6 @@ class Header(QWidget):
         self._estimate = None
         self._show_factor()
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if isinstance(job.command, Synthesise):
             self._estimate = None
@@ -135,12 +133,10 @@ class Header(QWidget):
 
 
 class Rail(QWidget):
-    """One button per workspace; the current one is checked."""
-
     screen_role = GROUP
 
-    def __init__(self, actions: Mapping[Workspace, QAction], colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, actions: Mapping[Workspace, QAction], colours: Colours) -> None:
+        super().__init__()
         self.setAccessibleName("Workspaces")
         self.buttons: dict[Workspace, QToolButton] = {}
         layout = VBoxLayout(self)
@@ -177,8 +173,6 @@ class Rail(QWidget):
 
 
 class StatusLine(QObject):
-    """Fills the status bar of ``window`` from ``jobs``."""
-
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
         self._jobs = jobs
@@ -202,13 +196,11 @@ class StatusLine(QObject):
         return self._status.text()
 
     def add(self, widget: QWidget) -> None:
-        """Add ``widget`` permanently at the end of the bar."""
         self._bar.addPermanentWidget(widget)
 
     def say(self, text: str) -> None:
         self._status.setText(localised(text))
 
-    @Slot(object)
     def show_progress(self, event: Progress) -> None:
         """Show the progress of a running job; ignore jobs that have ended."""
         job = self._jobs.find(event.job)
@@ -229,7 +221,6 @@ class StatusLine(QObject):
             self._at_something = True
             self.say(f"{job.kind.value}: {event.text}")
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         self._at_something = False
         self.say(f"{job.kind.value}…")
@@ -237,7 +228,6 @@ class StatusLine(QObject):
         self._time_left.clear()
         self._show_busy()
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         self.say(f"{job.kind.value}: {outcome.value}")
         self._time_left.clear()

@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from paretone.errors import PlainError
 from paretone.session.events import Event, PreparationReport, Progress, Telemetry
 
 DRAIN_MILLISECONDS = 83
@@ -51,7 +52,6 @@ class Bridge(QObject):
 
     @Slot()
     def drain(self) -> None:
-        """Emit the waiting events."""
         latest: dict[type[Event], Event] = {}
         reports: list[Event] = []
         while self._figures:
@@ -78,6 +78,17 @@ class Bridge(QObject):
 
 
 _Found = TypeVar("_Found")
+
+
+def arrived(found: _Found | BaseException, failed: Callable[[str], object]) -> TypeGuard[_Found]:
+    """Whether ``found``, from a worker, is a result. A :class:`PlainError` goes to ``failed`` as a sentence; any other
+    exception is raised."""
+    if isinstance(found, PlainError):
+        failed(str(found))
+        return False
+    if isinstance(found, BaseException):
+        raise found
+    return True
 
 
 class Background(QObject):

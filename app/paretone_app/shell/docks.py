@@ -1,6 +1,4 @@
-"""The docks of one workspace: default layout, moving and maximising panels, saved layouts.
-
-To add a panel, declare a :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there."""
+"""The docks of one workspace: default layout, moving and maximising panels, saved layouts."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
@@ -84,11 +82,9 @@ class Docks(QObject):
                 bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         return False
 
-    @Slot()
     def _look_soon(self) -> None:
         self._looking.start()
 
-    @Slot()
     def _look(self) -> None:
         if not self.host.isVisible():
             return
@@ -103,14 +99,12 @@ class Docks(QObject):
             self._front = seen.objectName() if seen is not None else self._front
             self.front_changed.emit()
 
-    @Slot()
     def _note_widths(self) -> None:
         sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
-        """Keep the widths of the sides, as last laid out or dragged, and give the centre the rest: after a resize of
-        the window, or after new panels."""
+        """Keep the widths of the sides, as last laid out or dragged, after a resize; the centre gets the rest."""
         if not self._kept and self.host.isVisible():
             self._note_widths()
         # The contents of a side may have grown: Qt would lay the centre over it.
@@ -135,7 +129,6 @@ class Docks(QObject):
         right, below = next(self._in(Region.RIGHT), None), next(self._in(Region.BELOW), None)
         return right is not None and below is not None and right in self.host.tabifiedDockWidgets(below)
 
-    @Slot()
     def _fit(self) -> None:
         """Follow a change of width: in a narrow workspace the panels to the right of the centre become tabs below
         it, in a wide one they return. Visibility and panels that the user moved stay."""
@@ -175,7 +168,7 @@ class Docks(QObject):
 
     def _give_room(self, dock: QDockWidget) -> None:
         """Give ``dock`` the size of its region: Qt gives none to a dock that was never shown."""
-        region = self._region(dock.objectName())
+        region = self.region(dock.objectName())
         self._wanted[region] = dock
         _raise(dock)
         shares = self._shares
@@ -225,21 +218,17 @@ class Docks(QObject):
         region = next(place.region for place in self.places if place.name == name)
         return panel if region in SIDES else Shrinkable(panel)
 
-    def _region(self, name: str) -> Region:
+    def region(self, name: str) -> Region:
         region = next(place.region for place in self.places if place.name == name)
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
     def is_seen(self, dock: QDockWidget) -> bool:
-        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region proves nothing if
-        the panel is opaque.)"""
+        """Whether ``dock`` is in front: Qt moves the other tabs out of the host, and may call them visible."""
         return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
-
-    def is_at_the_right(self, name: str) -> bool:
-        return self._region(name) is Region.RIGHT
 
     def bring_forward(self, name: str) -> None:
         """Show the panel in front of its neighbours' tabs, unless it is closed."""
-        region, dock = self._region(name), self._docks[name]
+        region, dock = self.region(name), self._docks[name]
         if region is Region.CENTRE:
             self._front = name
         self._wanted[region] = dock
@@ -295,13 +284,11 @@ class Docks(QObject):
         return self._before is not None
 
     def show_only(self, name: str) -> None:
-        """Maximise one panel, until :meth:`show_as_before`."""
         self._before = self.saved()
         for place, dock in self:
             dock.setVisible(place.name == name)
 
     def show_as_before(self) -> None:
-        """Restore the panels hidden by :meth:`show_only`."""
         if self._before is not None:
             self.host.restoreState(self._before, self.version)
             self._before = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,6 @@ class FeatureAction:
 
 @dataclass(frozen=True)
 class MenuPart:
-    """Entries of one menu."""
-
     menu: str
     """Title of the menu, with its mnemonic. A new title makes a new menu, before *View*."""
     actions: tuple[str | None, ...]
@@ -129,7 +129,6 @@ class TourStop:
     text: str
     """One or two sentences: what this is and what to notice."""
     place: str = ""
-    """Panel to bring into view."""
     after: str = ""
     """Name of the stop before it; by default after the stops of the features before."""
     families: tuple[str, ...] = ()
@@ -141,14 +140,43 @@ class Term:
     title: str
     text: str
     symbol: str = ""
-    """As in the papers."""
     unit: str = ""
     source: str = ""
-    """Paper that introduced it."""
     owner: str = ""
     """Technique whose parameter this is."""
+
+    @property
+    def label(self) -> str:
+        """Title and symbol."""
+        return f"{self.title} {self.symbol}".rstrip()
 
     @property
     def key(self) -> str:
         """Unique key, if several terms share a title."""
         return f"{self.owner}: {self.title}" if self.owner else self.title
+
+
+@dataclass(frozen=True)
+class Findable:
+    """Something that the palette finds."""
+
+    title: str
+    kind: str
+    """Such as ``Action``."""
+    detail: str
+    """Shortcut of an action, family of a model, value of a setting, time of a take, or owner of a term."""
+    meaning: str
+    """Explanation, as a sentence."""
+    go: Callable[[], object]
+    why_not: str = ""
+    """Why it cannot be chosen now, as a sentence."""
+    more: str = ""
+    """Further words to search."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}: {self.title}, {self.more}"
+
+    @cached_property
+    def words(self) -> str:
+        return " ".join((self.title, self.kind, self.detail, self.meaning, self.more)).casefold()

@@ -1,7 +1,5 @@
-"""File and folder dialogs that do not block: the choice is passed to a callback.
-
-A dialog starts in the folder last used for the kind of file, in this session or an earlier one, or else in the
-folder for documents; never in the process's working directory."""
+"""File and folder dialogs that do not block: the choice is passed to a callback. A dialog starts in the folder last
+used for the kind of file, or else in the folder for documents; never in the process's working directory."""
 
 from __future__ import annotations
 
@@ -42,8 +40,7 @@ def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path
 
 
 def ask_for_folder(parent: QWidget, title: str, chosen: Callable[[Path], object], start: str = "") -> None:
-    """Ask for a folder, starting at ``start`` if that is the full path of a folder. Dialogs with the same ``title``
-    share the last folder."""
+    """Ask for a folder, at first ``start`` if that is one. Dialogs with the same ``title`` share the last folder."""
     dialog = _dialog(parent, title, "", chosen, Path(start))
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.open()
@@ -72,7 +69,6 @@ def last_folder(parent: QWidget, kind: str) -> Path:
 
 
 def note_folder(parent: QWidget, kind: str, folder: Path) -> None:
-    """Use ``folder`` as the next default for this kind."""
     settings = _settings(parent)
     if settings is not None and folder.is_absolute():
         settings.setValue(f"{_FOLDERS}/{kind}", str(folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Slot
+from PySide6.QtCore import QObject, QSettings, QTimer
 
 from paretone.models import catalogue
 from paretone_app.state.jobs import Kind
@@ -37,20 +37,16 @@ class Greeting(QObject):
         """Whether no window was closed, and no greeting spoken, with these settings."""
         return not settings.contains(_KEY) and not settings.contains("geometry")
 
-    @Slot(object)
     def _look(self, job: object) -> None:
         """Give way to any job but a load."""
         if self._window.jobs.running[-1].kind is not Kind.LOAD:
             self._waits = False
 
-    @Slot()
-    @Slot(object, object, str)
     def _later(self, *ended: object) -> None:
         # After this event: the window enables actions at its end.
         if self._waits:
             QTimer.singleShot(0, self._speak)
 
-    @Slot()
     def _speak(self) -> None:
         window, selection = self._window, self._window.state.selection
         if not (self._waits and window.is_built and selection.ready) or window.jobs.busy:

@@ -19,14 +19,11 @@ from paretone_app.widgets.action import Action
 
 PICTURE_SIZE = 1440, 900
 PATIENCE_SECONDS = 1800
-"""Time limit of one job."""
 
 
 async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
-    """Make A and B, compare them and export everything to ``folder``.
-
-    ``steps`` overrides the model's number of solver steps unless it is 0. Raises :class:`PlainError` with the reason
-    if a job fails."""
+    """Make A and B, compare them and export everything to ``folder``. ``steps`` replaces the model's number of solver
+    steps unless it is 0. Raises :class:`PlainError` with the reason if a job fails."""
     folder.mkdir(parents=True, exist_ok=True)
     window.resize(*PICTURE_SIZE)
     window.workspaces.default_layout()
@@ -78,9 +75,7 @@ async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None])
 
 
 async def listen(window: MainWindow) -> None:
-    """Play A, switch to B in the middle, pause; no-op without an audio device.
-
-    Raises :class:`PlainError` if the device fails or the switch is not heard."""
+    """Play A, switch to B in the middle, pause; no-op without a device. Raises :class:`PlainError` on failure."""
     deck = window.features.find(PlayerPresenter).deck
     player = deck.player
     if not player.usable:
@@ -120,7 +115,6 @@ async def finished(window: MainWindow, begin: Callable[[], object]) -> None:
 
 
 async def until(condition: Callable[[], bool], window: MainWindow, patience: float = PATIENCE_SECONDS) -> None:
-    """Wait for ``condition``, at most ``patience`` seconds."""
     waited = 0.0
     while not condition():
         await asyncio.sleep(0.02)

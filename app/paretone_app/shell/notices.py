@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
 
-from PySide6.QtCore import QEvent, QObject, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QMainWindow
 
 from paretone.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
@@ -38,8 +38,6 @@ class Said:
 
 
 class Notices(QObject):
-    """Shown messages, message history and log."""
-
     noted = Signal(Level, str)
     history_changed = Signal()
     """A message was added or missed, or the history was viewed."""
@@ -52,7 +50,6 @@ class Notices(QObject):
         self.missed = 0
         """Messages that expired since the history was last viewed."""
         self.cautioned: set[str] = set()
-        """Warnings about voices already shown."""
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
@@ -61,7 +58,6 @@ class Notices(QObject):
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
 
-    @Slot()
     def place(self) -> None:
         """Put the messages into the lower right corner of the panels, clear of fresh measurements."""
         room = self._workspaces.room_for_messages()
@@ -72,7 +68,6 @@ class Notices(QObject):
             self.place()
         return False
 
-    @Slot(str)
     def warn(self, sentence: str) -> None:
         self.note(sentence, Level.WARNING)
         self.say(sentence)
@@ -98,12 +93,10 @@ class Notices(QObject):
         self.missed = 0
         self.history_changed.emit()
 
-    @Slot(object, str)
     def _answer(self, message: Message, choice: str) -> None:
         if message.answered is not None:
             message.answered(choice)
 
-    @Slot(object)
     def _miss(self, message: Message) -> None:
         self.missed += 1
         self.history_changed.emit()
@@ -119,11 +112,9 @@ class Notices(QObject):
     def note(self, text: str, level: Level = Level.INFO) -> None:
         self.noted.emit(level, text)
 
-    @Slot(str)
     def note_qt(self, message: str) -> None:
         self.note(f"Qt: {message}", Level.DETAIL)
 
-    @Slot(str, str)
     def unexpected(self, summary: str, details: str) -> None:
         """Report an exception that nothing caught. The application continues."""
         self.note(details, Level.ERROR)
@@ -152,13 +143,11 @@ class Notices(QObject):
         self.cautioned.add(sentence)
         self.warn(sentence)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         if job.kind is not Kind.LOAD:
             self.say("")
         self.note(f"{job.kind.value}…")
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         # Failed loads are reported by the code that knows which model stays.
         if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:

@@ -1,7 +1,5 @@
-"""One window per data folder: a second one passes its arguments to the first and ends.
-
-A lock in the folder decides who is first; it ends with its process. The first window listens on a local socket that
-only this user can reach. The user can choose the folder; models stay where they are."""
+"""One window per data folder: a second one passes its arguments to the first and ends. A lock in the folder decides who
+is first; it ends with its process. The first listens on a local socket that only this user can reach."""
 
 from __future__ import annotations
 

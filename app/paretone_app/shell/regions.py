@@ -60,8 +60,7 @@ class Regions(QObject):
         self._last: dict[QWidget, QWidget] = {}
 
     def go_on(self, parts: Sequence[QWidget], first: QWidget | None = None, backwards: bool = False) -> None:
-        """Focus the next (or previous) part that accepts the focus; ``first`` instead, if it is shown and not
-        focused."""
+        """Focus the next (or previous) part that accepts the focus; ``first`` if it is shown and not focused."""
         parts = [one for one in parts if one.isVisible() and not one.visibleRegion().isEmpty()]
         focus = QApplication.focusWidget()
         at = next((index for index, one in enumerate(parts) if _is_in(focus, one)), -1)

@@ -1,9 +1,6 @@
-"""Colours, type and gaps of the window, its style sheet and its icons.
-
-Only the text sizes, weights and gaps defined here are used. Sizes scale the desktop's own font, so they follow its
-enlargement. Text painted into cells of a plot is fitted to the cells instead. Icons are drawings, in
-``resources/icons/``, because fonts lack half of the transport symbols; they use ``currentColor`` only, so one set
-serves light and dark."""
+"""Colours, type and gaps of the window, its style sheet and its icons. Only the text sizes, weights and gaps defined
+here are used; sizes scale the desktop's own font. Icons are drawings, in ``resources/icons/``, because fonts lack half
+of the transport symbols; they use ``currentColor`` only, so one set serves light and dark."""
 
 from __future__ import annotations
 
@@ -49,8 +46,7 @@ def bold_font(base: QFont) -> QFont:
 
 
 def done_ground(colours: Colours) -> str:
-    """Colour of the done part of a progress bar: halfway to the accent, so that figures across both parts stay
-    readable."""
+    """Colour of the done part of a progress bar: halfway to the accent, so that figures stay readable."""
     one, other = QColor(colours.accent), QColor(colours.base)
     return QColor(
         (one.red() + other.red()) // 2, (one.green() + other.green()) // 2, (one.blue() + other.blue()) // 2
@@ -58,11 +54,9 @@ def done_ground(colours: Colours) -> str:
 
 
 def style_sheet(colours: Colours) -> str:
-    """Style beyond the palette: spacing, corners, and a few special widgets.
-
-    Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``,
-    ``figure``, ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached`` marks the focus of read-only
-    text."""
+    """Style beyond the palette: spacing, corners, and widgets with a property ``look``: ``primary`` and ``quiet``
+    buttons, ``title``, ``muted``, ``figure``, ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached``
+    marks the focus of read-only text."""
     scheme = "dark" if colours is DARK else "light"
     size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
 
@@ -256,15 +250,12 @@ def style_sheet(colours: Colours) -> str:
 
 
 EMBLEM = "paretone"
-"""The application's own icon, shown by the desktop."""
 _SIZES = (16, 20, 24, 32, 48, 64)
 
 
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
-    """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``.
-
-    Normal and disabled icons take the colours of button text, checked ones white. Icons do not follow later changes
-    of the palette: call again. Raises ``FileNotFoundError`` for an unknown name."""
+    """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``: button text,
+    white if checked. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown name."""
     colours = QGuiApplication.palette() if palette is None else palette
     group, role = QPalette.ColorGroup, QPalette.ColorRole
     return _coloured(

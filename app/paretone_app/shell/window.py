@@ -1,16 +1,15 @@
-"""The main window: assembles presenters, workspaces and bars, builds panels in turns, and closes in two phases.
-
-Panels that need pyqtgraph are built after the first paint, one per turn of the event loop, so that the window
-appears within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes."""
+"""The main window: assembles presenters, workspaces and bars. Panels that need pyqtgraph are built after the first
+paint, one per turn of the event loop. Closing asks the engine to stop, waits for its thread without blocking, then
+closes."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
@@ -34,22 +33,14 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Kind
 from paretone_app.widgets.screen_readers import announce, tell_roles
 
+if TYPE_CHECKING:
+    from paretone.session.engine_thread import EngineThread
+
 _JOIN_POLL_MILLISECONDS = 20
 _LOADING = "loading"
 """Settings key of the model being loaded at the start; removed once loaded."""
 _FRAME = 12
 """Most pixels of a window's frame on each side; three times as many at the top with the title."""
-
-
-class EngineHandle(Protocol):
-    def start(self) -> None:
-        """Start the thread."""
-
-    def submit(self, command: Command) -> None:
-        """Queue a command, even before :meth:`start`."""
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds for the thread; returns whether it ended."""
 
 
 class MainWindow(QMainWindow):
@@ -66,7 +57,7 @@ class MainWindow(QMainWindow):
         theme: Theme,
         settings: QSettings,
         data_folder: Path,
-        make_engine: Callable[[Callable[[Event], None]], EngineHandle],
+        make_engine: Callable[[Callable[[Event], None]], EngineThread],
         features: Sequence[Feature] = FEATURES,
     ) -> None:
         super().__init__()
@@ -75,7 +66,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self._make_engine = make_engine
         self.declared = tuple(features)
-        self._engine: EngineHandle | None = None
+        self._engine: EngineThread | None = None
         self._was_painted = False
         self.is_built = False
         self._closing = False
@@ -106,7 +97,8 @@ class MainWindow(QMainWindow):
         self._refresh()
         later = {name: build for presenter in self.features for name, build in presenter.later.items()}
         # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
-        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.workspaces.fronts))
+        fronts = [place.name for place in self.workspaces.shown.places]
+        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in fronts))
 
     @property
     def panels(self) -> dict[str, QWidget]:
@@ -114,7 +106,7 @@ class MainWindow(QMainWindow):
 
     # --- Assembly -----------------------------------------------------------------------------------------------------
     def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
-        made = Presenters()
+        made = Presenters(features)
         services = Services(
             self,
             self.state,
@@ -155,7 +147,6 @@ class MainWindow(QMainWindow):
         action.bind(action.maximise, self.workspaces.maximise)
         self.workspaces.changed.connect(self._show_workspace)
         self.workspaces.changed.connect(lambda: announce(self, self.workspaces.current.title))
-        action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
         action.bind(action.quit, self.close)
@@ -214,7 +205,6 @@ class MainWindow(QMainWindow):
             super().keyPressEvent(event)
 
     # --- Around the workspaces ----------------------------------------------------------------------------------------
-    @Slot()
     def _show_workspace(self) -> None:
         current = self.workspaces.current
         self.rail.show_current(current)
@@ -238,7 +228,6 @@ class MainWindow(QMainWindow):
             self._was_painted = True
             QTimer.singleShot(0, self._after_first_paint)
 
-    @Slot()
     def _after_first_paint(self) -> None:
         self.workspaces.enter()
         self.painted.emit()
@@ -246,7 +235,6 @@ class MainWindow(QMainWindow):
         self._build_next()
 
     def start_engine(self) -> None:
-        """Start the engine's thread and load the chosen model."""
         if self._engine is not None or self._closing:
             return
         self.status.say("Starting the engine…")
@@ -259,7 +247,6 @@ class MainWindow(QMainWindow):
         self.settings.sync()
         self.state.loading.reload()
 
-    @Slot()
     def _build_next(self) -> None:
         if self._closing:
             return
@@ -282,7 +269,6 @@ class MainWindow(QMainWindow):
         if self._engine is not None:
             self._engine.submit(command)
 
-    @Slot(object)
     def _handle(self, event: Event) -> None:
         """Update the state first, then the presenters, then the job."""
         if isinstance(event, ModelLoaded | JobFailed | JobCancelled):
@@ -294,9 +280,7 @@ class MainWindow(QMainWindow):
             presenter.follow(event)
         self.jobs.handle(event)
 
-    @Slot()
     def _refresh(self) -> None:
-        """Update enabled actions, reasons and hints."""
         self.action.refresh()
         for presenter in self.features:
             presenter.refresh()
@@ -306,7 +290,6 @@ class MainWindow(QMainWindow):
         self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
 
-    @Slot()
     def _follow_theme(self) -> None:
         if self.is_closed:
             return
@@ -339,7 +322,6 @@ class MainWindow(QMainWindow):
         # Later: Qt ignores close() from within closeEvent().
         QTimer.singleShot(0, self._wait_for_engine)
 
-    @Slot()
     def _wait_for_engine(self) -> None:
         if self._engine is not None and not self._engine.join(0):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)

@@ -1,7 +1,5 @@
-"""The workspaces: the current one, the places of panels, and saved layouts.
-
-Each has its docks in a separate window inside the application's (:mod:`paretone_app.shell.docks`), so that switching
-leaves the panels of the others alone. A panel of several workspaces moves to the current one."""
+"""The workspaces: the current one, the places of panels, and saved layouts. Each has its docks in a window inside the
+application's, so that switching leaves the others alone. A panel of several workspaces moves to the current one."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -102,12 +100,10 @@ class Gallery(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.look_again()
 
-    @Slot()
     def look_again(self) -> None:
         if self._docks.host.isVisible() and self._bar.isVisible():
             self._soon.start()
 
-    @Slot()
     def _show_front(self) -> None:
         front = self._docks.front
         for name, card in self.cards.items():
@@ -115,12 +111,10 @@ class Gallery(QWidget):
             card.setChecked(name == front)
         self.look_again()
 
-    @Slot()
     def _take_all(self) -> None:
         self._waiting = deque(name for name, card in self.cards.items() if not card.isHidden())
         self._turn.start()
 
-    @Slot()
     def _take_one(self) -> None:
         if not (self._waiting and self._docks.host.isVisible()):
             return
@@ -135,7 +129,6 @@ class Gallery(QWidget):
             self._turn.start()
 
     def _picture(self, panel: QWidget) -> QPixmap:
-        """Small picture of ``panel`` with round corners."""
         ratio = self.devicePixelRatioF()
         seen = panel.grab().scaled(
             QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio)),
@@ -173,12 +166,10 @@ class Workspaces(QObject):
         self._window = window
         self._docked = tuple(one for one in places if one.region in DOCKED)
         self.bars = tuple(one for one in places if one.region not in DOCKED)
-        """Places of fixed bars."""
         self.panels: dict[str, QWidget] = {}
         self._framed: dict[str, QWidget] = {}
         """The widgets in the docks: panels, or their scroll areas."""
         self._heads: dict[str, QToolBar] = {}
-        """Bars above the panels of a workspace, by name."""
         self._stack = QStackedWidget()
         self.overlays: list[QWidget] = []
         """Widgets that features lay over the panels; F6 visits them."""
@@ -229,7 +220,6 @@ class Workspaces(QObject):
             self.enter()
 
     def enter(self) -> None:
-        """Focus the front panel of the current workspace."""
         self._enter(self.shown.front)
 
     def _show(self, workspace: Workspace) -> bool:
@@ -281,13 +271,7 @@ class Workspaces(QObject):
         here = name in self.shown and not self.shown[name].isHidden()
         return self.shown if here else self._docks[self._home(name)]
 
-    @property
-    def fronts(self) -> tuple[str, ...]:
-        """Names of the panels to build first: those of the current workspace."""
-        return tuple(place.name for place in self.shown.places)
-
     def put(self, name: str, panel: QWidget) -> None:
-        """Put ``panel`` into its dock or bar."""
         self.panels[name] = panel
         bar = next((one for one in self.bars if one.name == name), None)
         if bar is not None:
@@ -334,7 +318,6 @@ class Workspaces(QObject):
             docks.unlock(on)
 
     def suit(self, family: str) -> None:
-        """Show the panels for models of ``family``, see :meth:`Docks.suit`."""
         for docks in self._docks.values():
             docks.suit(family)
         self._move_panels()
@@ -366,7 +349,7 @@ class Workspaces(QObject):
         for place, dock in self.shown:
             if place.uncovered and not dock.isFloating() and self.shown.is_seen(dock):
                 corner = dock.mapTo(self._window, QPoint())
-                if self.shown.is_at_the_right(place.name):
+                if self.shown.region(place.name) is Region.RIGHT:
                     room.setRight(min(room.right(), corner.x() - 1))
                 else:
                     tabs = self.shown.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -375,7 +358,6 @@ class Workspaces(QObject):
         return room
 
     def look_again(self) -> None:
-        """Renew the pictures of panels in the gallery."""
         if self.current in self.galleries:
             self.galleries[self.current].look_again()
 
@@ -415,11 +397,7 @@ def bars_of(window: QMainWindow, area: Qt.ToolBarArea) -> tuple[QToolBar, ...]:
 
 
 def add_bar(
-    window: QMainWindow,
-    name: str,
-    title: str,
-    content: QWidget,
-    area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
+    window: QMainWindow, name: str, title: str, content: QWidget, area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea
 ) -> QToolBar:
     """A fixed bar in ``area`` with ``content`` only."""
     bar = QToolBar(title, movable=False)

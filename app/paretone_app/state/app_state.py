@@ -1,8 +1,5 @@
-"""The application's state, with signals and without widgets: what is selected, compared, available and running.
-
-Each part has its own signals; features use the parts they need. The engine's events reach the parts through
-:meth:`AppState.follow`. Nothing here depends on the view, so the whole main job can be driven and tested through
-this class."""
+"""The application's state, with signals and without widgets: what is selected, compared, available and running. The
+engine's events reach the parts through :meth:`AppState.follow`."""
 
 from __future__ import annotations
 
@@ -49,7 +46,6 @@ class AppState(QObject):
         self.installing = Installing(jobs, self)
 
     def follow(self, event: Event) -> None:
-        """Pass an event of the engine to the parts. Events that end jobs go to
-        :class:`paretone_app.state.jobs.Jobs`."""
+        """Pass an event of the engine to the parts. Events that end jobs go to :attr:`jobs`."""
         for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis, self.making):
             part.follow(event)

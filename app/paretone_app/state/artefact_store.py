@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
@@ -20,10 +20,9 @@ from paretone_app.state.editing import Edit
 
 
 class ArtefactStore(ArtefactSource):
-    """The artefact of one technique in use, and the others stored in a folder, one file each.
-
-    A subclass in the technique's feature defines how to read files and which artefact fits the selection. ``kind``
-    is the artefacts' class, with ``fingerprint``, ``compatibility`` and ``to_json()``."""
+    """The artefact of one technique in use, and the others stored in a folder, one file each. A subclass in the
+    technique's feature reads files and says which artefact fits. ``kind`` is the artefacts' class, with
+    ``fingerprint``, ``compatibility`` and ``to_json()``."""
 
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""
@@ -117,9 +116,7 @@ class ArtefactStore(ArtefactSource):
             self._selection.put_knobs(self._technique.name, **self.knobs_of(artefact))
         self.changed.emit()
 
-    @Slot()
     def _find(self) -> None:
-        """Use the stored artefact that fits the selection."""
         found = self.chosen(self.compatibility())
         if found != self.artefact:
             self.artefact = found

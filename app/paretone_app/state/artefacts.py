@@ -1,7 +1,5 @@
-"""Artefacts of techniques: one store per technique that has an artefact, such as a strategy table.
-
-Stores belong to the features of their techniques. All other code asks :class:`Artefacts`, without knowledge of the
-technique or the artefact's content."""
+"""Artefacts of techniques, such as strategy tables: one store per technique that has an artefact, in its feature. All
+other code asks :class:`Artefacts`, without knowledge of the technique or the artefact's content."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
 
 class ArtefactSource(QObject):
-    """The artefact of one technique in use, and access to stored ones:
-    :class:`paretone_app.state.artefact_store.ArtefactStore`."""
+    """The artefact of one technique in use, and access to stored ones; :class:`ArtefactStore` implements it."""
 
     changed = Signal()
     """The artefact in use, or the one compared with it, changed."""
@@ -35,7 +32,6 @@ class ArtefactSource(QObject):
         raise NotImplementedError
 
     def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for the current selection."""
         raise NotImplementedError
 
     def find(self, entry: UsedTechnique) -> Artefact | None:
@@ -71,7 +67,6 @@ class Artefacts(QObject):
         self._sources: dict[str, ArtefactSource] = {}
 
     def add(self, technique: str, source: ArtefactSource) -> None:
-        """Register ``source`` as the store of ``technique``."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
@@ -108,7 +103,6 @@ class Artefacts(QObject):
         return source.problem() if source is not None else ""
 
     def of(self, setting: Setting) -> tuple[Artefact, ...]:
-        """The artefacts in use for the techniques of ``setting``."""
         kept = (self._sources[one.technique].artefact for one in setting.techniques if one.technique in self._sources)
         return tuple(one for one in kept if one is not None)
 
@@ -117,7 +111,6 @@ class Artefacts(QObject):
         return next((one for one in setting.techniques if one.technique in self._sources), None)
 
     def find(self, setting: Setting) -> Artefact | None:
-        """The artefact named by ``setting``, if available."""
         entry = self.entry(setting)
         return self._sources[entry.technique].find(entry) if entry is not None else None
 

@@ -144,8 +144,7 @@ class Availability:
         return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
     def applicability(self, name: str) -> Applicability:
-        """Whether a technique, used or not, applies to the chosen model, the selected options and the techniques in
-        use."""
+        """Whether a technique, used or not, applies to the model, the options and the techniques in use."""
         chosen = self._selection
         info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
         entry = UsedTechnique(

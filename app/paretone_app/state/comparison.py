@@ -130,7 +130,6 @@ def _runs(one: Take, two: Take) -> str:
 
 
 def _run_text(take: Take) -> str:
-    """``one run``, or ``median of 5 runs``."""
     return f"median of {len(take.repeats)} runs" if len(take.repeats) > 1 else "one run"
 
 

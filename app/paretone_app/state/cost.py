@@ -52,8 +52,7 @@ class Cost(QObject):
         """By model: weights and device of its last measurements."""
 
     def follow(self, event: Event) -> None:
-        """Record counted operations and the time of a take. A model loaded with other weights or on another device
-        loses its measurements."""
+        """Record counted operations and the time of a take. Other weights or another device discard measurements."""
         if isinstance(event, ModelLoaded):
             info = event.info
             place = info.all_weights, info.device
@@ -65,7 +64,7 @@ class Cost(QObject):
         take = event.take
         if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
-            self._measured.pop(setting, None)  # # Newest last.
+            self._measured.pop(setting, None)  # Newest last.
             self._measured[setting] = take.measurements, len(take.text.strip())
             while len(self._measured) > MOST_SETTINGS:
                 del self._measured[next(iter(self._measured))]
@@ -88,8 +87,7 @@ class Cost(QObject):
             return None
 
     def expected_seconds(self, setting: Setting) -> float | None:
-        """Expected seconds for the whole selected text under ``setting``, from takes of this session; ``None``
-        before the model's first take."""
+        """Expected seconds for the selected text under ``setting``; ``None`` before the model's first take."""
         letters = len(self._selection.text.strip())
         same = self._measured.get(replace(setting, seed=0))
         if same is not None:
@@ -104,8 +102,7 @@ class Cost(QObject):
         return max((measured.seconds / spoken * letters for measured, spoken in others), default=None)
 
     def why_ask(self, setting: Setting) -> str:
-        """What to tell the user before a long synthesis of the selected text under ``setting``, as a sentence, or
-        ``""``."""
+        """What to tell the user before a long synthesis of the selected text, as a sentence, or ``""``."""
         seconds, speech = self.expected_seconds(setting), len(self._selection.text.strip()) / LETTERS_A_SECOND
         if seconds is None and speech > LONG_SECONDS:
             return (
@@ -160,12 +157,9 @@ class Gains(QObject):
             return ()
         place = Place(info.id, info.all_weights, info.device, info.device_type, self._machine.title)
         if self._counted is None or self._counted[0] != place:
-            self._counted = place, self._count(place)
+            studied = (one for results in self._studies.values() for one in of_study(results, place))
+            self._counted = place, (*of_takes(self._takes, place), *studied)
         return self._counted[1]
-
-    def _count(self, place: Place) -> tuple[Gain, ...]:
-        studied = (one for results in self._studies.values() for one in of_study(results, place))
-        return *of_takes(self._takes, place), *studied
 
     def _changed(self) -> None:
         self._counted = None

@@ -59,16 +59,14 @@ _OF_ALL = "model", "seed"
 
 
 def speed_of_b(ratio: float) -> str:
-    """Speed of B; ``ratio`` is time of A over time of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than A``,
-    or ``B is about as fast as A`` within the variation of one setting."""
+    """``B is 1.85× as fast as A``, ``slower than A`` or ``about as fast as A``; ``ratio``: time of A over time of B."""
     if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
         return "B is about as fast as A"
     return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
 
 
 def technique_text(setting: Setting) -> str:
-    """The techniques in use, each with its first knob and unusual choices, such as ``Step pruning: 7 steps +
-    Precision: bfloat16``; ``baseline`` without."""
+    """The techniques in use, such as ``Step pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
         declared, knob, value = find(one.technique), _first_knob(one), first_value(one)
@@ -113,8 +111,7 @@ def _first_knob(entry: UsedTechnique) -> Knob | None:
 
 
 def first_value(entry: UsedTechnique) -> str:
-    """The first knob's value with symbol or unit, such as ``δ = 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
-    one."""
+    """The first knob's value with symbol or unit, such as ``δ = 0.1`` or ``7 steps``; ``""`` without one."""
     knob = _first_knob(entry)
     if knob is None or knob.name not in entry.knobs:
         return ""
@@ -128,8 +125,7 @@ def first_value(entry: UsedTechnique) -> str:
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
-    """Intended differences of two takes: text, voice and setting; and weights, if both are known and the model is
-    the same."""
+    """Intended differences of two takes: text, voice, setting; and weights, if known and of one model."""
     spoken = (
         Difference(what, shown(getattr(left, what)), shown(getattr(right, what)), False)
         for what, shown in (("text", str), ("voice", shown_name))
@@ -150,8 +146,7 @@ def other_weights(made_with: str, loaded: str) -> str:
 
 
 def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], loaded: str = "") -> str:
-    """What will differ if ``take`` is made again with the loaded model, its ``voices`` and its weights ``loaded``:
-    sentences, or ``""``."""
+    """What will differ if ``take`` is made again with these ``voices`` and weights: sentences, or ``""``."""
     notes = []
     if is_replaced(take.setting.model, take.checkpoint, take.voice):
         notes.append("The take was made with earlier weights of this model: now it will sound different.")
@@ -163,8 +158,7 @@ def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], load
 
 
 def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
-    """Differences of two settings, with the value of each technique; between models, only options chosen by the
-    user."""
+    """Differences of two settings, with the value of each technique; between models, only chosen options."""
     found = left.differences(right)
     if left.model != right.model:
         found = tuple(one for one in found if one.technique or one.what in _OF_ALL or _is_chosen(one.what, left, right))
@@ -189,14 +183,11 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
         return difference
     said = {"on": value}
     return replace(
-        difference,
-        left=said.get(difference.left, difference.left),
-        right=said.get(difference.right, difference.right),
+        difference, left=said.get(difference.left, difference.left), right=said.get(difference.right, difference.right)
     )
 
 
 def difference_words(one: Difference) -> tuple[str, str, str]:
-    """Title of the difference and both values, for display."""
     if one.technique:
         return wording(one), one.left, one.right
     if one.what == "model":
@@ -232,11 +223,7 @@ def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object])
 
 def value_text(knob: Knob, value: object) -> str:
     """A knob's value for display: localised number, title of a choice, ``on`` or ``off``."""
-    return _option_text([knob], _shown(value))
-
-
-def _shown(value: object) -> str:
-    return general(value) if isinstance(value, float) else str(value)
+    return _option_text([knob], general(value) if isinstance(value, float) else str(value))
 
 
 def model_title(model: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from paretone.models.base import Voice
@@ -27,8 +27,7 @@ ALONE = -1
 
 
 class Edit(QUndoCommand):
-    """A change from ``before`` to ``after``, applied by ``put``. Successive edits with the same ``merging`` id are
-    merged."""
+    """A change from ``before`` to ``after``, applied by ``put``; successive edits of one ``merging`` id merge."""
 
     def __init__(self, text: str, before: Any, after: Any, put: Callable[[Any], object], merging: int = ALONE) -> None:
         super().__init__(text)
@@ -70,7 +69,6 @@ class Editing(QObject):
         # Recalling the last session also chooses a model, but emits only this signal.
         selection.changed.connect(self._follow_model)
 
-    # --- Changes ------------------------------------------------------------------------------------------------------
     def set_option(self, name: str, value: object) -> None:
         knob = next(one for one in self._selection.sampler_knobs if one.name == name)
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
@@ -116,7 +114,6 @@ class Editing(QObject):
         self._do("use setting of a study", lambda: self._selection.adopt_setting(setting))
 
     def adopt_profile(self, setting: Setting, artefacts: Sequence[Artefact], voice: str, why: str) -> None:
-        """Select ``setting`` with its ``artefacts`` and ``voice``, as one entry named ``why``."""
         with self._changing():
             self._stack.beginMacro(why)
             try:
@@ -125,7 +122,7 @@ class Editing(QObject):
             finally:
                 self._stack.endMacro()
         made = self._stack.command(self._stack.index() - 1)
-        if made.childCount() == 0:  # # Nothing changed.
+        if made.childCount() == 0:  # Nothing changed.
             made.setObsolete(True)
             self._stack.undo()
 
@@ -135,8 +132,7 @@ class Editing(QObject):
             self._stack.clear()
 
     def _do(self, text: str, change: Callable[[], object], *kind: str) -> None:
-        """Call ``change``; push an entry named ``text`` if it changed anything and pushed none itself. Entries of
-        one ``kind`` merge."""
+        """Call ``change``; push an entry if it changed anything and pushed none itself. Entries of a ``kind`` merge."""
         before, kept, pushes = self._selection.choices, self._artefacts.in_use, self._pushes
         with self._changing():
             change()
@@ -164,13 +160,10 @@ class Editing(QObject):
         finally:
             self._depth -= 1
 
-    @Slot()
     def _count(self) -> None:
         self._pushes += 1
 
-    @Slot()
     def _follow_model(self) -> None:
-        """Discard the entries of the former model."""
         if self._model != self._selection.model_id:
             self._model = self._selection.model_id
             self.forget()
@@ -246,7 +239,6 @@ class OwnVoices(QObject):
         self._put(f"add voice {named.title}", (*others, named), named)
 
     def change(self, voice: Voice, title: str, transcript: str) -> None:
-        """Change the name or transcript of the recording ``voice``."""
         changed = replace(voice, title=self.free_name(title, voice.id), transcript=transcript)
         if changed == voice:
             return
@@ -270,7 +262,6 @@ class OwnVoices(QObject):
             name = f"{base} {number}"
         return name
 
-    @Slot()
     def _tell_names(self) -> None:
         known_as(self._selection.own_voices)
 

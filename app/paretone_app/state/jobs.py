@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from paretone.session.commands import Cancel, Command, Hold, PauseStudy, Release
 from paretone.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished, StudyEnded
@@ -73,7 +73,6 @@ class Jobs(QObject):
         self._running: dict[int, Job] = {}
         self.held = False
         self._pausing = False
-        """Whether the study about to end was paused."""
 
     @property
     def running(self) -> tuple[Job, ...]:
@@ -110,7 +109,6 @@ class Jobs(QObject):
         return self._last
 
     def cancel_background(self, number: int) -> None:
-        """Cancel work submitted by :meth:`in_background`."""
         self._submit(Cancel(0, number))
 
     def hold(self) -> None:
@@ -160,8 +158,6 @@ IDLE_MILLISECONDS = 1000
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of work: its subject, and its command for a given number."""
-
     what: object
     command: Callable[[int], Command]
 
@@ -210,7 +206,6 @@ class IdleWork(QObject):
         self._idle.stop()
 
     def follow(self, event: Event) -> None:
-        """Handle an event of the current piece; ignore others."""
         if self._running is None or event.job != self._running[0]:
             return
         piece = self._running[1]
@@ -222,19 +217,15 @@ class IdleWork(QObject):
         self.happened.emit(piece.what, event)
         self._wait()
 
-    @Slot()
-    @Slot(object, object, str)
     def _wait(self, *ended: object) -> None:
         if self._waiting and self._running is None:
             self._idle.start()
 
-    @Slot(object)
     def _make_way(self, job: Job) -> None:
         self._idle.stop()
         if self._running is not None:
             self._jobs.cancel_background(self._running[0])
 
-    @Slot()
     def _next(self) -> None:
         if self._jobs.held:
             self._idle.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
@@ -52,10 +52,8 @@ class Loading(QObject):
     def load_model(
         self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
     ) -> None:
-        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails.
-
-        ``folder`` and ``variant`` override the catalogue's; a given ``device`` is kept for later loads; without
-        ``vocoder`` (a folder) the model's last one is used."""
+        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails. A given
+        ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is used."""
         self._jobs.cancel_all()
         chosen = self._selection
         if chosen.info is not None:
@@ -67,7 +65,7 @@ class Loading(QObject):
                 chosen.info,
                 self._cost.operations,
             )
-        chosen.loading = True  # # choose_model() announces it.
+        chosen.loading = True  # choose_model() announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
         command = (model, folder, variant, chosen.device_wanted, chosen.vocoder(model) if vocoder is None else vocoder)
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
@@ -94,7 +92,6 @@ class Loading(QObject):
         self._cost.set_operations(kept.operations if kept else None)
         self._selection.choose_model(model, folder, variant, device, kept.info if kept else None)
 
-    @Slot(object, object)
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
         """After a failed load, select the model that the engine still has."""
         another = any(one.kind is Kind.LOAD for one in self._jobs.running)

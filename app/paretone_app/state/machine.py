@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone import extras
 from paretone.computing import Computing
@@ -21,7 +21,6 @@ class Machine(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.device = ""
-        """Default device, the best one."""
         self.devices: tuple[str, ...] = ()
         self.title = ""
         self.computing: Computing | None = None
@@ -49,7 +48,6 @@ class Installing(QObject):
         jobs.ended.connect(self._job_ended)
 
     def why_not(self) -> str:
-        """Why nothing can be installed now, as a sentence, or ``""``."""
         return extras.why_no_installing() or self._jobs.why_wait
 
     def start(self, name: str) -> None:
@@ -72,7 +70,6 @@ class Installing(QObject):
         if isinstance(event, ExtraInstalled):
             self.installed.emit(extras.extra(event.extra), event.ready)
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job == self._job:
             self._job, self.running, self.text = None, None, ""

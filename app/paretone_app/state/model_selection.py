@@ -1,6 +1,5 @@
-"""The selection of each model: options, voice, techniques with knobs and weights, and its folder.
-
-Models share nothing. The selection is saved as JSON between sessions; unreadable parts are skipped."""
+"""The selection of each model: options, voice, techniques with knobs and weights, folder; saved as JSON between
+sessions."""
 
 from __future__ import annotations
 
@@ -61,8 +60,6 @@ class ModelSelection:
 
 @dataclass(frozen=True)
 class RememberedModel:
-    """Saved selection of one model; its contents may no longer exist."""
-
     folder: str = ""
     """Folder of its files; ``""`` for the default one."""
     variant: str = ""

@@ -25,8 +25,6 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Heard:
-    """A sound in the player, and its playback state."""
-
     origin: Origin = Origin.NOTHING
     title: str = ""
     """Description with origin: ``Take A · F5 mini · δ = 0.3``."""

@@ -1,8 +1,5 @@
 """The selection: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
-
-Text and seed are common to all models. Everything else is per model and restored when the model is chosen again.
-
-See :mod:`paretone_app.state.availability` for possible actions, :mod:`paretone_app.state.artefacts` for artefacts."""
+Text and seed are common to all models; everything else is per model."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError, SettingError
 from paretone.front_end.pronunciations import in_force
@@ -118,7 +115,6 @@ class Selection(QObject):
             self._announcing = False
         self.changed.emit()
 
-    @Slot()
     def _artefact_changed(self) -> None:
         if not self._announcing:
             self.changed.emit()
@@ -144,13 +140,11 @@ class Selection(QObject):
             self.changed.emit()
 
     def loading_ended(self) -> None:
-        """Loading the chosen model ended, successfully or not."""
         if self.loading:
             self.loading = False
             self.changed.emit()
 
     def set_info(self, info: ModelInfo) -> None:
-        """The chosen model was loaded, or got new weights."""
         self.info = info
         self._own.folder, self._own.variant = self.model_folder, self.model_variant
         self.announce(model=True)
@@ -372,8 +366,7 @@ class Selection(QObject):
         return Setting(self.model_id, self.options, (), self.seed)
 
     def use_setting(self, take: Take | TakeSummary) -> str:
-        """Select everything that made ``take``, to run it again with a change. Returns what will differ in any case,
-        in sentences, or ``""``."""
+        """Select everything that made ``take``; returns what will differ in any case, in sentences, or ``""``."""
         self.adopt_setting(take.setting, take.text, take.voice)
         return caution_on_repeating(take, self.voices, self.info.all_weights if self.info is not None else "")
 
@@ -446,8 +439,7 @@ class Selection(QObject):
         ).to_json()
 
     def recall(self, data: str, unfinished: str = "") -> None:
-        """Restore the result of :meth:`remembered`; skip what no longer exists, and a model whose loading was
-        ``unfinished`` at the end of the last session. Loads nothing."""
+        """Restore the result of :meth:`remembered`, except a model whose loading was ``unfinished``. Loads nothing."""
         saved = Remembered.from_json(data)
         if saved is None:
             return

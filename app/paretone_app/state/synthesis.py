@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
@@ -40,6 +40,9 @@ class Wanted:
         label = technique_text(self.setting)
         return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
 
+    def again(self, take: str, number: int) -> TimeAgain:
+        return TimeAgain(number, self.text, self.voice, self.setting, self.artefacts, take=take)
+
 
 def why_not_loaded(model: str) -> str:
     """How to get ``model`` loaded, as a sentence."""
@@ -69,8 +72,7 @@ def wanted_take(
 
 
 class Making(QObject):
-    """Makes takes one after the other: those from :meth:`ask` as visible, cancellable jobs, those from :meth:`ahead`
-    only while the engine is idle."""
+    """Makes takes one after the other: from :meth:`ask` as visible jobs, from :meth:`ahead` at idle times."""
 
     take_made = Signal(object)
     changed = Signal()
@@ -84,9 +86,7 @@ class Making(QObject):
         self._idle = IdleWork(jobs, self)
         self._idle.happened.connect(self._note)
         self.problems: dict[Wanted, str] = {}
-        """Why takes failed, as sentences."""
         self.artefacts: dict[str, Artefact] = {}
-        """Artefacts prepared for takes, by fingerprint."""
         jobs.ended.connect(self._job_ended)
         jobs.cancelling.connect(self._give_up_rest)
 
@@ -108,13 +108,11 @@ class Making(QObject):
         """Make these, in order, at idle times; replaces the earlier list."""
         self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
 
-    @Slot()
     def try_again(self) -> None:
         """Forget failures: a model was loaded."""
         self.problems.clear()
         self.changed.emit()
 
-    @Slot()
     def _give_up_rest(self) -> None:
         """Drop the queue; the take under way continues."""
         self._waiting.clear()
@@ -129,7 +127,6 @@ class Making(QObject):
         self.artefacts.update((one.fingerprint, one) for one in event.artefacts)
         self.take_made.emit(event.take)
 
-    @Slot(object, object)
     def _note(self, wanted: Wanted, event: Event) -> None:
         if isinstance(event, TakeMade):
             self._keep(event)
@@ -137,14 +134,12 @@ class Making(QObject):
             self.problems[wanted] = event.sentence
             self.changed.emit()
 
-    @Slot()
     def _begin(self) -> None:
         if self._waiting and self._running is None and not self._jobs.busy:
             wanted = self._waiting.popleft()
             self._running = self._jobs.start(Kind.MAKE, wanted.command).number, wanted
             self.changed.emit()
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._running is not None and job.number == self._running[0]:
             wanted, self._running = self._running[1], None
@@ -193,7 +188,6 @@ class Coming(QObject):
         self.side, self.trace = side, _joined([self._passages[number] for number in sorted(self._passages)])
         self.changed.emit()
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.number == self._job:
             self._forget()
@@ -258,13 +252,11 @@ class Synthesis(QObject):
         self._resolved: tuple[tuple[tuple[object, ...], str], ...] = ()
         """Last answers of :meth:`_problem`, by arguments."""
         self._remarks: list[str] = []
-        """Sentences to report when timing ends."""
         self._runs: dict[int, int] = {}
         jobs.ended.connect(self._job_ended)
 
     def synthesise_baseline(self) -> None:
-        """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError` if not
-        possible."""
+        """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError`."""
         require(self._availability.why_not_synthesise())
         if not self._selection.seed_locked:
             self._selection.set_seed(secrets.randbelow(SEED_LIMIT))
@@ -277,17 +269,12 @@ class Synthesis(QObject):
         self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))
 
     def time_again(self) -> None:
-        """Time A and B again, as far as the loaded model can make them. Raises :class:`SettingError` if it can make
-        neither."""
+        """Time A and B again, as far as the loaded model can. Raises :class:`SettingError` if it can make neither."""
         require(self.why_not_time_again())
         self._remarks = [self.left_out()]
         for take in self._sides.values():
             if not self._why_not_time(take):
-                self._jobs.start(Kind.REPEAT, partial(self._repeat, take.id, self._wanted(take)))
-
-    @staticmethod
-    def _repeat(take: str, wanted: Wanted, job: int) -> TimeAgain:
-        return TimeAgain(job, wanted.text, wanted.voice, wanted.setting, wanted.artefacts, take=take)
+                self._jobs.start(Kind.REPEAT, partial(self._wanted(take).again, take.id))
 
     def why_not_time_again(self) -> str:
         """Why neither A nor B can be timed again, in sentences, or ``""``."""
@@ -391,7 +378,6 @@ class Synthesis(QObject):
         self._runs[event.job] = len(event.runs)
         self.timed_again.emit(event.take, event.runs)
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if job.kind is not Kind.REPEAT or not isinstance(job.command, TimeAgain):
             return

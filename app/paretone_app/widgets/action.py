@@ -1,11 +1,10 @@
-"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled; menus, buttons
-and *Find* show it."""
+"""Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QToolButton, QWidget
 
@@ -58,13 +57,10 @@ class Action(QAction):
         return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
-        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence.
-        :meth:`refresh` calls it."""
+        """Add ``why_not``, which returns a reason against it or ``""``; earlier ones take precedence."""
         self._reasons.append(why_not)
 
-    @Slot()
     def refresh(self) -> None:
-        """Enable or disable it by its reasons."""
         if self._reasons:
             self.set_reason(next(filter(None, (why_not() for why_not in self._reasons)), ""))
 
@@ -77,7 +73,6 @@ class Action(QAction):
             self.setToolTip(tip)
 
     def set_tip(self, tip: str) -> None:
-        """Change the description of its effect."""
         if tip != self.tip:
             reason = self.reason
             self.setStatusTip(tip)
@@ -107,7 +102,6 @@ class ActionButton(QPushButton):
         self._follow()
 
     def set_text(self, text: str) -> None:
-        """Change the text while the action has another effect."""
         self._text = text
         self._follow()
 
@@ -122,7 +116,6 @@ class ActionButton(QPushButton):
         self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
 
-    @Slot()
     def _follow(self) -> None:
         action = self.action
         own = action.text() if self._letter else action.title
@@ -134,8 +127,6 @@ class ActionButton(QPushButton):
 
 
 class ActionBox(QCheckBox):
-    """Check box of a checkable action."""
-
     def __init__(self, action: Action, text: str) -> None:
         super().__init__(text)
         self.action = action
@@ -144,7 +135,6 @@ class ActionBox(QCheckBox):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setChecked(self.action.isChecked())
         self.setToolTip(self.action.explained())
@@ -163,7 +153,6 @@ class MenuButton(QPushButton):
             action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         possible = any(action.isEnabled() for action in self._offered)
         self.setEnabled(possible)
@@ -179,7 +168,6 @@ class IconButton(QToolButton):
         action.changed.connect(self._follow)
         self._follow()
 
-    @Slot()
     def _follow(self) -> None:
         self.setAccessibleName(self.action.title)
         self.setEnabled(self.action.isEnabled())

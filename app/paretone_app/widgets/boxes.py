@@ -1,14 +1,12 @@
-"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container and changes them only with
-Ctrl; an invalid number is refused with a sentence. The window uses these, never Qt's own.
-
-Numbers have the language's decimal sign; both comma and point are accepted."""
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls their container, except with Ctrl; an invalid
+number is refused with a sentence; comma and point are accepted. The window uses these, never Qt's own."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QLocale, QPoint, Qt, Signal
+from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QKeyEvent, QPaintEvent, QShowEvent, QStandardItem, QStandardItemModel, QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -27,13 +25,13 @@ from PySide6.QtWidgets import (
 from paretone_app.numbers import general, localised
 
 
-def entry(combo: QComboBox, index: int) -> QStandardItem:
-    """An entry of a combo box with Qt's standard model, to disable it or set its tooltip. Raises :class:`TypeError`
-    for another model."""
+def entry(combo: QComboBox, value: object) -> QStandardItem:
+    """The entry of ``value`` in a combo box with Qt's standard model, to disable it or set its tooltip. Raises
+    :class:`TypeError` for another model."""
     model = combo.model()
     if not isinstance(model, QStandardItemModel):
         raise TypeError(f"A {type(model).__name__} has no entries that can be disabled.")
-    return model.item(index)
+    return model.item(combo.findData(value))
 
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
@@ -55,33 +53,17 @@ class OnPurpose(_Widget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            # With Ctrl, Qt takes ten steps or a page per notch.
-            super().wheelEvent(_without_modifiers(event))
+            plain = event.clone()  # With Ctrl, Qt takes ten steps or a page per notch.
+            plain.setModifiers(Qt.KeyboardModifier.NoModifier)
+            super().wheelEvent(plain)
             event.accept()
         else:
             event.ignore()
 
 
-def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
-    return QWheelEvent(
-        event.position(),
-        event.globalPosition(),
-        event.pixelDelta(),
-        event.angleDelta(),
-        event.buttons(),
-        Qt.KeyboardModifier.NoModifier,
-        event.phase(),
-        event.inverted(),
-        event.source(),
-        event.pointingDevice(),
-    )
-
-
 class ComboBox(OnPurpose, QComboBox):
-    """A choice, elided if space is short; arguments as Qt's.
-
-    On Linux its name for screen readers is the chosen entry, and the label it is the buddy of describes it. Without
-    such a label, it gets one for screen readers only."""
+    """A choice, elided if space is short. On Linux its name for screen readers is the chosen entry, and the label it is
+    the buddy of describes it. Without such a label, it gets one for screen readers only."""
 
     _label: QLabel | None = None
 
@@ -95,7 +77,6 @@ class ComboBox(OnPurpose, QComboBox):
 
     @property
     def shown(self) -> str:
-        """The text shown, elided."""
         return self._elided(self._option())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -138,28 +119,17 @@ class Slider(OnPurpose, QSlider):
 
 
 class SpinBox(OnPurpose, QSpinBox):
-    """A whole number; arguments as Qt's."""
-
-    refused = Signal(str)
-    """Why the input is not accepted, as a sentence; the value stays."""
-
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
         self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.
 
     def fixup(self, text: str) -> str:
-        """Report why ``text`` is not accepted; Qt then restores the last value."""
-        sentence = _refusal(self, text, f"{self.minimum()}", f"{self.maximum()}", f"{self.value()}")
-        self.refused.emit(sentence)
+        """Say why ``text`` is not accepted; Qt then restores the last value."""
+        _refuse(self, text, f"{self.minimum()}", f"{self.maximum()}", f"{self.value()}")
         return text
 
 
 class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
-    """A number with decimals; arguments as Qt's."""
-
-    refused = Signal(str)
-    """Why the input is not accepted, as a sentence; the value stays."""
-
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
         self.setKeyboardTracking(False)  # Otherwise partial input would be accepted.
@@ -183,10 +153,9 @@ class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
         return self.value() if value is None else value
 
     def fixup(self, text: str) -> str:
-        """Report why ``text`` is not accepted; Qt then restores the last value."""
-        form = f".{self.decimals()}f"
-        last = localised(f"{self.value():{form}}")
-        self.refused.emit(_refusal(self, text, general(self.minimum()), general(self.maximum()), last))
+        """Say why ``text`` is not accepted; Qt then restores the last value."""
+        last = localised(f"{self.value():.{self.decimals()}f}")
+        _refuse(self, text, general(self.minimum()), general(self.maximum()), last)
         return text
 
 
@@ -203,12 +172,11 @@ def _number(typed: str) -> float | None:
         return None
 
 
-def _refusal(box: QSpinBox | QDoubleSpinBox, text: str, least: str, greatest: str, last: str) -> str:
-    """Show at ``box`` why ``text`` is not accepted; returns the sentence."""
+def _refuse(box: QSpinBox | QDoubleSpinBox, text: str, least: str, greatest: str, last: str) -> None:
+    """Show at ``box`` why ``text`` is not accepted."""
     typed = _bare(box, text)
     number = _number(typed)
     why = f"{typed} is not between {least} and {greatest}" if number is not None else f"“{typed}” is no number"
-    sentence = f"{why}; the value stays {last}{box.suffix()}."
     if box.isVisible():
+        sentence = f"{why}; the value stays {last}{box.suffix()}."
         QToolTip.showText(box.mapToGlobal(QPoint(0, box.height())), sentence, box)
-    return sentence

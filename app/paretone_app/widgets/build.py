@@ -28,6 +28,8 @@ from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
 Placed = Part | tuple[Part, int] | int
+Offered = tuple[str, object] | tuple[str, object, str]
+"""An entry of a choice: title, value and, if wanted, tooltip."""
 Built = TypeVar("Built", bound=QWidget)
 
 
@@ -83,7 +85,6 @@ def label(
 
 
 def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> Label:
-    """A label that wraps."""
     return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
 
 
@@ -104,21 +105,20 @@ def named(one: Built, name: str = "", tip: str = "") -> Built:
     return one
 
 
-def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
-    """A choice among ``entries`` (title, value); ``name`` is for screen readers."""
+def combo(name: str, entries: Iterable[Offered] = (), tip: str = "") -> QComboBox:
+    """A choice among ``entries``; ``name`` is for screen readers."""
     made = ComboBox()
-    for title, value in entries:
-        made.addItem(title, value)
+    offer(made, entries, None)
     return named(made, name, tip)
 
 
-def offer(combo: QComboBox, entries: Iterable[tuple[str, object]], chosen: object) -> None:
-    """Offer ``entries`` (title, value) in place of the present ones, with ``chosen`` shown, or the first if it is not
-    among them. Emits nothing."""
+def offer(combo: QComboBox, entries: Iterable[Offered], chosen: object) -> None:
+    """Offer ``entries`` instead, with ``chosen`` shown, or else the first. Emits nothing."""
     with QSignalBlocker(combo):
         combo.clear()
-        for title, value in entries:
+        for title, value, *tip in entries:
             combo.addItem(title, value)
+            combo.setItemData(combo.count() - 1, tip[0] if tip else "", Qt.ItemDataRole.ToolTipRole)
         combo.setCurrentIndex(max(0, combo.findData(chosen)))
 
 
@@ -156,6 +156,12 @@ def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
     return buttons
 
 
+def show(dialog: QDialog) -> None:
+    """Open ``dialog`` without blocking; it is deleted when it closes."""
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
+
+
 def title_of(text: str, field: QWidget) -> QLabel:
     """The label of ``field``, which its mnemonic focuses."""
     made = QLabel(text)
@@ -166,8 +172,7 @@ def title_of(text: str, field: QWidget) -> QLabel:
 def splitter(
     orientation: Qt.Orientation, parts: Sequence[tuple[QWidget, int]], sizes: Sequence[int], handle: int = 0
 ) -> QSplitter:
-    """``parts`` with their stretch, initially of these ``sizes``; none can be collapsed. ``handle``: gap in pixels,
-    if not the default."""
+    """``parts`` with their stretch, of these ``sizes``; none can be collapsed. ``handle``: gap in pixels."""
     made = QSplitter(orientation, childrenCollapsible=False)
     if handle:
         made.setHandleWidth(handle)

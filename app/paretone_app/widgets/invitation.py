@@ -17,8 +17,6 @@ _AROUND = BROAD
 
 
 class EmptyState(QWidget):
-    """Sentence and button in the middle, over the sketch."""
-
     def __init__(self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False) -> None:
         """``in_a_line``: short text and button side by side, for a low view."""
         super().__init__()
@@ -31,7 +29,6 @@ class EmptyState(QWidget):
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.words.setProperty("look", "reached")
         self.buttons: list[QPushButton] = []
-        """Buttons that fill the view."""
         self.filling = False
         """Whether the view is being filled; then only the text is shown."""
         self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
@@ -123,15 +120,13 @@ class Invited(QStackedWidget):
         return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:
-        """Show the content if it is ``there``, otherwise the invitation."""
         if self.currentIndex() != int(there):
             self.setCurrentIndex(int(there))
             self.updateGeometry()
 
 
 class _Page(QWidget):
-    """Page with the least height of its content: Qt would ask for the labels' preferred height, and the surroundings
-    would scroll. Hidden pages need no height."""
+    """Page with the least height of its content, where Qt would ask for the labels' preferred height; 0 if hidden."""
 
     def __init__(self, content: QWidget) -> None:
         super().__init__()

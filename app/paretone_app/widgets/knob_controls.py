@@ -21,7 +21,6 @@ _MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFT
 
 
 def decimals(step: float) -> int:
-    """Decimal places of ``step``, plus one."""
     places = 0
     while places < 6 and abs(step * 10**places - round(step * 10**places)) > 1e-9:
         places += 1
@@ -46,17 +45,15 @@ class _Rows(QWidget):
 
 
 class KnobControls(QWidget):
-    """One row per knob, built from the declarations. ``changed`` carries a knob's name and new value.
-
-    Rows are built once per set of knobs and kept while others are shown: there are few sets, and widgets that are
-    never deleted leave no dangling references."""
+    """One row per knob, built from the declarations. ``changed`` carries a knob's name and new value. Rows are built
+    once per set of knobs and kept: widgets that are never deleted leave no dangling references."""
 
     changed = Signal(str, object)
     rebuilt = Signal()
     """The controls were replaced; the containing widget sets their Tab order."""
 
-    def __init__(self, owner: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, owner: str) -> None:
+        super().__init__()
         self._owner = owner
         self.knobs: tuple[Knob, ...] = ()
         self._defaults: dict[str, object] = {}

@@ -54,10 +54,8 @@ class FormLayout(_OnGrid, QFormLayout):
 
 
 class Flow(QWidget):
-    """A row of widgets that wraps like words.
-
-    Not a :class:`QLayout`: items of layouts written in Python leave wrappers when Qt deletes them, and these end
-    other objects of the window."""
+    """A row of widgets that wraps like words. Not a :class:`QLayout`: items of layouts written in Python leave wrappers
+    when Qt deletes them, and these end other objects of the window."""
 
     def __init__(self, spacing: int = NEAR, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -96,8 +94,7 @@ class Flow(QWidget):
             self.updateGeometry()
 
     def event(self, event: QEvent) -> bool:
-        """Rearrange when contents change size, such as by styling; otherwise the surrounding layout keeps the old
-        height and cuts the last line off."""
+        """Rearrange when contents change size, such as by styling: the layout around would cut the last line off."""
         if event.type() is QEvent.Type.LayoutRequest:
             self.arrange()
         return super().event(event)

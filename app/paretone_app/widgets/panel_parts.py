@@ -1,12 +1,12 @@
-"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, a list to tick, a
-table of texts."""
+"""Parts shared by panels: cautions, facts, job progress, buttons to save or install, tick list, table of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -32,15 +32,12 @@ from paretone_app.widgets.layouts import HBoxLayout
 
 
 class Caution(QWidget):
-    """A warning about the comparison."""
-
     def __init__(self) -> None:
         super().__init__(visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
         build.fill(HBoxLayout(self), [self._icon, (self._text, 1)])
 
     def say(self, sentence: str) -> None:
-        """Show ``sentence``; hide if empty."""
         self._text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -100,7 +97,6 @@ class JobProgress(QProgressBar):
         self.setAccessibleName(name)
 
     def begin(self) -> None:
-        """Start, indeterminate."""
         self.setRange(0, 0)
         self.setFormat("")
 
@@ -122,11 +118,10 @@ class ExportButtons(QWidget):
 
 
 class InstallOffer(QWidget):
-    """Button to install missing packages; hidden if none is missing. During installation the button cancels, and a
-    line shows the progress."""
+    """Button to install missing packages, or to cancel that, with a line of progress; hidden if none is missing."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._installing: Installing | None = None
         self._extra: Extra | None = None
         self._action = Action("Install", parent=self)
@@ -143,7 +138,6 @@ class InstallOffer(QWidget):
         installing.changed.connect(self._show)
 
     def offer(self, sentence: str) -> None:
-        """Offer the package named in ``sentence``, if any."""
         self.offer_extra(extras.named_in(sentence))
 
     def offer_extra(self, extra: Extra | None) -> None:
@@ -173,10 +167,6 @@ class InstallOffer(QWidget):
         )
         self._action.set_reason(installing.why_not())
 
-    def refresh(self) -> None:
-        """Update after a job started or ended."""
-        self._show()
-
     def _press(self) -> None:
         installing, extra = self._installing, self._extra
         if installing is None or extra is None:
@@ -205,8 +195,7 @@ class TickList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
-        """Set the entries (title, value, ticked); values in ``why_not`` are disabled, with the reason as tooltip.
-        Emits nothing."""
+        """Set the entries (title, value, ticked), silently; ``why_not``: reasons to disable values."""
         reasons = why_not or {}
         with QSignalBlocker(self):
             self.clear()
@@ -224,15 +213,29 @@ class TickList(QListWidget):
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)
 
 
-class TextsTable(QTableWidget):
-    """Rows of texts."""
+class CopyKey(QObject):
+    """Ctrl+C in ``widget`` copies ``text``, where Qt would copy one cell."""
 
+    def __init__(self, widget: QWidget, text: Callable[[], str]) -> None:
+        super().__init__(widget)
+        self._text = text
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        pressed = event.type() is QEvent.Type.KeyPress
+        if not (pressed or event.type() is QEvent.Type.ShortcutOverride) or not isinstance(event, QKeyEvent):
+            return False
+        copies = event.matches(QKeySequence.StandardKey.Copy)
+        if copies and pressed:
+            QGuiApplication.clipboard().setText(self._text())
+        if copies:
+            event.accept()
+        return copies
+
+
+class TextsTable(QTableWidget):
     def __init__(
-        self,
-        name: str,
-        columns: Sequence[tuple[str, str]],
-        numbers: Collection[int] = (),
-        widths: Sequence[int] = (),
+        self, name: str, columns: Sequence[tuple[str, str]], numbers: Collection[int] = (), widths: Sequence[int] = ()
     ) -> None:
         """``columns``: title and meaning of each; those of ``numbers`` are aligned to the right; ``widths`` of the
         first ones, in font heights, if they do not follow from the texts."""
@@ -256,7 +259,6 @@ class TextsTable(QTableWidget):
             self.setColumnWidth(column, width * self.fontMetrics().height())
 
     def show_rows(self, rows: list[tuple[str, ...]]) -> None:
-        """Show ``rows``; leave the table alone if they are unchanged."""
         if rows == self._shown:
             return
         self._shown = rows

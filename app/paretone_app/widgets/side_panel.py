@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
 from paretone.setting.take import Take, Trace
@@ -21,14 +21,10 @@ class SideButtons(QWidget):
     """Buttons A and B, in their colours; the shown side is pressed."""
 
     chosen = Signal(str)
-    """The user chose ``"A"`` or ``"B"``."""
 
-    def __init__(
-        self, what: str, parent: QWidget | None = None, verb: str = "Show", between: QWidget | None = None
-    ) -> None:
-        """``what``: subject of the labels, such as "the tokens of take". ``between``: widget between the two
-        buttons."""
-        super().__init__(parent)
+    def __init__(self, what: str, verb: str = "Show", between: QWidget | None = None) -> None:
+        """``what``: subject of the labels, such as "the tokens of take"; ``between``: widget between the buttons."""
+        super().__init__()
         self.buttons = {side: QPushButton(side) for side in SIDES}
         self._group = QButtonGroup(self)
         line = HBoxLayout(self)
@@ -83,7 +79,6 @@ class SidePanel(QWidget):
         self.side_buttons.chosen.connect(self.show_side)
 
     def has_side(self, side: str) -> bool:
-        """Whether side ``"A"`` or ``"B"`` has content."""
         raise NotImplementedError
 
     def _show(self) -> None:
@@ -94,15 +89,13 @@ class SidePanel(QWidget):
         self.side_buttons.show_side(self.side, there)
 
     def show_side(self, side: str) -> None:
-        """Show ``"A"`` or ``"B"``, if it has content."""
         if self.has_side(side):
             self.side = side
         self._show()
 
 
 class TakePanel(SidePanel):
-    """A panel about one of the two compared takes; with :data:`CHOSEN` among its sides, also about the take of a
-    point chosen elsewhere."""
+    """A panel about one of the compared takes or, with :data:`CHOSEN` among its sides, of a point chosen elsewhere."""
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
@@ -121,7 +114,6 @@ class TakePanel(SidePanel):
         playing.streamed_at.connect(self._show_streamed)
         coming.changed.connect(self._follow_coming)
 
-    @Slot(str, float)
     def _show_heard(self, side: str, seconds: float) -> None:
         chosen, now = self._takes.get(CHOSEN), None if self._playing is None else self._playing.now
         if not side and chosen is not None and now is not None and now.key == chosen.id:
@@ -129,12 +121,10 @@ class TakePanel(SidePanel):
         if not self.is_coming(self.side):
             self.set_position(side, seconds)
 
-    @Slot(str, float)
     def _show_streamed(self, side: str, seconds: float) -> None:
         if self.is_coming(side):
             self.set_position(side, seconds)
 
-    @Slot()
     def _follow_coming(self) -> None:
         if self._follows is not None:
             self.show_coming(self._follows.side, self._follows.trace)
@@ -165,8 +155,7 @@ class TakePanel(SidePanel):
         return trace if trace is not None and self.in_trace(trace) is not None else None
 
     def show_coming(self, side: str, trace: Trace) -> None:
-        """Show the trace so far of a take being made for ``side``; ``""`` ends this. A take without content for the
-        panel changes nothing."""
+        """Show the trace so far of a take being made for ``side``; ``""`` ends this."""
         before = self._coming
         self._coming = (side, trace) if side and self.in_trace(trace) is not None else None
         if self._coming is not None and (before is None or before[0] != side):

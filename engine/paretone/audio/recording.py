@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,14 +169,39 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
         files.write_wav(path, samples, rate)
         return ()
     factor = headroom(samples)
-    remarks: tuple[str, ...] = ()
-    if cut := turned_down(factor):
-        remarks = (
-            f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",
-        )
     form, subtype = KINDS[kind]
     files.write(path, _encoded(samples * np.float32(factor), rate, form, subtype))
-    return remarks
+    return _quieter(path, factor)
+
+
+def _quieter(path: Path, factor: float) -> tuple[str, ...]:
+    cut = turned_down(factor)
+    return (
+        (f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",)
+        if cut
+        else ()
+    )
+
+
+def join_sound(pieces: Sequence[Path], path: Path) -> tuple[str, ...]:
+    """Write the mono WAV files ``pieces``, one after another, to ``path`` as :func:`write_sound` would, block by block.
+    Raises :class:`PlainError`."""
+    import soundfile
+
+    kind = require_kind(path)
+    factor = 1.0 if kind == ".wav" else min(headroom(soundfile.read(one, dtype="float32")[0]) for one in pieces)
+    form, subtype = KINDS[kind]
+    unfinished = pieces[0].with_name(f"whole{kind}")
+    try:
+        rate = soundfile.info(pieces[0]).samplerate
+        with soundfile.SoundFile(unfinished, "w", rate, 1, subtype or None, format=form) as whole:
+            for piece in pieces:
+                for block in soundfile.blocks(piece, rate, dtype="float32"):
+                    whole.write(block * np.float32(factor))
+        unfinished.replace(path)
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise PlainError(f"The parts could not be joined to {path}: {first_line(error)}.") from error
+    return _quieter(path, factor)
 
 
 def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:

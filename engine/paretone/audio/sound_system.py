@@ -68,7 +68,8 @@ def probe(timeout: float = 20.0) -> Sound:
         return Sound(reason=f"The sound system could not be queried ({error}). {_ADVICE}")
     for line in child.stdout.splitlines():
         if line.startswith(_MARK):
-            return _from_json(line.removeprefix(_MARK))
+            data = json.loads(line.removeprefix(_MARK))
+            return Sound(tuple(OutputDevice(**one) for one in data["devices"]), data["default"], data["reason"])
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
     detail = f": {lines[-1][:200]}" if lines else ""
     return Sound(
@@ -110,11 +111,6 @@ def _examine() -> Sound:
     if all(one.index != default for one in devices):
         default = devices[0].index
     return Sound(devices, default)
-
-
-def _from_json(text: str) -> Sound:
-    data = json.loads(text)
-    return Sound(tuple(OutputDevice(**one) for one in data["devices"]), data["default"], data["reason"])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import AudioError
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import NaturalPhonemiser
-from paretone.front_end.transcripts import is_english
+from paretone.front_end.speakable import is_english
 from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
 from paretone.setting.take import Take

@@ -79,7 +79,7 @@ def unavailable(speech: Speech) -> str:
     """Why the words of ``speech`` cannot be checked, as a sentence, or ``""``."""
     from paretone.extras import how_to_add
     from paretone.front_end.forced_alignment import installed
-    from paretone.front_end.transcripts import is_english
+    from paretone.front_end.speakable import is_english
 
     if not speech.text.strip():
         return "Words were not checked: the text is not known."

@@ -13,10 +13,12 @@ from paretone.commands import (
     download,
     export,
     judge,
+    load,
     models,
     roofline,
     samples,
     say,
+    serve,
     speak,
     study,
     tokens,
@@ -25,7 +27,10 @@ from paretone.commands import (
 )
 from paretone.commands.command import Command, technique_commands
 
-OURS = (models, download, speak, say, study, compare, judge, export, tokens, train, view, samples, roofline, doctor)
+OURS = (
+    *(models, download, speak, say, study, compare, judge, export, serve, load),
+    *(tokens, train, view, samples, roofline, doctor),
+)
 """Commands that belong to no technique."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from paretone.audio.recording import writable_kinds
 from paretone.by_name import nearest
 from paretone.commands import output
-from paretone.commands.technique_args import from_files, needs_file, typed_technique, typed_techniques, with_file
+from paretone.commands.technique_args import from_files, typed_technique, typed_techniques, with_file
 from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
@@ -137,6 +137,10 @@ def add_text(parser: argparse.ArgumentParser, sentences: bool = False) -> None:
     text.add_argument("--text", help="text to speak (default: a sample sentence)")
     content = "one text per line" if sentences else "the text"
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
+    add_voice(group)
+
+
+def add_voice(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
     group.add_argument("--transcript", default="", help="transcript of the recording; MegaTTS3 needs none")
 
@@ -214,8 +218,9 @@ def setting(options: argparse.Namespace, model: str, *more: str) -> Setting:
     given = {**options_of(found), **sampler_options(options, model)}
     values = checked(entry.options, entry.options_with(**given), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
+    need_files = {one.name for one, _ in from_files()}
     for one in typed_techniques(getattr(options, "technique", ()) or found, found):
-        if not needs_file(one):
+        if one.technique not in need_files:
             described = described.with_technique(one)
     foreseen(described)
     return described

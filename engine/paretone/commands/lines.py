@@ -1,7 +1,8 @@
-"""``paretone speak --by-line``: a file per line of a text or row of a manifest, resumed where it was stopped.
+"""Long texts of ``paretone speak``: with ``--by-line`` a file per line of a text or row of a manifest, otherwise one
+file, made in parts.
 
-Each finished line is appended to ``manifest.jsonl`` in the folder before the next begins, so a book needs the memory of
-one line, and the same command goes on after a kill.
+Each finished line or part is appended to ``manifest.jsonl`` in its folder before the next begins, so a book needs the
+memory of one, and the same command goes on after a kill.
 """
 
 from __future__ import annotations
@@ -13,26 +14,32 @@ import io
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from paretone import files
-from paretone.audio.recording import require_kind, write_sound
-from paretone.checks.faults import Checked, sentences, strict
+from paretone.audio.recording import join_sound, require_kind, write_sound
+from paretone.checks.faults import checked, sentences, strict
+from paretone.checks.speech import Speech
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
+from paretone.commands.subtitles import Timed, sentence_times, write_srt
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT
+from paretone.front_end.speakable import LARGEST_TEXT, MOST_CHARACTERS, chunks
 from paretone.reading import first_line, read_text
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
-from paretone.wording import counted
+from paretone.wording import counted, grouped
 
 MANIFEST = "manifest.jsonl"
+PART_CHARACTERS = 2000
+"""Maximum of a part of a long text, about two minutes."""
 FIRST_WORDS = 5
 """Words of a line in its file's name."""
 _LONGEST_NAME = 48
@@ -51,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="texts for --by-line: CSV with a column text and, if wanted, name; or JSON lines with these fields",
     )
-    group.add_argument("--srt", metavar="FILE", help="subtitles of the lines, one after another, with --by-line")
+    group.add_argument("--srt", metavar="FILE", help="subtitles: of each sentence, or with --by-line of each line")
     group.add_argument("--format", choices=("wav", "flac", "ogg", "mp3"), help="files of --by-line (default: wav)")
 
 
@@ -65,9 +72,7 @@ class Line:
 
 def wanted(options: argparse.Namespace) -> tuple[Line, ...]:
     """Lines of the arguments. Raises :class:`TextError` and :class:`SettingError`."""
-    for flag in ("repeat", "codebooks", "keep_profile"):
-        if getattr(options, flag):
-            raise SettingError(f"--{flag.replace('_', '-')} is for one text; leave out --by-line.")
+    _require_one_text_alone(options, "--by-line")
     if options.manifest is not None:
         if options.text is not None or options.text_file is not None:
             raise SettingError("--manifest has the texts; leave out --text and --text-file.")
@@ -76,6 +81,12 @@ def wanted(options: argparse.Namespace) -> tuple[Line, ...]:
         rows = [(text, "") for text in arguments.typed_lines(options.text_file)]
     else:
         raise SettingError("--by-line needs --text-file or --manifest with the lines.")
+    for number, (text, _) in enumerate(rows, 1):
+        if len(text) > MOST_CHARACTERS:
+            raise TextError(
+                f"Line {number} has {grouped(len(text))} characters, and {grouped(MOST_CHARACTERS)} is the limit of a "
+                "line; leave out --by-line to speak the whole text into one file."
+            )
     digits = max(3, len(str(len(rows))))
     named = [
         Line(text, name or f"{number:0{digits}}-{_first_words(text)}") for number, (text, name) in enumerate(rows, 1)
@@ -89,6 +100,12 @@ def wanted(options: argparse.Namespace) -> tuple[Line, ...]:
     if twice:
         raise TextError(f"Two rows of {options.manifest} have the name {twice}; give each its own.")
     return tuple(named)
+
+
+def _require_one_text_alone(options: argparse.Namespace, what: str) -> None:
+    for flag in ("repeat", "codebooks", "keep_profile"):
+        if getattr(options, flag):
+            raise SettingError(f"--{flag.replace('_', '-')} is for one short text, not for {what}; leave one out.")
 
 
 def _first_words(text: str) -> str:
@@ -126,30 +143,71 @@ def _rows(file: str) -> list[tuple[str, str]]:
     return rows
 
 
-def speak(
-    lines: tuple[Line, ...],
-    options: argparse.Namespace,
-    session: Session,
-    identity: str,
-    spoken: Callable[[str], Take],
-    check: Callable[[Take], Checked],
-) -> Result:
-    """Speak what is missing of ``lines``. ``identity``: of voice and setting; ``spoken`` makes a take, and ``check``
-    finds its faults."""
-    place = output.folder(options.out)
-    subtitles = None if options.srt is None else output.writable(options.srt)
-    ending = f".{options.format or 'wav'}"
+@dataclass(frozen=True)
+class Job:
+    """How lines and parts are spoken."""
+
+    options: argparse.Namespace
+    session: Session
+    identity: str
+    """Of voice and setting."""
+    take: Callable[[str], Take]
+    speech: Callable[[Take], Speech]
+    """What is checked and timed."""
+    subtitles: Path | None
+
+
+def speak(lines: tuple[Line, ...], job: Job) -> Result:
+    """Speak what is missing of ``lines``, each into its file in the folder ``--out``."""
+    place = output.folder(job.options.out)
+    made, new = _made(lines, place, f".{job.options.format or 'wav'}", job)
+    times = [[(one["text"], 0.0, one["seconds"])] for one in made]
+    return _result(made, new, job, times, f"{counted(new, 'line', 'lines')} to {place}", folder=str(place))
+
+
+def speak_long(text: str, out: Path, job: Job) -> Result:
+    """Speak a long text into the file ``out``, in parts whose files are kept next to it until all are there."""
+    _require_one_text_alone(job.options, "a text of this length")
+    if files.flows(out):
+        raise SettingError("A text of this length needs a file for --out, so that it can go on after a stop.")
+    place = output.folder(out.with_name(f"{out.name}.parts"))
+    made, new = _made(parts(text), place, ".wav", job)
+    pieces = [place / one["file"] for one in made]
+    notes = join_sound(pieces, out)
+    for piece in (*pieces, place / MANIFEST):
+        piece.unlink()
+    with suppress(OSError):  # Parts of another setting may be there.
+        place.rmdir()
+    wrote = f"{counted(new, 'part', 'parts')} to {out}"
+    return _result(made, new, job, [one["times"] for one in made], wrote, notes, out=str(out))
+
+
+def parts(text: str) -> tuple[Line, ...]:
+    """A long text in parts of whole sentences, at paragraphs where possible."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*\n\s*", text):
+        for one in chunks(paragraph, len, PART_CHARACTERS):
+            if found and len(found[-1]) + len(one) < PART_CHARACTERS:
+                found[-1] += f"\n\n{one}"
+            else:
+                found.append(one)
+    return tuple(Line(one, f"{number:05}") for number, one in enumerate(found, 1))
+
+
+def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[list[dict[str, Any]], int]:
+    """The manifest's row of each line, and how many were spoken now."""
     require_kind(place / f"x{ending}")
     done = {one["file"]: one for one in _journal(place / MANIFEST)}
     made: list[dict[str, Any]] = []
-    new = 0
+    new, began = 0, time.monotonic()
     for number, line in enumerate(lines, 1):
         path = place / f"{line.name}{ending}"
-        key = hashlib.sha256(f"{identity}\n{line.text}".encode()).hexdigest()[:16]
+        key = hashlib.sha256(f"{job.identity}\n{line.text}".encode()).hexdigest()[:16]
         known = done.get(path.name)
         if known is None or known["key"] != key or not path.is_file():
-            take = spoken(line.text)
-            faults = check(take)
+            take = job.take(line.text)
+            speech = job.speech(take)
+            faults = checked(speech)
             notes = [*take.notes, *write_sound(path, take.samples, take.sample_rate)]
             known = {
                 "file": path.name,
@@ -159,24 +217,43 @@ def speak(
                 "seed": take.setting.seed,
                 "notes": notes,
                 "faults": [one.to_json() for one in faults.findings],
+                "times": [(one, round(a, 3), round(b, 3)) for one, a, b in sentence_times(speech)],
                 "key": key,
             }
             _append(place / MANIFEST, known)
             new += 1
-            if not getattr(options, "quiet", False):
-                session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s")
+            if not getattr(job.options, "quiet", False):
+                left = (time.monotonic() - began) / new * (len(lines) - number)
+                more = f", about {left / 60:.0f} min left" if left > 90 else ""
+                job.session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s{more}")
             for said in sentences(faults)[1:]:
-                session.terminal.say(f"{path.name}: {said}")
+                job.session.terminal.say(f"{path.name}: {said}")
         made.append(known)
-    if subtitles is not None:
-        files.write(subtitles, _srt(made).encode())
-    seconds = sum(one["seconds"] for one in made)
+    return made, new
+
+
+def _result(
+    made: list[dict[str, Any]],
+    new: int,
+    job: Job,
+    times: list[list[Timed]],
+    wrote: str,
+    notes: tuple[str, ...] = (),
+    **data: object,
+) -> Result:
+    """``times`` of the subtitles within each row."""
+    starts = [0.0, *accumulate(one["seconds"] for one in made)]
+    if job.subtitles is not None:
+        write_srt(
+            job.subtitles,
+            ((said, start + a, start + b) for start, row in zip(starts, times, strict=False) for said, a, b in row),
+        )
+        notes = (*notes, f"Wrote the subtitles to {job.subtitles}.")
     kept = f"; {len(made) - new} were there" if new < len(made) else ""
-    text = f"Wrote {counted(new, 'line', 'lines')} to {place}{kept}: {seconds:.1f} s of speech in all."
-    more = [] if subtitles is None else [f"Wrote the subtitles to {subtitles}."]
-    data = {"folder": str(place), "lines": made, "new": new, "seconds": seconds, "srt": subtitles and str(subtitles)}
+    data |= {"lines": made, "new": new, "seconds": starts[-1], "srt": job.subtitles and str(job.subtitles)}
     faulty = [one["file"] for one in made if one.get("faults")]
-    return Result(data, "\n".join([text, *more]), *strict(faulty, options.strict))
+    text = f"Wrote {wrote}{kept}: {starts[-1]:.1f} s of speech in all."
+    return Result(data, "\n".join([text, *notes]), *strict(faulty, job.options.strict))
 
 
 def _journal(path: Path) -> Iterator[dict[str, Any]]:
@@ -206,17 +283,6 @@ def _ends_with_line(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"
-
-
-def _srt(made: list[dict[str, Any]]) -> str:
-    import srt
-
-    start, found = 0.0, []
-    for number, one in enumerate(made, 1):
-        end = start + one["seconds"]
-        found.append(srt.Subtitle(number, timedelta(seconds=start), timedelta(seconds=end), one["text"]))
-        start = end
-    return str(srt.compose(found))
 
 
 def identity_of(setting: Setting, voice: str, checkpoint: str, artefacts: tuple[str, ...]) -> str:

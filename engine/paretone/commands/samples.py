@@ -13,6 +13,7 @@ from paretone.commands.command import Result
 from paretone.commands.output import folder as made_folder
 from paretone.commands.output import write_json
 from paretone.commands.terminal import JOB, Session
+from paretone.models import catalogue
 from paretone.paths import resource
 from paretone.session.commands import RunStudy
 from paretone.wording import grouped
@@ -85,10 +86,11 @@ def _judged(
     choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
 ) -> tuple[list[Sample], tuple[str, ...]]:
     from paretone.measure.evaluation.judging import FileJudges, reference_speech
-    from paretone.studies.samples import Sample, found, heard_texts
+    from paretone.studies.samples import Sample, found
 
     session.terminal.status("Judging")
-    texts, check = heard_texts(choices.text), session.terminal.check
+    # The judge of words knows other sentences, too, so that it can be wrong.
+    texts, check = list(dict.fromkeys([choices.text, *catalogue.judged_sentences()])), session.terminal.check
     made: list[Sample] = []
     judges: dict[str, FileJudges] = {}
     for choice, setting in found(choices, results):

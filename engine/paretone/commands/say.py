@@ -35,29 +35,26 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     from paretone import saying
 
-    texts = options.text is not None, options.text_file is not None
-    changes = options.teach is not None, options.forget is not None, options.taught
-    if all(texts):
+    if options.text is not None and options.text_file is not None:
         raise TextError("There are a text and a text file; give one of them.")
-    if not any((*texts, *changes)):
-        raise TextError("There is nothing to read; give a text, --text-file, --teach, --forget or --taught.")
     lines: list[str] = []
     data: dict[str, object] = {}
     if options.teach is not None:
         word, said = options.teach
-        sounds = saying.teach(word, said)
-        data |= {"word": word, "phonemes": sounds}
-        lines.append(f"{word} is said {sounds}; it is kept in {lexicon_file()}.")
+        data = {"word": word, "phonemes": saying.teach(word, said)}
+        lines.append(f"{word} is said {data['phonemes']}; it is kept in {lexicon_file()}.")
     if options.forget is not None:
         saying.forget(options.forget)
         lines.append(f"{options.forget} is said as before.")
     if options.taught:
         words = saying.lexicon()
-        data["taught"] = dict(words)
+        data["taught"] = words
         lines += [f"{counted(len(words), 'word', 'words')} in {lexicon_file()}."]
         lines += [f"{word} = {said}" for word, said in words.items()]
-    if any(texts):
+    if options.text is not None or options.text_file is not None:
         read = saying.say(arguments.text(options), dates=options.dates, phones=options.phones)
         data |= read.to_json()
         lines += [str(read), *read.notes]
+    if not lines:
+        raise TextError("There is nothing to read; give a text, --text-file, --teach, --forget or --taught.")
     return Result(data, "\n".join(lines))

@@ -16,14 +16,16 @@ from paretone.checks.speech import speech_of
 from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
+from paretone.commands.subtitles import sentence_times, write_srt
 from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session, ending
 from paretone.errors import SettingError, failure
+from paretone.front_end.speakable import MOST_CHARACTERS
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import MASKED, Synthesis, Voice
+from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
 from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
@@ -44,14 +46,7 @@ SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    arguments.add_model(parser)
-    group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
-    arguments.add_techniques(group)
-    for technique, file in from_files():
-        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
-        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
-    arguments.add_sampler(parser)
+    declare_setting(parser)
     arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
     lines.declare(parser)
@@ -71,17 +66,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
-def run(options: argparse.Namespace, session: Session) -> Result:
-    """Synthesise one text and write it as a WAV file."""
-    several = lines.wanted(options) if options.by_line or options.manifest or options.srt else ()
-    if not several and options.text is None and options.text_file is None:
-        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
-    text = "" if several else arguments.text(options)
-    out = Path(options.out) if several else writable_sound(options.out)
-    kept = None if options.keep_profile is None else writable(options.keep_profile)
-    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
-    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
-    apart({"--out": out, "--keep-profile": kept})
+def declare_setting(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of :func:`prepared`, but those of the voice."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
+    arguments.add_techniques(group)
+    for technique, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
+        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
+    arguments.add_sampler(parser)
+
+
+def prepared(options: argparse.Namespace, session: Session, text: str = "") -> tuple[Synthesise, SpeechModel]:
+    """What speaks ``text`` as the arguments want it, and the loaded model."""
     profile = profile_alone(options)
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
@@ -93,8 +91,24 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         profile.check(model.info, compatibility_of(model.info, setting) if artefacts else None)
     else:
         setting, artefacts = arguments.with_files(with_weights(setting, model.info), model, options)
-    spoken = Synthesise(JOB, text, voice, setting, artefacts)
-    if several:
+    return Synthesise(JOB, text, voice, setting, artefacts), model
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Synthesise one text and write it as a WAV file."""
+    several = lines.wanted(options) if options.by_line or options.manifest else ()
+    if not several and options.text is None and options.text_file is None:
+        raise SettingError("There is nothing to speak; give --text, --text-file or --manifest.")
+    text = "" if several else arguments.text(options)
+    out = Path(options.out) if several else writable_sound(options.out)
+    subtitles = None if options.srt is None else writable(options.srt)
+    kept = None if options.keep_profile is None else writable(options.keep_profile)
+    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
+    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
+    apart({"--out": out, "--keep-profile": kept, "--srt": subtitles})
+    spoken, model = prepared(options, session, text)
+    setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
+    if several or len(text) > MOST_CHARACTERS:
         prints = tuple(one.fingerprint for one in artefacts)
         identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, prints)
 
@@ -104,9 +118,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
                 raise stopped
             return take
 
-        return lines.speak(
-            several, options, session, identity, speak, lambda take: checked(speech_of(take, take.text, voice))
-        )
+        job = lines.Job(options, session, identity, speak, lambda take: speech_of(take, take.text, voice), subtitles)
+        return lines.speak(several, job) if several else lines.speak_long(text, out, job)
     if options.codebooks:
         if model.info.family != MASKED:
             raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
@@ -129,7 +142,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     faults = Checked()
     if stopped is None:
         session.terminal.status("Checking for faults")
-        faults = checked(speech_of(take, text, voice))
+        heard = speech_of(take, text, voice)
+        faults = checked(heard)
+        if subtitles is not None:
+            write_srt(subtitles, sentence_times(heard))
         problem, code = strict([faults.summary] if faults.faulty else [], options.strict)
     found, compared = figures(take), comparisons(setting)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
@@ -150,6 +166,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
         "profile": None if kept is None else str(kept),
+        "srt": None if subtitles is None else str(subtitles),
         **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
@@ -170,6 +187,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *(note for note in notes if note not in session.terminal.cautioned),
         *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
+        *([] if subtitles is None or stopped is not None else [f"Wrote the subtitles to {subtitles}."]),
     ]
     return Result(data, "\n".join(said), problem, code)
 

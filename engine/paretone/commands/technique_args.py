@@ -103,11 +103,6 @@ def profile_alone(options: argparse.Namespace) -> Profile | None:
     return profile
 
 
-def needs_file(entry: UsedTechnique) -> bool:
-    """Whether a typed technique needs its own file."""
-    return technique(entry.technique).artefact_file is not None
-
-
 def with_file(
     setting: Setting, model: SpeechModel, option: str, path: str, knobs: Mapping[str, object] = NO_VALUES
 ) -> tuple[Setting, tuple[Any, ...]]:

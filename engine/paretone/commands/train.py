@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.commands import arguments
 from paretone.commands.command import Command, Result, technique_commands
@@ -20,12 +20,15 @@ from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
-from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
+from paretone.training.requests import (
+    OWN_SENTENCES,
+    Follower,
+    Trained,
+    TrainingProgress,
+    TrainingRequest,
+    usual_own_sentences,
+)
 from paretone.wording import plain
-
-if TYPE_CHECKING:
-    from paretone.training.session import Milestone
-
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
@@ -86,21 +89,12 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device`` for a
     :class:`paretone.training.requests.TrainingRequest`."""
     catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
+    paths = ("manifest", "validation", "validation_audio", "work", "export")
+    same = ("vocoder", "minutes", "steps", "epochs", "resume", "rate_scale", "device", "threads")
     return {
-        "vocoder": options.vocoder,
-        "manifest": path_text(options.manifest),
-        "validation": path_text(options.validation),
-        "validation_audio": path_text(options.validation_audio),
-        "work": str(options.work),
-        "export": str(options.export or ""),
-        "minutes": options.minutes,
-        "steps": options.steps,
-        "epochs": options.epochs,
-        "resume": options.resume,
+        **{name: path_text(getattr(options, name)) for name in paths},
+        **{name: getattr(options, name) for name in same},
         "half_precision": options.half,
-        "rate_scale": options.rate_scale,
-        "device": options.device,
-        "threads": options.threads,
     }
 
 
@@ -160,15 +154,10 @@ def _add_rates(group: argparse._ArgumentGroup, usual: str, matrices: str) -> Non
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
+    same = ("model", "folder", "sentences", "positions", "rate", "matrix_rate", "seed")
     return {
-        "model": options.model,
-        "folder": options.folder,
-        "sentences": options.sentences,
+        **{name: getattr(options, name) for name in same},
         "corpus": path_text(options.corpus),
-        "positions": options.positions,
-        "rate": options.rate,
-        "matrix_rate": options.matrix_rate,
-        "seed": options.seed,
         **training_request(options),
     }
 
@@ -226,11 +215,7 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
         "sentences": sentences,
         "texts": texts,
         "learning_rate": options.rate,
-        "matrix_rate": options.matrix_rate,
-        "frames": options.frames,
-        "seed": options.seed,
-        "folder": options.folder,
-        "variant": options.variant,
+        **{name: getattr(options, name) for name in ("matrix_rate", "frames", "seed", "folder", "variant")},
         **training_request(options),
     }
 
@@ -348,7 +333,7 @@ class _TerminalFollower(Follower):
         if text == "Training":
             self._terminal.begin()
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         """Show the spent share of the budget."""
         self._terminal.progress(round(SHARES * milestone.share), SHARES)
 

@@ -75,11 +75,8 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Account as plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
-        lists = {"honours": self.honours, "drops": self.drops}
-        return {
-            **{name: [vars(line) for line in lines] for name, lines in lists.items()},
-            "why_not": self.why_not,
-        }
+        honours, drops = ([vars(line) for line in lines] for lines in (self.honours, self.drops))
+        return {"honours": honours, "drops": drops, "why_not": self.why_not}
 
     def sentences(self) -> list[str]:
         if self.why_not:
@@ -103,42 +100,38 @@ class OptionLedger:
         self.given = given or {}
         """Data of the techniques for the target."""
         self._knobs = {knob.name: knob for knob in model.options}
-        self._honours: dict[str, Line] = {}
-        self._drops: dict[str, Line] = {}
+        self._lines: dict[str, tuple[bool, Line]] = {}
+        """By option: whether it is carried, and its line."""
+
+    def honour_if(self, carried: bool, how: str, why: str, *names: str) -> None:
+        """Record whether the options ``names``, if the model has them, are carried: ``how``, or ``why`` not."""
+        for name in names:
+            if line := self._line(name, how if carried else why):
+                self._lines[name] = carried, line
 
     def honour(self, how: str, *names: str) -> None:
-        """Record that the options ``names``, if the model has them, are carried: ``how``."""
-        for name in names:
-            if line := self._line(name, how):
-                self._honours[name] = line
-                self._drops.pop(name, None)
+        self.honour_if(True, how, "", *names)
 
     def drop(self, why: str, *names: str) -> None:
-        """Record that the options ``names``, if the model has them, are not carried: ``why``."""
-        for name in names:
-            if line := self._line(name, why):
-                self._drops[name] = line
-                self._honours.pop(name, None)
+        self.honour_if(False, "", why, *names)
 
     def drop_rest(self, why: str) -> None:
-        usual = {
-            knob.name for knob in self._knobs.values() if knob.later and self.options.get(knob.name) == knob.default
-        }
-        done = {*self._honours, *self._drops, *usual}
-        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in done))
+        usual = [one.name for one in self._knobs.values() if one.later and self.options.get(one.name) == one.default]
+        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in {*self._lines, *usual}))
 
     @property
     def honours(self) -> tuple[Line, ...]:
         """In the order of the model's options."""
-        return self._in_order(self._honours)
+        return self._those(carried=True)
 
     @property
     def drops(self) -> tuple[Line, ...]:
         """In the order of the model's options."""
-        return self._in_order(self._drops)
+        return self._those(carried=False)
 
-    def _in_order(self, lines: Mapping[str, Line]) -> tuple[Line, ...]:
-        return tuple(lines[name] for name in (*self._knobs, SEED) if name in lines)
+    def _those(self, carried: bool) -> tuple[Line, ...]:
+        found = (self._lines.get(name) for name in (*self._knobs, SEED))
+        return tuple(one[1] for one in found if one is not None and one[0] == carried)
 
     def _line(self, name: str, how: str) -> Line | None:
         if name == SEED:

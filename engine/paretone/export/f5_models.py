@@ -29,18 +29,10 @@ SWAY = -1.0
 def own_grid(ledger: OptionLedger) -> None:
     """Record the options that a server fixes: EPSS if there is a table, a sway of -1, the Euler solver."""
     options = ledger.options
-    if effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS:
-        ledger.honour("it has the same grid", "spacing")
-    else:
-        ledger.drop("it always takes EPSS where there is a table", "spacing")
-    if options["sway"] == SWAY:
-        ledger.honour("it has no other", "sway")
-    else:
-        ledger.drop(f"it always takes {SWAY:g}", "sway")
-    if options["solver"] == "euler":
-        ledger.honour("it has no other", "solver")
-    else:
-        ledger.drop("it has Euler only", "solver")
+    epss = effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS
+    ledger.honour_if(epss, "it has the same grid", "it always takes EPSS where there is a table", "spacing")
+    ledger.honour_if(options["sway"] == SWAY, "it has no other", f"it always takes {SWAY:g}", "sway")
+    ledger.honour_if(options["solver"] == "euler", "it has no other", "it has Euler only", "solver")
     ledger.drop("it cuts long texts in its own way, or not at all", "cross_fade", "quick_start")
 
 
@@ -105,7 +97,11 @@ def weights_target(
     why_not: Callable[[Profile, bool], str],
     weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
 ) -> Target:
-    """Target that writes only a technique's ``weights``; ``takes``: their capability. Others as in :class:`Target`."""
+    """Target that writes only a technique's ``weights`` of F5-TTS; ``takes``: their capability. Others as in
+    :class:`Target`."""
+
+    def why_not_written(profile: Profile, guided_weights: bool) -> str:
+        return why_not_weights(profile, guided_weights) or why_not(profile, guided_weights)
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")
@@ -114,4 +110,4 @@ def weights_target(
         found = weights(order.profile, read_checkpoint(order), order.follower.check)
         return {} if found is None else found.contents()
 
-    return Target(name, title, summary, "a file of weights", why_not, options, contents, frozenset({takes}))
+    return Target(name, title, summary, "a file of weights", why_not_written, options, contents, frozenset({takes}))

@@ -192,14 +192,8 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
     """Files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
-    tensors = student_tensors(source, student)
-    about = {
-        **_technique(STUDENT),
-        "stage": student.stage,
-        "minutes": student.minutes,
-        "file": student.fingerprint,
-    }
-    return _checkpoint(source, base, tensors, student.retained, about)
+    about = {"stage": student.stage, "minutes": student.minutes}
+    return _checkpoint(source, base, student, _owner(STUDENT)[0], about)
 
 
 def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values = NO_VALUES) -> dict[str, bytes]:
@@ -210,25 +204,17 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
     owner, module = _owner(DRAFT)
     settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
-    tensors = draft_tensors(source, draft)
-    about = {
-        **_technique(DRAFT),
-        "trained_layers": list(draft.trained),
-        "file": draft.fingerprint,
-    }
-    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: json_file(settings)}
+    contents = _checkpoint(source, base, draft, owner, {"trained_layers": list(draft.trained)})
+    return {**contents, module.SETTINGS_FILE: json_file(settings)}
 
 
-def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
-    """Tensors of a student of ``source`` by official name. Raises :class:`CheckpointError`."""
-    return read_weights(Path(student.path), source.checks)
-
-
-def draft_tensors(source: Source, draft: DraftWeights) -> dict[str, Tensor]:
-    """Tensors of a draft of ``source`` by official name, including its untrained layers. Raises
+def tensors_of(source: Source, weights: StudentWeights | DraftWeights) -> dict[str, Tensor]:
+    """Tensors of a student or draft of ``source`` by official name, including a draft's untrained layers. Raises
     :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
-    require_layers(draft.retained, source.layers())
-    return pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
+    if isinstance(weights, StudentWeights):
+        return read_weights(Path(weights.path), source.checks)
+    require_layers(weights.retained, source.layers())
+    return pruned(source.weights() | read_weights(Path(weights.path), source.checks), weights.retained)
 
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
@@ -236,23 +222,21 @@ def _owner(kind: str) -> tuple[Technique, ModuleType]:
     return next((one, module) for one, module in exporting() if getattr(module, "KIND", "") == kind)
 
 
-def _technique(kind: str) -> dict[str, object]:
-    """Provenance of weights of ``kind``: technique and paper."""
-    owner, _ = _owner(kind)
-    return {"technique": owner.title, "paper": owner.paper.reference}
-
-
 def _checkpoint(
-    source: Source, base: str, tensors: Mapping[str, Tensor], retained: Sequence[int], about: Mapping[str, object]
+    source: Source, base: str, weights: StudentWeights | DraftWeights, owner: Technique, about: Mapping[str, object]
 ) -> dict[str, bytes]:
+    tensors = tensors_of(source, weights)
     provenance = {
         "made_by": f"Paretone {__version__}",
         "base": base,
         "base_layers": source.layers(),
-        RETAINED: list(retained),
+        RETAINED: list(weights.retained),
+        "technique": owner.title,
+        "paper": owner.paper.reference,
         **about,
+        "file": weights.fingerprint,
     }
-    return {**source.files(tensors, retained), PROVENANCE: json_file(provenance)}
+    return {**source.files(tensors, weights.retained), PROVENANCE: json_file(provenance)}
 
 
 def read_config(path: Path) -> dict:

@@ -26,11 +26,10 @@ from paretone.export.language import (
     CosySource,
     HuggingFaceSource,
     Source,
-    draft_tensors,
     read_config,
     shallower,
     source_of,
-    student_tensors,
+    tensors_of,
 )
 from paretone.export.targets import Order, json_file, prompts_file
 from paretone.models import load_model
@@ -225,8 +224,7 @@ def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[Causa
     layers = source.layers()
     if isinstance(plan.weights, StudentWeights):
         student = plan.weights
-        tensors = student_tensors(source, student)
-        model = causal_model(source, tensors, student.retained, ids)
+        model = causal_model(source, tensors_of(source, student), student.retained, ids)
         return model, f"a student with {student.depth} of {layers} layers"
     retained = plan.layers or tuple(range(layers))
     model = causal_model(source, pruned(source.weights(), retained), retained, ids)
@@ -251,7 +249,5 @@ def _draft(
 ) -> tuple[CausalModel | None, str]:
     if draft is None:
         return None, ""
-    student = isinstance(draft, StudentWeights)
-    tensors = student_tensors(source, draft) if isinstance(draft, StudentWeights) else draft_tensors(source, draft)
-    words = f"{'a student, ' if student else ''}{len(draft.retained)} layers"
-    return causal_model(source, tensors, draft.retained, ids), words
+    words = f"{'a student, ' if isinstance(draft, StudentWeights) else ''}{len(draft.retained)} layers"
+    return causal_model(source, tensors_of(source, draft), draft.retained, ids), words

@@ -54,13 +54,11 @@ def drafts(profile: Profile) -> bool:
 
 def prompt_and_decoder(ledger: OptionLedger) -> None:
     """Record the options of prompts and of the decoder of tokens to audio, equal for all targets."""
-    ledger.honour("in the prompts of prompts.json", *PROMPT_OPTIONS)
-    ledger.drop("the decoder of tokens to audio is not exported", *DECODER_OPTIONS)
+    how, why = "in the prompts of prompts.json", "the decoder of tokens to audio is not exported"
+    ledger.honour(how, *PROMPT_OPTIONS)
+    ledger.drop(why, *DECODER_OPTIONS)
     # With repetition-aware sampling, the decoder stretches speech; otherwise the front end plans its length.
-    if is_repetition_aware(ledger.options):
-        ledger.drop("the decoder of tokens to audio is not exported", "speed")
-    else:
-        ledger.honour("in the prompts of prompts.json", "speed")
+    ledger.honour_if(not is_repetition_aware(ledger.options), how, why, "speed")
 
 
 def is_repetition_aware(options: Values) -> bool:

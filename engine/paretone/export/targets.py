@@ -36,17 +36,7 @@ from paretone.techniques import Technique, foreseen, technique
 from paretone.techniques.registry import brought as modules_of
 from paretone.techniques.registry import plug_in, registry
 
-PROGRAMS = (
-    "f5_tts",
-    "f5_triton",
-    "vllm_omni",
-    "sglang",
-    "omnivoice",
-    "crispasr",
-    "transformers",
-    "vllm",
-    "gguf",
-)
+PROGRAMS = ("f5_tts", "f5_triton", "vllm_omni", "sglang", "omnivoice", "crispasr", "transformers", "vllm", "gguf")
 """Files of :mod:`paretone.export.programs`, in the order of lists."""
 
 

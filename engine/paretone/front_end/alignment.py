@@ -45,12 +45,12 @@ def alignment_notes(found: Alignment) -> tuple[str, ...]:
     """Notes for the user on an alignment."""
     if found.method != MEAN_LENGTHS:
         return ()
-    estimated = (
+    # If words are missing, the doubts about the transcript say so.
+    more = "" if forced_alignment.installed() else f"; to have it measured, {how_to_add('judge')}"
+    return (
         "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well"
+        f"{more}.",
     )
-    if not forced_alignment.installed():
-        return (f"{estimated}; to have it measured, {how_to_add('judge')}.",)
-    return (f"{estimated}.",)  # Missing words are among the doubts about the transcript.
 
 
 class Aligner(Protocol):
@@ -60,21 +60,16 @@ class Aligner(Protocol):
         """Align a recording (n,) at ``rate`` Hz. Raises :class:`AudioError` and :class:`TextError`."""
 
 
-def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
-    """Start and end of speech in seconds, judged by level. Raises :class:`AudioError` for silence."""
+def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float, float]:
+    """Start and end of the speech in seconds, judged by level, of a recording whose transcript should take ``expected``
+    seconds. Raises :class:`AudioError` for silence, and if the durations do not match."""
     window = max(1, rate // 100)
-    count = len(samples) // window
-    levels = np.sqrt(np.mean(np.reshape(samples[: count * window], (count, window)).astype(np.float64) ** 2, axis=1))
-    if not count or not levels.max() > 0:
+    frames = np.reshape(samples[: len(samples) // window * window], (-1, window)).astype(np.float64)
+    levels = np.sqrt(np.mean(frames**2, axis=1))
+    if not levels.max(initial=0.0) > 0:
         raise AudioError("The recording is silent or empty; use one with speech in it.")
     loud = np.flatnonzero(levels >= QUIET * levels.max())
-    return float(loud[0] * window / rate), float((loud[-1] + 1) * window / rate)
-
-
-def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float, float]:
-    """:func:`speech_span` of a recording whose transcript should take ``expected`` seconds. Raises :class:`AudioError`
-    for silence, and if the durations do not match."""
-    start, end = speech_span(samples, rate)
+    start, end = float(loud[0] * window / rate), float((loud[-1] + 1) * window / rate)
     if not FASTEST * expected <= end - start <= SLOWEST * expected:
         raise AudioError(
             f"{end - start:.1f} s of the recording's speech are used, but its transcript would take about "

@@ -6,7 +6,7 @@ import re
 
 from paretone.front_end.numbers import cardinal, digits, ordinal, plural, short, year
 from paretone.front_end.quantities import TAKES, day_of_month, month_day, number
-from paretone.front_end.semiotic import Around, Said, one_of, semiotic
+from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
@@ -36,11 +36,6 @@ def _numeric_date(match: re.Match[str], around: Around) -> str | None:
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     return f"{month_day(month, day)}, {_year_of(named)}" + ("," if around.precedes(r" ?\d") else "")
-
-
-def _month_year(match: re.Match[str], around: Around) -> str | None:
-    month = int(match[1])
-    return f"{MONTHS[month - 1]} {year(int(match[2]))}" if 1 <= month <= 12 else None
 
 
 def _month_first(match: re.Match[str], around: Around) -> Said | None:
@@ -128,15 +123,12 @@ def _with_half(words: str, half: str | None, zone: str | None) -> Said:
     return Said(words, " ".join(tail), ends=bool(half and half.endswith(".") and not zone))
 
 
-def _hour(match: re.Match[str], around: Around) -> Said | None:
-    return _with_half(cardinal(int(match[1])), match[2], match[3]) if int(match[1]) <= 12 else None
-
-
 def _duration(match: re.Match[str], around: Around) -> str:
     parts = zip(match.groups(), ("hour", "minute", "second"), strict=True)
     return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in parts if one)
 
 
+FORMS["month"] = _month_name
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d))?"
 
 # fmt: off
@@ -144,31 +136,28 @@ CLASSES = (
     semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:T(?=\d\d:))?(?!\d)|",
         r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)", say=_numeric_date,
         quantity=True),
-    semiotic("date", r"(\d{1,2})/(\d{4})(?![\d/])", say=_month_year),
+    semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say=lambda match, around: (
+        f"{MONTHS[int(match[1]) - 1]} {year(int(match[2]))}")),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
-        say=lambda match, around: f"{_month_name(match[1])} {year(int(match[2]))}", quantity=True),
+        say="{1:month} {2:year}", quantity=True),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
-    semiotic("date", rf"({_MONTH})(?:\.(?= ?[-–])|(?<=[-–]...)\.|(?!\w))",
-        say=lambda match, around: (
-            _month_name(match[1])
-            if around.follows(r"[-–] ?") or around.precedes(" ?[-–]") else None
-        ),
-        quantity=True),
+    semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
+    semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
     semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
-    semiotic("date", r"'(\d\d)(?!\d|')",
-        say=lambda match, around: None if around.follows(r"[\w)]") else short(match[1]), quantity=True),
+    semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
     semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
     semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
         say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
-    semiotic("time", rf"(\d{{1,2}})\s?({_HALF})(?: ({_ZONE}))?", say=_hour, quantity=True),
+    semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
+        say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
     semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),
     semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
 )

@@ -11,7 +11,6 @@ import gzip
 import re
 import unicodedata
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,75 +95,50 @@ def _on_first_vowel(phonemes: str, mark: str) -> str:
 
 
 Known = Callable[[str], bool]
+Restress = Callable[[str], str]
 FLAPPED_AFTER = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 """Phonemes after which an American t becomes a flap before a vowel."""
 _DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
 
 
-class Form(ABC):
-    stresses = False
-    """Whether an unstressed stem gets secondary stress."""
-
-    @abstractmethod
-    def stem(self, word: str, known: Known) -> str | None:
-        """The stem of ``word`` among the ``known`` words."""
-
-    @abstractmethod
-    def end(self, phonemes: str) -> str:
-        """The phonemes of the form, from those of its stem."""
-
-
-class _S(Form):
-    def stem(self, word: str, known: Known) -> str | None:
-        if len(word) < 3 or not word.endswith("s"):
-            return None
-        if not word.endswith("ss") and known(word[:-1]):
-            return word[:-1]
-        long = len(word) > 4
-        if (word.endswith("'s") or (long and word.endswith("es") and not word.endswith("ies"))) and known(word[:-2]):
-            return word[:-2]
-        return f"{word[:-3]}y" if long and word.endswith("ies") and known(f"{word[:-3]}y") else None
-
-    def end(self, phonemes: str) -> str:
-        last = phonemes[-1:]
-        if last in tuple("ptkfθ"):
-            return f"{phonemes}s"
-        return f"{phonemes}ᵻz" if last in tuple("szʃʒʧʤ") else f"{phonemes}z"
-
-
-class _Ed(Form):
-    def stem(self, word: str, known: Known) -> str | None:
-        if len(word) < 4 or not word.endswith("d"):
-            return None
-        if not word.endswith("dd") and known(word[:-1]):
-            return word[:-1]
-        if len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and known(word[:-2]):
-            return word[:-2]
+def _s_stem(word: str, known: Known) -> str | None:
+    if len(word) < 3 or not word.endswith("s"):
         return None
-
-    def end(self, phonemes: str) -> str:
-        last = phonemes[-1:]
-        if last in tuple("pkfθʃsʧ"):
-            return f"{phonemes}t"
-        if last == "d":
-            return f"{phonemes}ᵻd"
-        return f"{_flapped(phonemes)}ᵻd" if last == "t" else f"{phonemes}d"
+    if not word.endswith("ss") and known(word[:-1]):
+        return word[:-1]
+    long = len(word) > 4
+    if (word.endswith("'s") or (long and word.endswith("es") and not word.endswith("ies"))) and known(word[:-2]):
+        return word[:-2]
+    return f"{word[:-3]}y" if long and word.endswith("ies") and known(f"{word[:-3]}y") else None
 
 
-class _Ing(Form):
-    stresses = True
+def with_s(phonemes: str) -> str:
+    last = phonemes[-1:]
+    return phonemes + ("s" if last in tuple("ptkfθ") else "ᵻz" if last in tuple("szʃʒʧʤ") else "z")
 
-    def stem(self, word: str, known: Known) -> str | None:
-        if len(word) < 5 or not word.endswith("ing"):
-            return None
-        if len(word) > 5 and known(word[:-3]):
-            return word[:-3]
-        if known(f"{word[:-3]}e"):
-            return f"{word[:-3]}e"
-        return word[:-4] if len(word) > 5 and _DOUBLED.search(word) and known(word[:-4]) else None
 
-    def end(self, phonemes: str) -> str:
-        return f"{_flapped(phonemes)}ɪŋ"
+def _ed_stem(word: str, known: Known) -> str | None:
+    if len(word) < 4 or not word.endswith("d"):
+        return None
+    if not word.endswith("dd") and known(word[:-1]):
+        return word[:-1]
+    return word[:-2] if len(word) > 4 and word.endswith("ed") and word[-3] != "e" and known(word[:-2]) else None
+
+
+def _with_ed(phonemes: str) -> str:
+    last = phonemes[-1:]
+    ending = "t" if last in tuple("pkfθʃsʧ") else "ᵻd" if last in ("d", "t") else "d"
+    return (_flapped(phonemes) if last == "t" else phonemes) + ending
+
+
+def _ing_stem(word: str, known: Known) -> str | None:
+    if len(word) < 5 or not word.endswith("ing"):
+        return None
+    if len(word) > 5 and known(word[:-3]):
+        return word[:-3]
+    if known(f"{word[:-3]}e"):
+        return f"{word[:-3]}e"
+    return word[:-4] if len(word) > 5 and _DOUBLED.search(word) and known(word[:-4]) else None
 
 
 def _flapped(phonemes: str) -> str:
@@ -172,7 +146,13 @@ def _flapped(phonemes: str) -> str:
     return f"{phonemes[:-1]}T" if flaps else phonemes
 
 
-FORMS: tuple[Form, ...] = (_S(), _Ed(), _Ing())
+FORMS: tuple[tuple[Callable[[str, Known], str | None], Restress, bool], ...] = (
+    (_s_stem, with_s, False),
+    (_ed_stem, _with_ed, False),
+    (_ing_stem, lambda phonemes: f"{_flapped(phonemes)}ɪŋ", True),
+)
+"""Inflected forms: the stem of a word among the known words, its phonemes with the ending, and whether an unstressed
+stem gets secondary stress."""
 
 
 FILE = "pronunciations.tsv.gz"
@@ -185,7 +165,6 @@ BEFORE_PAUSE, ANY_CLASS = "None", "DEFAULT"
 _CLASSES = (("VB", "VERB"), ("NN", "NOUN"), ("RB", "ADV"), ("JJ", "ADJ"))
 
 Readings = Mapping[str, str]
-Restress = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -288,11 +267,11 @@ class Lexicon:
         return self._form(word, tag, context, restress)
 
     def _form(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
-        for form in FORMS:
-            stem = form.stem(word, self._known)
+        for find, end, stresses in FORMS:
+            stem = find(word, self._known)
             if stem is not None:
-                light = lightly_stressed if form.stresses and restress is _as_it_is else restress
-                return form.end(self._look_up(stem, tag, context, light))
+                light = lightly_stressed if stresses and restress is _as_it_is else restress
+                return end(self._look_up(stem, tag, context, light))
         return None
 
     def _only_capitals_differ(self, word: str, tag: str, context: Context) -> bool:
@@ -335,33 +314,25 @@ def _chosen(readings: Readings, tag: str, context: Context) -> str:
 
 def function_word(word: str, tag: str, context: Context) -> str | None:
     """Pronounce small words by the next sound; ``None`` for other words."""
-    match word:
-        case "a" | "A":
-            # An article needs a word after it; at the end of a phrase it is the letter.
-            return "ɐ" if tag == "DT" and context.vowel is not None else "ˈA"
-        case "an" | "An":
+    small, shouted, vowel, ends = word.lower(), word.isupper() and len(word) > 1, context.vowel, context.vowel is None
+    match small:
+        case "a":  # An article needs a word after it; at the end of a phrase it is the letter.
+            return "ɐ" if tag == "DT" and not ends else "ˈA"
+        case "an" if not (shouted and tag.startswith("NN")):
             return "ɐn"
-        case "AN" if not tag.startswith("NN"):
-            return "ɐn"
-        case "am" | "Am" | "AM" if not tag.startswith("NN"):
-            return "ɐm" if word == "am" and context.vowel is not None else "æm"
-        case "the" | "The":
-            return "ði" if context.vowel else "ðə"
-        case "THE" if tag == "DT":
-            return "ði" if context.vowel else "ðə"
-        case "to" | "To" if context.vowel is not None:
-            return "tʊ" if context.vowel else "tə"
-        case "TO" if tag in ("TO", "IN") and context.vowel is not None:
-            return "tʊ" if context.vowel else "tə"
-        case "in" | "In":
-            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
-        case "IN" if tag != "NNP":
-            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
-        case "I" if tag == "PRP":
+        case "am" if not tag.startswith("NN"):
+            return "ɐm" if word == "am" and not ends else "æm"
+        case "the" if not shouted or tag == "DT":
+            return "ði" if vowel else "ðə"
+        case "to" if not ends and (not shouted or tag in ("TO", "IN")):
+            return "tʊ" if vowel else "tə"
+        case "in" if not shouted or tag != "NNP":
+            return "ˈɪn" if ends or tag != "IN" else "ɪn"
+        case "i" if word == "I" and tag == "PRP":
             return "ˌI"
-        case "by" | "By" | "BY" if tag.startswith("RB"):
+        case "by" if tag.startswith("RB"):
             return "bˈI"
-        case "used" | "Used" | "USED":
+        case "used":
             return "jˈust" if context.to and tag in ("VBD", "JJ") else "jˈuzd"
     return None
 

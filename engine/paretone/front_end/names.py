@@ -11,9 +11,7 @@ from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     COUNTED,
     DIRECTIONS,
-    DIVISIONS,
     ENDINGS,
-    REGNAL_NAMES,
     SIGNS,
     SLANG,
     STARTERS,
@@ -82,20 +80,31 @@ _SOFTWARE = (
 )
 
 
+_REGNAL_NAMES = frozenset(
+    "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
+    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
+)
+"""After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
+_DIVISIONS = frozenset(
+    "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
+    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category".split()
+)
+"""Words before a Roman numeral that may be one letter, or of the letters L to M."""
+
+
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
-    name, text, dash, last = match[1], match[2], match[3], match[4]
+    name, text, dash, last = match.groups()
     value = roman(text.upper())
-    if value is None or (text.islower() and name[0].isupper() is False and len(text) < 2):
+    if value is None or (f"{name}{text}".islower() and len(text) < 2):
         return None
-    singular = name.removesuffix("s")
-    if singular.capitalize() in DIVISIONS:
+    if name.removesuffix("s").capitalize() in _DIVISIONS:
         if text == "I" and ((name.islower() and around.precedes(" [a-z]")) or around.precedes("'")):
             return None
         end = roman((last or "").upper())
         return f"{name} {cardinal(value)}" + (f" to {cardinal(end)}" if dash and end else "")
     if not text.isupper() or not name[0].isupper():
         return None
-    if name in REGNAL_NAMES:
+    if name in _REGNAL_NAMES:
         ended = around.precedes(
             r" (?:was|is|are|were|has|had|of|and|ruled|reigned|became|died|came|ordered|in|by|to|who|with|did)\b|"
             r" ?[,.;:!?'()]|$"
@@ -114,14 +123,11 @@ _BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|sc|Sc|Mk|Ch|Vol|N
 
 
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
-    value = roman(match[1].upper())
-    if value is None or (
-        len(match[1]) < 2 and around.precedes(" [a-z]") and not around.precedes(" (?:is|was|of|and|in)")
-    ):
+    value, counted = roman(match[1].upper()), around.follows(_BEFORE_NUMERALS)
+    word = len(match[1]) < 2 and around.precedes(" (?!is|was|of|and|in)[a-z]")
+    if value is None or word or ((len(match[1]) < 2 or match[1].islower()) and not counted):
         return None
-    if (len(match[1]) < 2 or match[1].islower()) and not around.follows(_BEFORE_NUMERALS):
-        return None
-    if around.follows(_BEFORE_NUMERALS) or (not around.before and around.precedes(r"\. [A-Z]")):
+    if counted or (not around.before and around.precedes(r"\. [A-Z]")):
         return cardinal(value)
     if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
         return ordinal(value)
@@ -198,14 +204,11 @@ _ADDRESS_MARKS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
 }  # fmt: skip
-_SPELLED = frozenset(
-    "www io ai uk us tv eu ca de fr nl py js html css pdf csv cfg xml png jpg jpeg mp4 http https".split()
-)
+_SPELLED = frozenset("py js html css csv xml png jpg jpeg mp4".split())
 _SPELLED_AS_ADDRESS = frozenset("www io ai uk us tv eu ca".split())
 _FILES = (
     "pdf|txt|csv|py|js|ts|json|html|css|xml|cfg|yaml|yml|toml|md|docx|xlsx|png|jpg|jpeg|gif|wav|mp3|mp4|zip|exe|log|sh"
 )
-_PRONOUNCED = frozenset("cfg json yaml toml zip wav log docx gif".split())
 
 
 def _electronic(match: re.Match[str], around: Around) -> str:
@@ -228,17 +231,10 @@ def _typed(part: str) -> str:
 def _file(match: re.Match[str], around: Around) -> str:
     name = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1]))
     ending = match[2]
-    spelled = ".".join(ending.upper()) + "." if len(ending) <= 2 or ending in _SPELLED else ending
-    spelled = re.sub(r"\.?(\d)\.", lambda one: f". {cardinal(int(one[1]))}", spelled)
-    return f"{name} dot {spelled if ending not in _PRONOUNCED and ending != 'pdf' else ending}"
-
-
-def _path(match: re.Match[str], around: Around) -> str | None:
-    if not re.search("[A-Za-z]", match[0]):
-        return None
-    if match[0][0] not in "~." and match[0].count("/") + match[0].count("\\") < 2 and not re.match(r"[A-Z]:", match[0]):
-        return None
-    return _electronic(match, around)
+    if len(ending) > 2 and ending not in _SPELLED:
+        return f"{name} dot {ending}"
+    letters = ".".join(one for one in ending.upper() if one.isalpha())
+    return f"{name} dot {letters}. {' '.join(map(number, filter(str.isdigit, ending)))}"
 
 
 def _flag(match: re.Match[str], around: Around) -> str | None:
@@ -250,27 +246,14 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
     return f"dash dash {match[2].replace('-', ' ')}"
 
 
-def _keys(match: re.Match[str], around: Around) -> str:
-    names = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
-    return " plus ".join(names.get(one.lower(), one) for one in match[0].split("+"))
-
-
 # Abbreviations and signs.
 
 
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
-    if not (text[1:].islower() or text.isupper()):
-        return None
     words = SLANG.get(text) or SLANG.get(text.lower())
-    if words is None or text in ("PM", "ok", "OK", "Ok", "RE", "PS", "Vs", "re", "ps", "pm", "mr"):
-        return {"ps": "P.S.", "PS": "P.S."}.get(text)
-    if text.lower() in ("re", "mr", "ms", "cc", "pm"):
-        return (
-            words
-            if (text, around.precedes(":")) in (("Re", True), ("Cc", True), ("cc", True)) or text in ("Ms", "Mr")
-            else None
-        )
+    if words is None or not (text[1:].islower() or text.isupper()):
+        return None
     return words[0].upper() + words[1:] if text[0].isupper() and words[0].islower() else words
 
 
@@ -286,6 +269,8 @@ def _unpronounced(match: re.Match[str], around: Around) -> str | None:
 
 FORMS["typed"] = lambda text: " ".join(map(_typed, re.findall(r"[^\W\d_]+|\d+", text)))
 FORMS["name"] = _name
+_KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
+FORMS["keys"] = lambda text: " plus ".join(_KEYS.get(one.lower(), one) for one in text.split("+"))
 FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdigit() else one.upper() for one in text if one.isalnum())
 _TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
@@ -296,20 +281,22 @@ TYPED = (
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:{_TOP})\b(?![@\w])(?:/[\w./~?=&%#-]*\w)?",
         say=_electronic),
     semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
-    semiotic("electronic", r"(?:[A-Z]:\\|~?/)?[\w.-]+(?:[/\\][\w.-]*\w)+|[A-Z]:\\[\w\\.-]*\w|~?(?:/[\w.-]*\w)+",
-        say=_path),
+    semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
+        r"[\w.-]+(?:[/\\][\w.-]*\w){2,}|(?:/[\w.-]*\w){2,})", say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])(?![A-Z]+\d)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
     semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?", say="{1:typed}"),
-    semiotic("electronic", r"(?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+", say=_keys),
+    semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
+    semiotic("abbreviation", r"\b(?:ps|PS)\b", say="P.S."),
+    semiotic("abbreviation", r"\b[Cc]c(?=:)", say="C.C."),
     semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
 )
-_BEFORE_DIRECTIONS = r"\b(?:[A-Z]{1,2}-|(?:Hwy|Route|Highway) )\d+ |\d ?(?:km|mi|m|miles|kilometers|ft)\.? "
+_BEFORE_DIRECTIONS = r"\b(?:[A-Z]{1,2}-|(?:Hwy|Route|Highway) )\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? "
 _GRADED = "average|student|grade|on |in |for |and |or "
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 _DIRECTION = "([NSEW]|N[EW]|S[EW])"

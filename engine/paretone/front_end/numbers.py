@@ -12,15 +12,8 @@ ONES = (
 ).split()
 TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
 SCALES = ("", "thousand", "million", "billion", "trillion")
-IRREGULAR_ORDINALS = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+_IRREGULAR = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"}
+_IRREGULAR["twelve"] = "twelfth"
 FRACTIONS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 LONGEST_CARDINAL = 15
 """Digits; longer runs are read digit by digit."""
@@ -47,13 +40,8 @@ def cardinal(number: int) -> str:
 def ordinal(number: int) -> str:
     """21 is "twenty first"."""
     *head, last = cardinal(number).split()
-    if last in IRREGULAR_ORDINALS:
-        last = IRREGULAR_ORDINALS[last]
-    elif last.endswith("y"):
-        last = last[:-1] + "ieth"
-    else:
-        last += "th"
-    return " ".join((*head, last))
+    regular = last[:-1] + "ieth" if last.endswith("y") else last + "th"
+    return " ".join((*head, _IRREGULAR.get(last, regular)))
 
 
 def year(number: int) -> str:
@@ -126,12 +114,9 @@ def roman(text: str) -> int | None:
 
 def numeral(number: int) -> str:
     """The Roman numeral of a number below 4000."""
+    values, signs = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split()
     found = ""
-    for value, sign in zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        "M CM D CD C XC L XL X IX V IV I".split(),
-        strict=True,
-    ):
+    for value, sign in zip(values, signs, strict=True):
         count, number = divmod(number, value)
         found += sign * count
     return found

@@ -15,29 +15,27 @@ from functools import cached_property
 from importlib import import_module
 
 from paretone.errors import TextError
-from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
+from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight, with_s
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
 from paretone.front_end.pronunciations import AS_USUAL, HowToRead, taught
-from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.speakable import MOST_NAMED, nothing_to_say, require_text, skipped
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
-from paretone.front_end.writing import write_out
+from paretone.front_end.writing import Sentence, Written, write_out
 from paretone.observer import may_stop
 
 # Words whose neighbours decide the pronunciation better than the tagger's part of speech does.
 
 
-_AFTER: dict[str, tuple[frozenset[str], str]] = {
-    "bass": (frozenset("player players guitar guitars clef line lines drum drums voice voices notes".split()), "JJ"),
-    "dove": (frozenset("into in under down off headfirst".split()), "VBD"),
+_AFTER = {
+    "bass": ("player players guitar guitars clef line lines drum drums voice voices notes".split(), "JJ"),
+    "dove": ("into in under down off headfirst".split(), "VBD"),
     "minute": (
-        frozenset(
-            "amount amounts change changes detail details difference differences measurements particles quantities "
-            "traces".split()
-        ),
+        "amount amounts change changes detail details difference differences measurements particles quantities "
+        "traces".split(),
         "JJ",
     ),
-    "tear": (frozenset(["in"]), "VB"),
+    "tear": (["in"], "VB"),
 }
 """Following words, and the part of speech that they indicate."""
 _NOT_OBJECTS = frozenset("did do does i might must n't never not strongly they to we who will would you".split())
@@ -54,13 +52,8 @@ def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
     word, following = words[place].lower(), _following(words, place)
     if word == "object" and following == "to":
         return "VB" if place and words[place - 1].lower() in _NOT_OBJECTS else tag
-    others, other = _AFTER.get(word, (frozenset(), tag))
+    others, other = _AFTER.get(word, ([], tag))
     return other if following in others else tag
-
-
-def settled_reading(words: Sequence[str], place: int) -> str | None:
-    """Phonemes of the word at ``place`` that no part of speech selects: "lead", the metal."""
-    return _LEAD if words[place].lower() == "lead" and _following(words, place) in _METAL else None
 
 
 def _following(words: Sequence[str], place: int) -> str:
@@ -164,9 +157,8 @@ class SentenceReader:
                 continue
             if not open_word:
                 words.append(_Word([]))
-            settled = settled_reading(texts, place)
-            if settled:
-                words[-1].parts.append(_Part(token.text, tag, settled))
+            if token.text.lower() == "lead" and _following(texts, place) in _METAL:
+                words[-1].parts.append(_Part(token.text, tag, _LEAD))
             else:
                 words[-1].parts += _parts(token.text, settled_tag(texts, place, tag))
             words[-1].blank = token.blank
@@ -229,7 +221,7 @@ def _taught(word: str, taught: Mapping[str, str]) -> str:
     stem = taught.get(word.removesuffix("'s"), "")
     if not stem or not word.endswith("'s"):
         return taught.get(word, "")
-    return stem + ("ᵻz" if stem[-1] in "szʃʒʧʤ" else "s" if stem[-1] in "fkptθT" else "z")
+    return with_s(stem)
 
 
 def _parts(text: str, tag: str) -> list[_Part]:
@@ -289,11 +281,10 @@ def familiar(phonemes: str) -> str:
 class NaturalText:
     """A text in spoken form."""
 
-    text: str
-    spoken: tuple[str, ...]
-    """The text with everything written out in words, by sentence."""
+    written: tuple[Sentence, ...]
+    """Its sentences that have words, in words."""
     sentences: tuple[str, ...]
-    """Phonemes of each sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
+    """Phonemes of each: sounds, stress marks, punctuation, and blanks between words."""
     words: tuple[ReadWord, ...]
     dropped: tuple[str, ...]
     """Characters that cannot be spoken, each once."""
@@ -306,13 +297,9 @@ class NaturalText:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for the user on dropped characters and estimated pronunciations; empty without either."""
-        found = []
-        if self.dropped:
-            found.append(f"Skipped unsupported characters: {name_characters(self.dropped)}.")
-        if self.guessed:
-            words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
-            found.append(f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}.")
-        return tuple(found)
+        words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
+        guessed = f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}."
+        return (*skipped(self.dropped), *((guessed,) if words else ()))
 
 
 def _read_by_rule(word: str) -> str:
@@ -332,13 +319,9 @@ class NaturalPhonemiser:
     def _reader(self) -> SentenceReader:
         return SentenceReader(default_lexicon(), default_tagger(), _read_by_rule)
 
-    def check(self, text: str) -> None:
-        """Raise :class:`TextError` for a text that is empty or too long."""
-        require_text(text)
-
     def __call__(self, text: str, how: HowToRead = AS_USUAL) -> NaturalText:
-        """The phonemes of ``text``. Raises :class:`TextError` if nothing in it can be spoken."""
-        self.check(text)
+        """The phonemes of ``text``. Raises :class:`TextError` if it is empty or too long or cannot be spoken."""
+        require_text(text)
         read = self.read(text, how)
         if not read.sentences:
             raise TextError(nothing_to_say(read.dropped))
@@ -346,24 +329,28 @@ class NaturalPhonemiser:
 
     def read(self, text: str, how: HowToRead = AS_USUAL) -> NaturalText:
         """The phonemes of part of a text; empty if nothing in it can be spoken."""
-        written = write_out(text, how.british)
-        read = [self._sentence(one.text, how.pronunciations) for one in written.sentences]
+        return self.read_written(write_out(text, how.british), how.pronunciations)
+
+    def read_written(self, written: Written, pronunciations: str = "") -> NaturalText:
+        read = [(one, self.sentence(one.text, pronunciations)) for one in written.sentences]
+        read = [(one, said) for one, said in read if said.words]
         return NaturalText(
-            text,
-            tuple(one.text for one in written.sentences),
-            tuple(familiar(one.phonemes) for one in read if one.words),
-            tuple(word for one in read for word in one.words),
+            tuple(one for one, _ in read),
+            tuple(familiar(said.phonemes) for _, said in read),
+            tuple(word for _, said in read for word in said.words),
             written.dropped,
         )
 
     def phonemes(self, sentence: str, pronunciations: str = "") -> str:
         """Phonemes of a sentence that is in words already; empty if nothing in it can be spoken."""
-        read = self._sentence(sentence, pronunciations)
+        read = self.sentence(sentence, pronunciations)
         return familiar(read.phonemes) if read.words else ""
 
-    def _sentence(self, text: str, pronunciations: str = "") -> ReadSentence:
+    def sentence(self, text: str, pronunciations: str = "") -> ReadSentence:
+        """A sentence in words, with all of the teacher's punctuation."""
         return self._reader(_DOTTED_LAST.sub(r"\1.\2", text), taught(pronunciations))
 
-    def as_the_teacher(self, text: str) -> list[ReadSentence]:
-        """The sentences of ``text`` with all of the teacher's punctuation, for comparison with the teacher."""
-        return [self._sentence(one.text) for one in write_out(text).sentences]
+
+@functools.lru_cache(maxsize=1)
+def default_phonemiser() -> NaturalPhonemiser:
+    return NaturalPhonemiser()

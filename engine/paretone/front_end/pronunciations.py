@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from paretone import files
 from paretone.errors import TextError
@@ -47,14 +48,23 @@ _LONG = {"a": "A", "e": "i", "i": "I", "o": "O", "u": "u", "y": "I"}
 class HowToRead:
     """What settings decide about reading a text."""
 
+    speed: float = 1.0
+    quick_start: bool = False
+    """Shortens the first piece, for an earlier start."""
+    by_sentence: bool = False
+    """Limits pieces to one sentence."""
+    seed: int | None = None
+    """The prosody of each sentence is drawn from it; without one it is the mean."""
     british: bool = False
     """Numeric dates have the day first."""
     pronunciations: str = ""
 
     @classmethod
-    def of(cls, options: Mapping[str, object]) -> HowToRead:
+    def of(cls, options: Mapping[str, Any], seed: int | None = None) -> HowToRead:
         """Those of a model's ``options``."""
-        return cls(options.get("dates") == "british", str(options.get("pronunciations", "")))
+        speed, quick, each = options["speed"], options.get("quick_start"), options.get("by_sentence")
+        british = options.get("dates") == "british"
+        return cls(float(speed), bool(quick), bool(each), seed, british, str(options.get("pronunciations", "")))
 
 
 AS_USUAL = HowToRead()

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import re
 
-from paretone.front_end.numbers import (
-    LONGEST_CARDINAL,
-    cardinal,
-    decimal,
-    digits,
-    fraction,
-    ordinal,
-    pairs,
-    plural,
-    short,
-    year,
-)
+from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordinal, pairs, plural, short, year
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
-from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, UNITS
+from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, SIGNS, UNITS
 
 _GROUPED = r"\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?"
 _SPACED = r"\d{1,3}(?:'\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
@@ -27,7 +16,8 @@ _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
 _SCIENTIFIC = rf"(?:(?:{NUMBER} ?[×x] ?)?10\^[-+]?\d+|\d+(?:\.\d+)?e[-+]?\d{{1,3}}\b)"
 _BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
 VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
-_SIGN = r"[-+]?"
+_SIGN = r"(?:(?<![\w)])[-+])?"
+_SIGNS = {"-": "minus ", "+": "plus ", "": ""}
 _MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
 UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:/(?:\d+ ?)?(?!°)(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
@@ -40,7 +30,7 @@ _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
 
 def number(text: str) -> str:
     """The words of a number in any usual writing, with a sign or a fraction."""
-    sign = {"-": "minus ", "+": "plus "}.get(text[0], "")
+    sign = _SIGNS.get(text[0], "")
     text = text.lstrip("+-")
     if "^" in text or "e" in text:
         return sign + expression(re.sub("e(.+)", r"×10^\1", text).replace("x", "×"))
@@ -76,9 +66,7 @@ _NAMED_BY_NUMBER = (
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
     sign, text, magnitude = match[1], match[2], match[3] or match[4] or match[5]
-    if sign and around.follows(r"[\w)]"):
-        return None
-    words = {"-": "minus ", "+": "plus ", "": ""}[sign]
+    words = _SIGNS[sign]
     if magnitude:
         if magnitude in "kKmMbBT" and not _magnified(text, magnitude, around):
             return None
@@ -128,7 +116,7 @@ def _integer(text: str, around: Around) -> str:
 
 
 def _ordinal(match: re.Match[str], around: Around) -> str:
-    words = ordinal(int(match[2].replace(",", "")[:LONGEST_CARDINAL]))
+    words = ordinal(int(match[2].replace(",", "")))
     return f"{decimal(match[1] + '0').removesuffix(' zero')} {words}" if match[1] else words
 
 
@@ -155,13 +143,9 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     whole, top, bottom = match[1], match[2], match[3]
     if whole:
         return Said(_mixed(match[0]), kind="fraction")
-    if match[0] in ("24/7", "9/11"):
-        return Said("twenty four seven" if match[0] == "24/7" else "nine eleven", kind="date")
-    if match[0] in ("50/50", "20/20"):
-        return Said(f"{cardinal(int(top))} {cardinal(int(top))}", kind="score")
     first, second = int(top), int(bottom)
-    if first + second == 100 and first > second:
-        return Said(f"{cardinal(first)} {cardinal(second)}", kind="score")
+    if match[0] in ("24/7", "9/11", "50/50", "20/20") or (first + second == 100 and first > second):
+        return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
     date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
@@ -192,9 +176,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     names = CURRENCIES[match["symbol"] or match["code"]]
     magnitude = match["word"] or match["short"] or match["letter"]
     unit = names[1]
-    minus = {"-": "minus ", "+": "plus "}.get(sign, "")
-    if sign and around.follows(r"[\w)]"):
-        return None
+    minus = _SIGNS[sign]
     text = re.sub(r"\.(?=\d{3},)|[ ']", "", value) if re.search(r"\d\.\d{3},\d\d$", value) else value
     text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"[ ']", "", text))
     whole, _, cents = re.sub(",", "", text).partition(".")
@@ -239,8 +221,6 @@ def _before_noun(around: Around) -> bool:
 
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
-    if sign and around.follows(r"[\w)]"):
-        return None
     text = written.rstrip(".")
     if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "pt") and not _unit_here(
         text, gap, value, match[0][-1] == ".", around
@@ -249,9 +229,8 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     one = value.lstrip("0") == "1" or re.fullmatch(r"\d+/\d+.*", value) is not None
     close = gap == "" and text.isalpha() and len(text) > 1 and text[:-1] not in UNITS and _before_noun(around)
     singular = one or gap == "-" or (text[0] != "°" and (close or _adjective(around)))
-    mark = {"-": "minus ", "+": "plus ", "": ""}[sign]
     text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
-    return Said(mark + number(value), units(text, singular), ends=False)
+    return Said(_SIGNS[sign] + number(value), units(text, singular))
 
 
 TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of)) ~?"
@@ -260,13 +239,12 @@ TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|
 
 def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) -> bool:
     """Whether a unit that is also another word or letter is one here."""
-    if unit == "in" and gap == "-":
-        return True
     if unit == "in":
         after_feet = around.follows(r"(?:ft|feet|foot)\.? ") and around.precedes(r"(?: [a-z=]|[,;)]|$)")
-        return dotted or after_feet or around.precedes(r"\.(?: [a-z]|$)")
+        return dotted or after_feet or (gap == "-" and not around.precedes("-")) or around.precedes(r"\.(?: [a-z]|$)")
     if unit == "s" and not gap:
-        return around.follows(TAKES) or "." in value
+        several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-")
+        return around.follows(TAKES) or "." in value or (len(value) == 1 and not several)
     if unit in ("s", "t", "pt"):
         return bool(gap) and not around.precedes("'")
     if unit == "N":
@@ -283,21 +261,18 @@ def units(text: str, singular: bool) -> str:
     if text in UNITS:
         return UNITS[text][not singular]
     head, *rest = text.split("/")
-    words = _unit_words(head, singular, not rest)
-    for part in rest:
-        words += f" per {per(part)}"
-    return words
+    return " per ".join((_unit_words(head, singular), *map(per, rest)))
 
 
 def per(text: str) -> str:
     count = re.match(r"(\d+) ?", text)
     unit = text[count.end() :] if count else text
     base = unit.removesuffix("^2").removesuffix("^3")
-    words = _unit_words(unit, not count or count[1] == "1", False) if base in UNITS else unit
+    words = _unit_words(unit, not count or count[1] == "1") if base in UNITS else unit
     return f"{cardinal(int(count[1]))} {words}" if count else words
 
 
-def _unit_words(unit: str, singular: bool, alone: bool) -> str:
+def _unit_words(unit: str, singular: bool) -> str:
     base, _, power = unit.partition("^")
     words = UNITS[base][not singular]
     if power and base in ("s", "sec", "min", "h"):
@@ -307,9 +282,9 @@ def _unit_words(unit: str, singular: bool, alone: bool) -> str:
 
 def _unit_alone(match: re.Match[str], around: Around) -> str | None:
     if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) "):
-        return _unit_words(match[0], True, True)
+        return _unit_words(match[0], True)
     lengths = match[1] in ("m", "km", "cm", "mm", "ft", "mi", "yd")
-    return _unit_words(match[0], False, True) if lengths and not around.precedes(r"\s?[=+-]") else None
+    return _unit_words(match[0], False) if lengths and not around.precedes(r"\s?[=+-]") else None
 
 
 def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
@@ -319,12 +294,6 @@ def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
     return UNITS[match[1]][many] if many or around.follows(r"\b(?:per|each|every) ") else None
 
 
-def _percent(match: re.Match[str], around: Around) -> Said | None:
-    if match[1] and around.follows(r"[\w)]"):
-        return None
-    return Said(number(match[1] + match[2]), "percent" if match[3] == "%" else "per mille")
-
-
 def _inches(match: re.Match[str], around: Around) -> Said | None:
     if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
@@ -332,10 +301,8 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
-    parts = [f"{number(match[1])} {'degree' if match[1] == '1' else 'degrees'}"]
-    parts += [f"{number(match[2])} minutes"] if match[2] else []
-    parts += [f"{number(match[3])} seconds"] if match[3] else []
-    return " ".join((*parts, DIRECTIONS[match[4]].lower()))
+    named = zip(match.groups()[:3], ("degree" if match[1] == "1" else "degrees", "minutes", "seconds"), strict=True)
+    return " ".join((*(f"{number(one)} {unit}" for one, unit in named if one), DIRECTIONS[match[4]].lower()))
 
 
 def _by(match: re.Match[str], around: Around) -> Said | None:
@@ -451,7 +418,7 @@ def power(text: str) -> str:
     if text in ("2", "3"):
         return "squared" if text == "2" else "cubed"
     if text.isdigit():
-        return f"to the {ordinal(int(text[:LONGEST_CARDINAL]))}"
+        return f"to the {ordinal(int(text))}"
     return f"to the {expression(text)}"
 
 
@@ -461,7 +428,7 @@ _RATE = rf"(?:/(?P<per>{UNIT_WORD}|[a-z]+)\b(?:\.(?= [a-z(\d=]|,))?)?"
 _PENCE = ("pence", "penny")
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
-    r"[^.!?\d]{0,24} )"
+    r"[^.!?]{0,30}[ (])"
 )
 _DEGREES = r"(\d+(?:\.\d+)?)"
 _DOT = r"(?:\.(?= [a-z(\d=]|,))?"
@@ -472,16 +439,17 @@ FORMS["per"] = per
 
 # fmt: off
 CLASSES = (
-    semiotic("money", rf"(?P<sign>[-+])?(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
+    semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
-    semiotic("money", rf"(?P<sign>[-+])?{_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
+    semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
         rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
     semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT}){_DOT}(?!\w|'\w)",
         say=_measure, quantity=True),
-    semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", say=_percent, quantity=True),
+    semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
+        say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
     semiotic("measure", rf"({VALUE}) c\.(?= [a-z])",
         say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
@@ -507,6 +475,10 @@ CLASSES = (
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?<=[a-z]-)(\d{1,3})s\b", say=lambda match, around: plural(number(match[1]))),
     semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)", say="{1:number} out of {2:number}"),
+    semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", say="{1:number} by {2:number} feet", quantity=True),
+    semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
+    semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
+        say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
     semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
     semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", say=_ordinal, quantity=True),
     semiotic("cardinal", rf"({_SIGN})({NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),

@@ -3,7 +3,7 @@
 Used by a model's front end::
 
     reader = NaturalReader()
-    pieces, notes = reader.pieces("Is it 5:30 already?", speed=1.0, quick_start=True, seed=7)
+    pieces, notes = reader.pieces("Is it 5:30 already?", HowToRead(quick_start=True, seed=7))
     ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # one per mel frame, 93.75 per second
     ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # one per latent frame, 80 per second
 
@@ -23,10 +23,10 @@ import numpy as np
 from paretone.errors import SettingError, TextError
 from paretone.front_end.alignment import Alignment, align_phones
 from paretone.front_end.lengths import default_lengths
-from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
 from paretone.front_end.pronunciations import AS_USUAL, HowToRead
-from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, language_of, packed
+from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, language_of, packed, require_text
 from paretone.observer import may_stop
 
 # Tempo and emphasis of a sentence.
@@ -134,38 +134,28 @@ class NaturalPiece:
 
 class NaturalReader:
     def __init__(self) -> None:
-        self._phonemise = NaturalPhonemiser()
+        self._phonemise = default_phonemiser()
         self._read = functools.lru_cache(maxsize=4096)(self._phonemise.phonemes)
         self._units = functools.lru_cache(maxsize=4096)(default_lengths().units)
         self._read("ready")  # Load the lexicon with the model, so that no take pays for it.
 
-    def pieces(
-        self,
-        text: str,
-        speed: float = 1.0,
-        quick_start: bool = False,
-        by_sentence: bool = False,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
-        """Cut ``text`` into pieces; return them with notes for the user. ``quick_start`` shortens the first piece for
-        an earlier start; ``by_sentence`` limits pieces to one sentence. The prosody of each sentence is drawn from
-        ``seed``; without a seed it is the mean. ``how``: dates and
-        pronunciations.
+    def pieces(self, text: str, how: HowToRead = AS_USUAL) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
+        """Cut ``text`` into pieces; return them with notes for the user.
 
         Raises :class:`TextError`, also for other languages, and :class:`SettingError` for a speed not above 0.
         """
+        speed, seed = how.speed, how.seed
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
-        self._phonemise.check(text)
+        require_text(text)
         language_of(text, "the bundled model speaks only English")
         whole = self._phonemise(text, how)
         phonemes = functools.partial(self._read, pronunciations=how.pronunciations)
-        said = [one for one in whole.spoken if phonemes(one)]
-        first = FIRST_PIECE_SECONDS if quick_start else None
+        said = [one.text for one in whole.written]
+        first = FIRST_PIECE_SECONDS if how.quick_start else None
         found = [
             parts
-            for number, group in enumerate([[one] for one in said] if by_sentence else [said])
+            for number, group in enumerate([[one] for one in said] if how.by_sentence else [said])
             for parts in packed(
                 group,
                 lambda parts: self._mean_seconds(map(phonemes, parts), speed),
@@ -189,10 +179,6 @@ class NaturalReader:
             raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")
         spoken = (phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0))
         return align_phones(samples, rate, [phone for phone in spoken if phone[0] != EDGE])
-
-    def text(self, text: str) -> NaturalText:
-        """Read a text, without times. Raises :class:`TextError` if nothing in it can be spoken."""
-        return self._phonemise(text)
 
     def _piece(
         self, text: str, phonemes: tuple[str, ...], ended: bool, speed: float, seed: tuple[int, int] | None

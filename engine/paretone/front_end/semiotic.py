@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from paretone.front_end.numbers import cardinal, digits, pairs
+from paretone.front_end.numbers import cardinal, digits, pairs, short, year
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "cardinal": lambda text: cardinal(int(text)),
     "pairs": pairs,
     "digits": digits,
+    "short": short,
+    "year": lambda text: year(int(text)),
     "upper": str.upper,
     "letters": lambda text: ".".join(text.upper()) + "." if text else "",
 }

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from paretone.errors import TextError
+from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
-from paretone.front_end.written_forms import TITLES
+from paretone.front_end.written_forms import COUNTED, ENDINGS, STARTERS, TITLES
 from paretone.observer import may_stop
 from paretone.reading import named_first, shortened
 from paretone.wording import grouped
@@ -20,6 +21,8 @@ PIECE_SECONDS = 6.0
 FIRST_PIECE_SECONDS = 3.5
 
 _NEVER_LAST = re.compile(rf"(?:\b(?:{'|'.join(TITLES)}|St|Dr|No|Nos|pp?|[A-Z])|\b(?:e\.g|i\.e|et al))\.$")
+_ABBREVIATED = re.compile(rf"\b(?:{one_of(ENDINGS)})\.$")
+_COUNTED = re.compile(rf"\b(?:{one_of(COUNTED)})\.$")
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]]*\s+|\n\s*\n")
 _CLAUSE_END = re.compile(r"[,;:–—)…]+[\"'”’]*\s+|\s[-–—]+\s")
 
@@ -32,6 +35,11 @@ def sentences(text: str) -> list[str]:
         before = text[start : match.end()].rstrip()
         after = text[match.end() : match.end() + 1]
         if "\n" not in match[0] and (_NEVER_LAST.search(before[-12:]) or after.islower()):
+            continue
+        following = text[match.end() : match.end() + 20].partition(" ")[0]
+        if _ABBREVIATED.search(before[-12:]) and following not in STARTERS:
+            continue
+        if _COUNTED.search(before[-12:]) and following[:1].isdigit():
             continue
         if before.strip():
             found.append(before.strip())
@@ -116,7 +124,7 @@ def require_text(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise TextError(
             f"The text has {grouped(len(text))} characters, and {grouped(MOST_CHARACTERS)} is the limit; speak it in "
-            "several parts."
+            "several parts, or from a file with paretone speak."
         )
 
 
@@ -125,6 +133,11 @@ def nothing_to_say(dropped: tuple[str, ...]) -> str:
     if dropped:
         return f"Nothing in the text can be spoken ({name_characters(dropped)}); type English words."
     return "The text has no words, only punctuation; type at least one word."
+
+
+def skipped(characters: tuple[str, ...]) -> tuple[str, ...]:
+    """Note on characters without sound, if any."""
+    return (f"Skipped unsupported characters: {name_characters(characters)}.",) if characters else ()
 
 
 def name_characters(characters: tuple[str, ...]) -> str:
@@ -178,6 +191,10 @@ def language_of(text: str, able: str) -> str:
     if found := _other_language(text):
         raise TextError(f"The text {found}, but {able}; type another text, or choose another model.")
     return CHINESE if HAN.search(text) else ENGLISH
+
+
+def is_english(text: str) -> bool:
+    return not (HAN.search(text) or _other_language(text))
 
 
 def unread_transcript(transcript: str) -> str:

@@ -73,11 +73,7 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
         start, left_kind, left = _longest(text, place, british, _QUANTITIES)
     if left is not None and (dash := _RANGE.match(text, start)):
         last, right_kind, right = _longest(text, dash.end(), british, _QUANTITIES)
-        joined = (
-            None
-            if right is None or last <= end
-            else _range(left, left_kind, right, right_kind, text[place:last], dash[0])
-        )
+        joined = None if right is None or last <= end else _range(left, left_kind, right, right_kind, text[place:last])
         if joined is not None and not text[last : last + 2].startswith(("-", "/")):
             end, kind, said = last, "range", joined
     if said is None:
@@ -101,39 +97,33 @@ def _longest(text: str, place: int, british: bool, classes: tuple[SemioticClass,
     return best
 
 
-def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str, dash: str) -> Said | None:
+_NUMBERS = ("cardinal", "ordinal", "fraction")
+
+
+def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) -> Said | None:
     """ "class to class": what one end leaves out, the other has."""
-    if re.search(r"\d{3}-\d$", text) and re.fullmatch(r"\d{3,}-\d", text):
-        return None
-    plain = ("cardinal", "ordinal", "fraction")
+    both = Said(f"{left} to {right}", ends=right.ends)
     shared = re.search(r"^\D*(\d+)\D+(\d+)([kmMbB]n?)$", text)
+    magnified = re.search(r"(\d[\d.,]*)([kmMbB]n?)$", text)
+    if re.fullmatch(r"\d{3,}-\d", text):
+        return None
     if left_kind == right_kind == "money" and shared and int(shared[1]) < int(shared[2]):
         return Said(f"{left.words} to {right}")
-    if left_kind == right_kind or (left_kind in plain and right_kind in plain):
-        if left_kind == "date" and bool(left.before) and not right.before and not right.unit:
-            return Said(f"{left} to {right}")
-        return Said(f"{left} to {right}", ends=right.ends)
+    if left_kind == right_kind or (left_kind in _NUMBERS and right_kind in _NUMBERS):
+        return both
     if left_kind == "date" and left.before and right_kind in ("cardinal", "ordinal"):
         day = re.search(r"(\d{1,2})(?:st|nd|rd|th)?$", text)
         return Said(f"{left} to {day_of_month(int(day[1]))}") if day and 1 <= int(day[1]) <= 31 else None
     if right_kind == "date" and right.unit and left_kind in ("cardinal", "ordinal"):
         day = re.match(r"\d{1,2}", text)
-        return (
-            Said(f"{right.before} {day_of_month(int(day[0]))} to {right.words} {right.unit}".strip()) if day else None
-        )
-    magnified = re.search(r"(\d[\d.,]*)([kmMbB]n?)$", text)
-    if left_kind == "money" and right_kind == "measure" and magnified:
-        return Said(f"{left.words} to {number(magnified[1])} {MAGNITUDES[magnified[2]]} {left.unit}")
+        first = f"{right.before} {day_of_month(int(day[0]))}".strip() if day else ""
+        return Said(f"{first} to {right.words} {right.unit}") if first else None
+    if left_kind == "money" and (right_kind in _NUMBERS or (right_kind == "measure" and magnified)):
+        more = f"{number(magnified[1])} {MAGNITUDES[magnified[2]]}" if magnified else right.words
+        return Said(f"{left.words} to {more} {left.unit}")
     if left_kind == "time" and not left.unit and right_kind == "cardinal":
         return Said(f"{left} to {right}")
-    if left_kind in ("money", "measure") and right_kind in plain:
-        return Said(f"{left.words} to {right.words} {left.unit}") if left_kind == "money" else None
-    if left_kind in plain and right_kind in ("money", "measure", "time"):
-        right = replace(right, unit=many_of(right.unit)) if right_kind == "measure" else right
-        return Said(f"{left} to {right}", ends=right.ends)
+    if left_kind in _NUMBERS and right_kind in ("money", "measure", "time"):
+        many = dict(UNITS.values()).get(right.unit, right.unit) if right_kind == "measure" else right.unit
+        return Said(f"{left} to {replace(right, unit=many)}", ends=right.ends)
     return None
-
-
-def many_of(unit: str) -> str:
-    names = dict(UNITS.values())
-    return names.get(unit, unit)

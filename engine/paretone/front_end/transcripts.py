@@ -6,7 +6,6 @@ for other languages, only sound and pace are checked. Error rates were measured:
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +18,9 @@ from paretone.errors import AudioError, TextError
 from paretone.extras import how_to_add
 from paretone.front_end.alignment import forced_words, spelled_words
 from paretone.front_end.forced_alignment import FoundWord, installed
-from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import BLANK, PUNCTUATION, TimedPhone, timed_phones
-from paretone.front_end.speakable import ENGLISH, language_of, script_of, sentences
+from paretone.front_end.speakable import is_english, script_of, sentences
 from paretone.wording import percent
 
 PHONE = 0.085
@@ -57,14 +56,9 @@ SHOWN_WORDS = 4
 _SENTENCE, _CLAUSE = re.compile(r"[.!?…][\"'”’)]*$"), re.compile(r"[,;:–—][\"'”’)]*$")
 
 
-@functools.cache
-def _phonemiser() -> NaturalPhonemiser:
-    return NaturalPhonemiser()
-
-
 def _phones(transcript: str) -> list[TimedPhone]:
     """English text to phones of mean length. Raises :class:`TextError` if nothing in it can be spoken."""
-    said = _phonemiser()(transcript).sentences
+    said = default_phonemiser()(transcript).sentences
     return [phone for one in said for phone in timed_phones(one, [1] * len(one), PHONE)]
 
 
@@ -122,13 +116,6 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     for word in words:
         spoken[round(word.start / FRAME) : round(word.end / FRAME)] = True
     return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
-
-
-def is_english(text: str) -> bool:
-    try:
-        return language_of(text, "") == ENGLISH
-    except TextError:  # It looks like another language.
-        return False
 
 
 def _rough_seconds(text: str) -> float | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from paretone.front_end.markup import END, plain_lines
 from paretone.front_end.semiotic import Token
 from paretone.front_end.tokenizer import tokens
-from paretone.front_end.written_forms import GREEK, SIGNS, STARTERS
+from paretone.front_end.written_forms import GREEK, SIGNS, STARTERS, UNITS
 
 FOLDED = (
     dict.fromkeys("‘’‛′`´ʼ", "'")
@@ -102,8 +102,13 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
-    plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)-([a-z]+)\b", r"\1 \2 \3", plain)
+    plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)-([a-z]+)\b", _apart, plain)
     return Written(tuple(_sentences(list(tokens(plain, british)))), dropped)
+
+
+def _apart(match: re.Match[str]) -> str:
+    """ "32-year-old" in words that are classified one by one; a unit stays with its number."""
+    return f"{match[1]}{'-' if match[2] in UNITS else ' '}{match[2]} {match[3]}"
 
 
 def spell_numbers(text: str) -> str:

@@ -134,31 +134,17 @@ SLANG = {
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
     "asap": "A.S.A.P.", "diy": "D.I.Y.", "faq": "F.A.Q.", "afaik": "as far as I know", "w/o": "without",
     "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of", "b/c": "because",
-    "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.", "ok": "okay",
-    "mr": "Mister", "ms": "Miz", "cc": "C.C.", "re": "re", "ps": "P.S.", "pm": "P.M.",
+    "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
     "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
     "wwi": "World War One", "yoy": "year over year", "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
-    "l8r": "later", "b4": "before", "txt": "text", "ngl": "not gonna lie", "rn": "right now", "mk": "Mark",
-    "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension", "vol": "volume",
+    "l8r": "later", "b4": "before", "txt": "text", "msg": "message", "ngl": "not gonna lie", "rn": "right now",
+    "mk": "Mark", "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
+    "vol": "volume",
 }  # fmt: skip
 """Short forms without a full stop."""
-REGNAL_NAMES = frozenset(
-    "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
-    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
-)
-"""After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
-DIVISIONS = frozenset(
-    "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
-    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category".split()
-)
-"""Words before a Roman numeral that may be one letter, or of the letters L to M."""
-GREEK = dict(
-    zip(
-        "αβγδεζηθικλμνξοπρςστυφχψω",
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau "
-        "upsilon phi chi psi omega".split(),
-        strict=True,
-    )
+GREEK = _table(
+    "α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron "
+    "π=pi ρ=rho ς=sigma σ=sigma τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega"
 )
 SIGNS = {
     "№": "number", "©": "copyright", "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",

@@ -180,11 +180,7 @@ def decode(
         stopped = token >= model.codes
         if not stopped:
             tokens.append(token)
-        yield Cycle(
-            tokens=() if stopped else (token,),
-            stopped=stopped,
-            target_seconds=time.perf_counter() - started,
-        )
+        yield Cycle(tokens=() if stopped else (token,), stopped=stopped, target_seconds=time.perf_counter() - started)
         if stopped:
             return
 

@@ -33,12 +33,7 @@ number of the evaluation to the sampler's velocity, (1, frames, bands). Called o
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
     """:func:`paretone.sampling.schedules.time_grid` with torch's cosine, as in the official grid."""
-    return time_grid(
-        steps,
-        spacing,
-        sway,
-        cosine=lambda angles: torch.from_numpy(angles).cos().numpy(),
-    )
+    return time_grid(steps, spacing, sway, cosine=lambda angles: torch.from_numpy(angles).cos().numpy())
 
 
 def euler_steps(times: np.ndarray) -> Follow:

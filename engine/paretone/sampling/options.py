@@ -137,9 +137,7 @@ REPETITION_PENALTY = Number(
 
 
 MASKED_STEPS = replace(
-    STEPS,
-    meaning="Number of steps in which a canvas is filled in; the network runs once per step.",
-    trajectory=False,
+    STEPS, meaning="Number of steps in which a canvas is filled in; the network runs once per step.", trajectory=False
 )
 
 GUIDANCE = Number(
@@ -202,13 +200,5 @@ BY_SENTENCE = Switch(
     default=False,
 )
 
-DEMASKING_OPTIONS = (
-    MASKED_STEPS,
-    GUIDANCE,
-    SHIFT,
-    LAYER_PENALTY,
-    POSITION_TEMPERATURE,
-    CLASS_TEMPERATURE,
-    BY_SENTENCE,
-)
+DEMASKING_OPTIONS = (MASKED_STEPS, GUIDANCE, SHIFT, LAYER_PENALTY, POSITION_TEMPERATURE, CLASS_TEMPERATURE, BY_SENTENCE)
 """Options that :class:`paretone.models.families.masked.MaskedSpeech` reads; every masked model has them."""

@@ -34,10 +34,7 @@ def effective_spacing(steps: int, spacing: str) -> str:
 
 
 def time_grid(
-    steps: int,
-    spacing: str = "epss",
-    sway: float = -1.0,
-    cosine: Callable[[np.ndarray], np.ndarray] = np.cos,
+    steps: int, spacing: str = "epss", sway: float = -1.0, cosine: Callable[[np.ndarray], np.ndarray] = np.cos
 ) -> np.ndarray:
     """The ``steps + 1`` times from 0 (noise) to 1 (speech), float32.
 

@@ -227,10 +227,12 @@ class Executor:
         :class:`paretone.errors.Cancelled` soon after ``cancelled`` is set, and :class:`TypeError` for a command without
         a function.
         """
-        work = _work_of(type(command))
+        if not command.carried_out_by:
+            raise TypeError(f"There is no function for the command {type(command).__name__}.")
+        work = imported(command.carried_out_by)
         job = RunningJob(command.job, post, cancelled, pausing or threading.Event())
         with stoppable(JobObserver(job).check):
-            result = work(command, self, job)
+            result: Event | None = work(command, self, job)
         if result is not None:
             post(result)
         return result
@@ -286,10 +288,3 @@ class Executor:
     def tidy() -> None:
         gc.collect()
         device.release_memory()
-
-
-def _work_of(kind: type[Command]) -> Callable[[Command, Executor, RunningJob], Event | None]:
-    """Function that carries out commands of ``kind``: see :mod:`paretone.session.jobs`."""
-    if not kind.carried_out_by:
-        raise TypeError(f"There is no function for the command {kind.__name__}.")
-    return imported(kind.carried_out_by)

@@ -191,7 +191,9 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
     if command.ray:
         workers = Cluster(command.ray, command.workers, executor.load)
     else:
-        _require_judges(study)
+        # Before the model is loaded. On a cluster the workers need the judges instead.
+        for problem in filter(None, (judge_named(name).problem() for name in study.judges)):
+            raise StudyError(problem)
         workers = LocalExecutor(executor.load, executor.model if _serves(executor, study) else None)
     observer = StudyObserver(job)
     for sentence in _cautions(study, executor):
@@ -257,13 +259,6 @@ def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
         finding = finished(study, store)
         if finding is not None:
             yield owner.name, finding
-
-
-def _require_judges(study: Study) -> None:
-    """Check the judges before the model is loaded. On a cluster the workers need them instead."""
-    for problem in (judge_named(name).problem() for name in study.judges):
-        if problem:
-            raise StudyError(problem)
 
 
 def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:

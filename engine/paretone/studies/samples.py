@@ -168,11 +168,6 @@ def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[
     return pairs
 
 
-def heard_texts(text: str) -> Sequence[str]:
-    """Sentences known to the judge of words: this one and others, so that it can be wrong."""
-    return list(dict.fromkeys([text, *catalogue.judged_sentences()]))
-
-
 # --- The page, in Markdown --------------------------------------------------------------------------------------------
 WIDTH = 120
 _AS_WRITTEN = ("* ", "- ", "```", "| ")

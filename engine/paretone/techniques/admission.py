@@ -56,10 +56,12 @@ def fault(found: object, value: str) -> str:
     """The fault in the object that the entry point ``value`` names, as the end of a sentence, or ``""``."""
     if not isinstance(found, Technique) or not isinstance(found.name, str) or not _NAME.fullmatch(found.name):
         return f"{value} is not a Technique with a name of lower-case letters, digits and underscores"
-    return next(_faults(found), "")
+    return next(filter(None, _faults(found)), "")
 
 
 def _faults(one: Technique) -> Iterator[str]:
+    from paretone.measure.metrics import METRICS
+
     for field in ("title", "summary"):
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():
@@ -82,7 +84,7 @@ def _faults(one: Technique) -> Iterator[str]:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
     if one.slot and (slot := fault_of_slot(one.slot)):
         yield f"slot is {slot}, or ''"
-    metrics = _metrics()
+    metrics = [each.name for each in METRICS]
     if one.improves not in metrics:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
     if one.needs and one.needs not in FEATURES:
@@ -101,12 +103,6 @@ def _faults(one: Technique) -> Iterator[str]:
     yield from _faults_of_functions(one)
     yield from _faults_of_preparation(one)
     yield from _faults_of_modules(one)
-
-
-def _metrics() -> list[str]:
-    from paretone.measure.metrics import METRICS
-
-    return [one.name for one in METRICS]
 
 
 def _all_are(values: object, kind: type) -> bool:
@@ -140,8 +136,7 @@ def _faults_of_knobs(one: Technique) -> Iterator[str]:
         if knob.name == "weights" and one.weights is not None:
             yield "the knob 'weights' has the name that chooses among trained weights; rename it"
         names.add(knob.name)
-        reason = _fault_of_knob(knob)
-        if reason:
+        if reason := _fault_of_knob(knob):
             yield f"knob {knob.name!r}: {reason}"
 
 
@@ -201,28 +196,26 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
 # --- Functions --------------------------------------------------------------------------------------------------------
 def _faults_of_functions(one: Technique) -> Iterator[str]:
     for field, arguments in (("resolve", 3), ("describe", 1), ("little", 1), ("lacking", 1)):
-        yield from _fault_of_function(field, getattr(one, field), arguments)
+        yield _fault_of_function(field, getattr(one, field), arguments)
     if one.idle is not None:
-        yield from _fault_of_function("idle", one.idle, 2)
-    reason = _fault_of_call(one.describe, (defaults(one.knobs),), str)
-    if reason:
+        yield _fault_of_function("idle", one.idle, 2)
+    if reason := _fault_of_call(one.describe, (defaults(one.knobs),), str):
         yield f"describe {reason} with the knobs' defaults"
     for family in FAMILIES:
-        reason = _fault_of_call(one.lacking, (family,), str | None)
-        if reason:
+        if reason := _fault_of_call(one.lacking, (family,), str | None):
             yield f"lacking {reason} for {family!r}"
 
 
-def _fault_of_function(field: str, function: object, arguments: int) -> Iterator[str]:
+def _fault_of_function(field: str, function: object, arguments: int) -> str:
     if not callable(function):
-        yield f"{field} must be a function, not {kind_of(function)}"
-        return
+        return f"{field} must be a function, not {kind_of(function)}"
     try:
         inspect.signature(function).bind(*range(arguments))
     except TypeError:
-        yield f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
+        return f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
     except ValueError:
         pass  # Signatures of functions outside Python are unknown.
+    return ""
 
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
@@ -265,19 +258,18 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
             for name in names:
                 if name in RESERVED | options:
                     yield f"artefact_file.{field} has {name!r}, which is an option of commands already; rename it"
-        yield from _object("artefact_file.use", file.use)
+        yield _fault_of_object("artefact_file.use", file.use)
     if not _all_are(one.jobs, Job):
         yield f"jobs must be a tuple of Job, not {kind_of(one.jobs)}"
     for job in one.jobs:
-        yield from _object(f"request of the job {shown(job.name)}", job.request)
-        yield from _object(f"run of the job {shown(job.name)}", job.run)
-        if job.form:
-            yield from _object(f"form of the job {shown(job.name)}", job.form)
+        for field in ("request", "run", "form"):
+            if job.form or field != "form":
+                yield _fault_of_object(f"{field} of the job {shown(job.name)}", getattr(job, field))
 
 
-def _object(field: str, value: object) -> Iterator[str]:
-    if not isinstance(value, str) or not _OBJECT.fullmatch(value):
-        yield f"{field} must be 'package.module:name', not {shown(value)}"
+def _fault_of_object(field: str, value: object) -> str:
+    named = isinstance(value, str) and _OBJECT.fullmatch(value)
+    return "" if named else f"{field} must be 'package.module:name', not {shown(value)}"
 
 
 def _faults_of_modules(one: Technique) -> Iterator[str]:
@@ -285,23 +277,20 @@ def _faults_of_modules(one: Technique) -> Iterator[str]:
     if not _all_are(one.benches, tuple) or not all(len(each) == 2 and _all_are(each, str) for each in one.benches):
         yield f"benches must be a tuple of pairs, ((name, module),), not {shown(one.benches)}"
     for name, module in one.benches:
-        reason = _fault_of_bench(name, module)
-        if reason:
+        if reason := _fault_of_bench(name, module):
             yield f"benches: {reason}"
     # Ours are imported on use; tests check them.
     if one.resolve.__module__.partition(".")[0] == "paretone":
         return
     for job in filter(lambda each: each.form, one.jobs):
         found = _imported(job.form)
-        reason = found if isinstance(found, str) else _fault_of_form(found, one)
-        if reason:
+        if reason := found if isinstance(found, str) else _fault_of_form(found, one):
             yield f"form of the job {shown(job.name)}: {reason}"
     for field in ("commands", "views", "study", "exports"):
         value = getattr(one, field)
         for name in filter(None, (value,) if isinstance(value, str) else value):
             found = _imported(name)
-            reason = found if isinstance(found, str) else _FAULTS[field](found, name)
-            if reason:
+            if reason := found if isinstance(found, str) else _FAULTS[field](found, name):
                 yield f"{field}: {reason}"
 
 
@@ -350,7 +339,7 @@ def _fault_of_command(found: Any, called: str) -> str:
             f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
         )
     for field, arguments in (("declare", 1), ("run", 2)):
-        for reason in _fault_of_function(field, getattr(found, field, None), arguments):
+        if reason := _fault_of_function(field, getattr(found, field, None), arguments):
             return f"{called}: {reason}"
     parser = argparse.ArgumentParser(add_help=False)
     for flag in ("--json", "--quiet", "--help"):
@@ -401,9 +390,8 @@ def _fault_of_form(found: Any, one: Technique) -> str:
 def _fault_of_hooks(found: ModuleType, called: str, **hooks: int) -> str:
     """Fault in the ``hooks`` of a module, the numbers of their arguments by name."""
     for field, arguments in hooks.items():
-        if hasattr(found, field):
-            for reason in _fault_of_function(field, getattr(found, field), arguments):
-                return f"{called}: {reason}"
+        if hasattr(found, field) and (reason := _fault_of_function(field, getattr(found, field), arguments)):
+            return f"{called}: {reason}"
     return ""
 
 
@@ -457,15 +445,13 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
 
     def listing(field: str, function: Callable[..., object]) -> Callable[..., Sequence[Any]]:
         def listed(*given: Any) -> Sequence[Any]:
-            try:
-                found = function(*given)
-                if isinstance(found, Sequence) and not isinstance(found, str):
-                    return found
-                reason = f"it gave {kind_of(found)} in place of a tuple"
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
+            found, error = attempted(function, *given)
+            if error is not None:
                 reason = described(error, function.__module__ or "")
+            elif isinstance(found, Sequence) and not isinstance(found, str):
+                return found
+            else:
+                reason = f"it gave {kind_of(found)} in place of a tuple"
             report(f"{one.title}: weights.{field} failed ({reason}); do without it, or mend {plug_in}.")
             return ()
 

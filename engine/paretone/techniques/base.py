@@ -122,7 +122,6 @@ class ArtefactType:
     key: str
     """Its field in the file."""
     type: type
-    """Its class."""
     read: Callable[[object, str], Any]
     """Reads plain JSON values; the second argument is the field's name for messages. Raises :class:`ProfileError`."""
     write: Callable[[Any], Any]
@@ -272,7 +271,6 @@ class Technique:
     artefact_file: ArtefactFile | None = None
     """Command-line file of the artefact."""
     weights: Weights | None = None
-    """Its trained weights."""
     jobs: tuple[Job, ...] = ()
     commands: tuple[str, ...] = ()
     """Commands of the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
@@ -296,6 +294,11 @@ class Technique:
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
 
     @property
+    def main_slot(self) -> str:
+        """The slot without its part."""
+        return self.slot.partition(":")[0]
+
+    @property
     def prepared_by(self) -> str:
         """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
         return "calibration" if self.artefact else "training" if self.weights else ""
@@ -306,19 +309,24 @@ SKIPPING = "skipping"
 
 def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
     """Remarks of a take in which ``technique`` saves nothing under ``plan``; empty if that cannot happen."""
-    part = technique.slot.partition(":")[0]
-    if technique.idle is None and part != SKIPPING:
+    if technique.idle is None and technique.main_slot != SKIPPING:
         return ()
     reason = "no step could be left out" if technique.idle is None else technique.idle(knobs, plan)
     if not isinstance(reason, str):
         raise TypeError(f"idle returned {type(reason).__name__} instead of a text")
-    return (Idle(part, technique.title, reason),) if reason else ()
+    return (Idle(technique.main_slot, technique.title, reason),) if reason else ()
 
 
 def no_fewer(plan: Plan) -> tuple[str, ...]:
     """Remark on a plan with no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
     return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
+
+
+def require_euler(options: Values, why: str) -> None:
+    """Raise :class:`SettingError` for another solver than Euler's; ``why``: reason for it, as a clause."""
+    if options.get("solver", "euler") != "euler":
+        raise SettingError(f"{why}; choose the Euler solver.")
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:
@@ -328,6 +336,18 @@ def require_whole(context: Context, plan: Plan, why: str) -> None:
         raise Conflict(
             f"{title or 'Another technique'} computes another part of every evaluation, and {why}; choose one of them.",
             "skipping",
+        )
+
+
+def require_guidance(context: Context, branches: int, otherwise: str) -> None:
+    """Raise :class:`Conflict` if guidance is off, or in the weights; ``otherwise``: what is then impossible."""
+    if branches == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights {otherwise}. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
         )
 
 
@@ -368,8 +388,6 @@ def other_checkpoint(info: ModelInfo, folder: str) -> str:
 
 def ordinal(number: int) -> str:
     """Ordinal after "every", from 2 on: second, third, 4th, 21st."""
-    words = {2: "second", 3: "third"}
-    if number in words:
-        return words[number]
     teens = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+    digits = f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+    return {2: "second", 3: "third"}.get(number, digits)

@@ -28,7 +28,6 @@ NOT_FOR_LANGUAGE = (
     "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a CPU, and on "
     "GPUs CUDA graphs launch passes at once; do without it."
 )
-"""Reason for language models."""
 
 
 def lacking(family: str) -> str | None:

@@ -10,25 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.export.accounts import GUIDED_STEPS, Carried, whole_line
-from paretone.export.targets import Target
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Number, Values
 from paretone.setting.plan import NOTHING_TO_SKIP
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
+from paretone.techniques.base import AnyPlan, Context, Paper, Technique, require_guidance
 
 NAME = "guidance_interval"
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
-    if context.info.guidance.branches(plan.options) == 1:
-        weights = context.title_in("weights")
-        raise Conflict(
-            f"{weights} weights run one branch from the start: there is no guidance to end. Do without one of the two."
-            if weights
-            else "Guidance is off; set a strength, or do without this technique.",
-            "weights",
-        )
+    branches = context.info.guidance.branches(plan.options)
+    require_guidance(context, branches, "run one branch from the start: there is no guidance to end")
     plan = replace(plan, guidance=replace(plan.guidance, steps=int(knobs["steps"])))
     return plan.noted(*remarks(plan.options, knobs))
 
@@ -53,8 +47,6 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """Carried to samplers that count their steps; see :mod:`paretone.export.targets`."""
-    from paretone.export.targets import lacking
-
     if GUIDED_STEPS not in target.takes:
         return lacking(target, entry)
     steps = int(entry.knobs.get("steps", 8))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from paretone.errors import SettingError
 from paretone.export.accounts import GUIDANCE_EVERY, Carried, whole_line
-from paretone.export.targets import Target
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Choice, Number, Values
 from paretone.setting.plan import MaskedPlan
@@ -40,8 +40,6 @@ def describe(knobs: Values) -> str:
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """Carried only with reuse, and approximately: other programs reuse the unconditional branch's output, Paretone the
     difference. See :mod:`paretone.export.targets`."""
-    from paretone.export.targets import lacking
-
     if GUIDANCE_EVERY not in target.takes or entry.knobs.get("between", REUSE) != REUSE:
         return lacking(target, entry)
     how = f"nearly: {target.program} reuses the unconditional branch's output, Paretone the effect of guidance"

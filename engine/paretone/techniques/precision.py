@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.export.accounts import PRECISION, Carried, whole_line
-from paretone.export.targets import Target
+from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Choice, Values
@@ -47,8 +47,6 @@ def describe(knobs: Values) -> str:
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """Carried as one precision for the whole network; see :mod:`paretone.export.targets`."""
-    from paretone.export.targets import lacking
-
     wanted = str(entry.knobs.get("precision", "bfloat16"))
     if PRECISION not in target.takes:
         return lacking(target, entry)

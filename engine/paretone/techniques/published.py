@@ -19,7 +19,7 @@ from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import Technique
 from paretone.techniques.registry import technique
 from paretone.techniques.registry import techniques as every_technique
-from paretone.techniques.resolving import knobs_of, options_in_force
+from paretone.techniques.resolving import knobs_of, knobs_under, options_in_force
 from paretone.wording import listed
 
 PUBLISHED = "published"
@@ -90,7 +90,7 @@ def as_published(setting: Setting, name: str, one: Published) -> Setting:
 def rule_of(declared: Technique, setting: Setting, options: Iterable[Knob], published: bool) -> Values:
     """Knobs of a technique in a view: those in ``setting``; if ``published``, with what its main published setting for
     models with these ``options`` fixes."""
-    knobs = knobs_of(setting.technique(declared.name) or UsedTechnique(declared.name))
+    knobs = knobs_under(setting, declared.name)
     one = main(offered(declared, options)) if published else None
     return knobs.replace(**one.knobs) if one is not None else knobs
 
@@ -139,12 +139,8 @@ def _differences(setting: Setting, used: UsedTechnique, one: Published) -> tuple
     if others:
         found.append(f"{listed(others)} as well")
     if one.models and entry.id not in one.models:
-        found.append(f"model {entry.title}, not {listed((_title(each) for each in one.models), 'or')}")
+        found.append(f"model {entry.title}, not {listed((catalogue.entry(each).title for each in one.models), 'or')}")
     return tuple(found)
-
-
-def _title(model: str) -> str:
-    return catalogue.entry(model).title
 
 
 def _changed(knobs: Iterable[Knob], values: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

@@ -33,7 +33,6 @@ from paretone.techniques.base import Technique
 
 GROUP = "paretone.techniques"
 OURS = "paretone"
-"""Our distribution."""
 _OWN_PACKAGES = ("paretone", "paretone_app")
 _log = logging.getLogger(__name__)
 _WHERE_ELSE = (

@@ -41,10 +41,7 @@ def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 
     Raises :class:`SettingError` and :class:`ProfileError` with the reason why the setting cannot be used.
     """
-    plan = _begin(info, setting)
-    for _, found in _steps(info, setting, artefacts, plan, loaded=True, prepared=prepared):
-        plan = found
-    return _finish(info, plan)
+    return _plan(info, setting, artefacts, loaded=True, prepared=prepared)
 
 
 def compatibility_of(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> Compatibility:
@@ -64,9 +61,12 @@ def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 def foreseen(setting: Setting, info: ModelInfo | None = None) -> Any:
     """Plan of ``setting`` without a loaded model, from the catalogue or from ``info`` with no more information. Raises
     :class:`SettingError` if techniques cannot be used together or with the options."""
-    info = info or known(setting.model)
+    return _plan(info or known(setting.model), setting, (), loaded=False, prepared=False)
+
+
+def _plan(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact], *, loaded: bool, prepared: bool) -> Any:
     plan = _begin(info, setting)
-    for _, found in _steps(info, setting, (), plan, loaded=False, prepared=False):
+    for _, found in _steps(info, setting, artefacts, plan, loaded=loaded, prepared=prepared):
         plan = found
     return _finish(info, plan)
 
@@ -116,10 +116,24 @@ def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting
             raise Refused(f"{declared.title} is not for models like {model.title}; do without it.", (declared.name,))
 
 
+def without_slots(setting: Setting, *slots: str) -> Setting:
+    """``setting`` without the techniques of these ``slots``."""
+    for one in setting.techniques:
+        if technique(one.technique).main_slot in slots:
+            setting = setting.without(one.technique)
+    return setting
+
+
 def knobs_of(entry: UsedTechnique) -> Values:
     """All knob values of a used technique. Raises :class:`SettingError` for unknown knobs and values out of range."""
     declared = technique(entry.technique)
     return checked(declared.knobs, entry.knobs, declared.title)
+
+
+def knobs_under(setting: Setting, name: str) -> Values:
+    """All knobs of the technique ``name`` under ``setting``: the defaults if it is not used. Raises as
+    :func:`knobs_of`."""
+    return knobs_of(setting.technique(name) or UsedTechnique(name))
 
 
 def known(model: str) -> ModelInfo:
@@ -197,9 +211,8 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
         other = taken.setdefault(one.slot, one)
         if other is not one:
             first, second = sorted((other, one), key=lambda each: each.place)
-            what = one.slot.partition(":")[0]
             raise Refused(
-                f"{first.title} and {second.title} both decide about {what}; do without one of the two.",
+                f"{first.title} and {second.title} both decide about {one.main_slot}; do without one of the two.",
                 (first.name, second.name),
             )
     return taken
@@ -207,8 +220,8 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
 
 def _place(one: Technique) -> tuple[int, int, str]:
     """Resolving order: by slot, then by place in lists."""
-    slot = one.slot.partition(":")[0]
-    return (SLOTS.index(slot) if slot in SLOTS else len(SLOTS)), one.place, one.name
+    slot = SLOTS.index(one.main_slot) if one.main_slot in SLOTS else len(SLOTS)
+    return slot, one.place, one.name
 
 
 def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> Any:
@@ -226,9 +239,7 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
             found, runs = error.plan or plan, False
         found = _accepted(one, context, plan, found)
         return replace(found, idle=(*found.idle, *idle(one, knobs, found))) if runs else found
-    except Refused:
-        raise
-    except NotPrepared:
+    except (Refused, NotPrepared):
         raise
     except Conflict as error:
         others = (context.taken[slot].name for slot in error.slots if slot in context.taken)

@@ -15,22 +15,15 @@ from paretone.figures.glyphs import Mark
 from paretone.sampling.guidance import Saturation
 from paretone.setting.knobs import Choice, Number, Values
 from paretone.setting.plan import FlowPlan
-from paretone.techniques.base import Conflict, Context, Paper, Technique
+from paretone.techniques.base import Conflict, Context, Paper, Technique, require_guidance
 from paretone.wording import percent
 
 REUSE, END = "reuse", "end"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    info = context.info
-    if plan.guidance.branches(info.guidance.branches(plan.options)) == 1:
-        weights = context.title_in("weights")
-        raise Conflict(
-            f"{weights} weights run one branch from the start: there is none to skip. Do without one of the two."
-            if weights
-            else "Guidance is off; set a strength, or do without this technique.",
-            "weights",
-        )
+    branches = plan.guidance.branches(context.info.guidance.branches(plan.options))
+    require_guidance(context, branches, "run one branch from the start: there is none to skip")
     if plan.guidance.steps is not None:
         raise Conflict(
             f"{context.title_in('guidance')} ends guidance at a given step already; do without one of the two.",

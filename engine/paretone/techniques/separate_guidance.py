@@ -15,7 +15,7 @@ from paretone.figures.glyphs import Mark
 from paretone.sampling.guidance import Strength, StrengthGuidance
 from paretone.setting.knobs import Number, Values
 from paretone.setting.plan import FlowPlan
-from paretone.techniques.base import Conflict, Context, Paper, Technique
+from paretone.techniques.base import Conflict, Context, Paper, Technique, require_guidance
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -24,14 +24,8 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         raise SettingError(
             f"{info.title} has a weight for the text and one for the voice among its own options; set these."
         )
-    if info.guidance.branches(plan.options) == 1:
-        weights = context.title_in("weights")
-        raise Conflict(
-            f"{weights} weights have their guidance in them: there is none to divide. Do without one of the two."
-            if weights
-            else "Guidance is off; set a strength, or do without this technique.",
-            "weights",
-        )
+    branches = info.guidance.branches(plan.options)
+    require_guidance(context, branches, "have their guidance in them: there is none to divide")
     if "skipping" in context.taken:
         raise Conflict(
             f"{context.title_in('skipping')} is made for the branches of plain guidance; do without one of the two.",
@@ -44,16 +38,16 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
     """Strengths of the voice over the text, and of the text over nothing. Raises :class:`SettingError` for none."""
-    for name, title in (("text", "text"), ("voice", "voice")):
-        if knobs[f"{name}_from"] >= knobs[f"{name}_until"]:
-            raise SettingError(
-                f"Guidance by the {title} begins at {knobs[f'{name}_from']:g} and ends at "
-                f"{knobs[f'{name}_until']:g}; let it end later, or set its strength to 0."
-            )
-    return (
-        Strength(float(knobs["voice"]), float(knobs["voice_from"]), float(knobs["voice_until"])),
-        Strength(float(knobs["text"]), float(knobs["text_from"]), float(knobs["text_until"])),
+    text, voice = (
+        Strength(*(float(knobs[f"{name}{part}"]) for part in ("", "_from", "_until"))) for name in ("text", "voice")
     )
+    for name, one in (("text", text), ("voice", voice)):
+        if one.first >= one.last:
+            raise SettingError(
+                f"Guidance by the {name} begins at {one.first:g} and ends at {one.last:g}; let it end later, or set "
+                "its strength to 0."
+            )
+    return voice, text
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:

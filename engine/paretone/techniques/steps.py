@@ -59,8 +59,7 @@ TECHNIQUE = Technique(
     summary="Uses fewer steps from noise to speech, placed where they matter most.",
     benefit="A few well-placed steps instead of many",
     paper=Paper(
-        "Accelerating Flow-Matching-Based Text-to-Speech via Empirically Pruned Step Sampling",
-        "arXiv 2505.19931",
+        "Accelerating Flow-Matching-Based Text-to-Speech via Empirically Pruned Step Sampling", "arXiv 2505.19931"
     ),
     families=("flow",),
     slot="grid",

@@ -41,12 +41,7 @@ class BatchQueue:
     drawn if the clips are short, so that a batch's items have similar lengths."""
 
     def __init__(
-        self,
-        clips: Sequence[QueuedClip],
-        frames: int,
-        joined_share: float,
-        seed: int,
-        prompt_frames: int | None = None,
+        self, clips: Sequence[QueuedClip], frames: int, joined_share: float, seed: int, prompt_frames: int | None = None
     ) -> None:
         """``prompt_frames``: upper limit of the frames counted for the first clip of a pair."""
         self._lengths = [clip.frames for clip in clips]

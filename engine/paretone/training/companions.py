@@ -6,7 +6,7 @@ import random
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic
@@ -18,13 +18,14 @@ from torch import Tensor
 from paretone import device as devices
 from paretone import files
 from paretone.models.catalogue import voices
+from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.training.learner import SMALL_PARAMETERS, Network, Rates
 from paretone.training.manifest import require_both
 from paretone.training.requests import CompanionRequest, Follower, Trained
 from paretone.training.runs import save_with_log, with_validation
-from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
+from paretone.training.session import Budget, Intervals, TrainingSession, check_place
 from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
 from paretone.training.teachers import Teacher, read_teacher, require_teacher
 from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
@@ -214,23 +215,12 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
     return found
 
 
-@dataclass(frozen=True)
-class _Portion(Follower):
-    """Reports the progress of one part of a longer job."""
+class _Portion(Passing, Follower):
+    """Reports the progress of one part of a longer job, of which ``before`` of ``total`` are done."""
 
-    follower: Follower
-    before: int
-    """Share finished before this part."""
-    total: int
-
-    def check(self) -> None:
-        self.follower.check()
-
-    def status(self, text: str) -> None:
-        self.follower.status(text)
+    def __init__(self, follower: Follower, before: int, total: int) -> None:
+        super().__init__(follower, "status")
+        self._tell = lambda done: follower.progress(before + done, total)
 
     def progress(self, done: int, total: int) -> None:
-        self.follower.progress(self.before + done, self.total)
-
-    def milestone(self, milestone: Milestone) -> None:
-        self.follower.milestone(milestone)
+        self._tell(done)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
 from paretone.files import reason
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
@@ -29,6 +29,7 @@ from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from paretone.models.f5.front_end import PromptLevel
 from paretone.models.f5.text import Vocabulary, encode, require_speakable
 from paretone.reading import shown
+from paretone.training.batches import held_out_pairs
 from paretone.training.flow_matching import SpeechBatch
 from paretone.training.manifest import ManifestRow, refuse
 
@@ -60,6 +61,10 @@ class Examples:
     @property
     def seconds(self) -> float:
         return sum(one.frames - one.prompt for one in self.training) * HOP / SAMPLE_RATE
+
+    @property
+    def described(self) -> str:
+        return f"{len(self.training)} recordings, {self.seconds / 3600:.2f} h"
 
     def __add__(self, other: Examples) -> Examples:
         return Examples(self.training + other.training, self.held_out + other.held_out)
@@ -93,7 +98,7 @@ class PhoneReader:
             raise ValueError(f"the model has no phone {shown(unknown[0])}")
         if not row.phones:
             try:
-                self._texts.text(row.text)
+                default_phonemiser()(row.text)
             except TextError as error:
                 raise ValueError(str(error)) from None
 
@@ -253,14 +258,25 @@ def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
 
 def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
     """About ``count`` fixed items: a recording after another of its voice, if recordings may be joined."""
-    draw = random.Random(3)
-    joins = may_join(examples)
-    items = []
-    for one in examples[:: max(1, len(examples) // count)]:
-        others = [other for other in examples if joins and other.voice == one.voice and other is not one]
-        items.append([draw.choice(others), one] if others else [one])
-    items.sort(key=lambda item: sum(one.frames for one in item))
-    return [collate(items[start : start + 8]) for start in range(0, len(items), 8)]
+    return [collate(items) for items in held_out_pairs(examples, count, 8, may_join(examples))]
+
+
+def with_short_prompts(
+    items: Iterable[Sequence[Example]], shortest: int, longest: int, generator: torch.Generator
+) -> SpeechBatch:
+    """Batch of ``items``; of pairs only an excerpt of the first recording, as long in the whole batch, of ``shortest``
+    to ``longest`` frames."""
+
+    def share() -> float:
+        return float(torch.rand((), generator=generator))
+
+    count = round(shortest * (longest / shortest) ** share())
+
+    def excerpt(one: Example) -> Example:
+        first = int(share() * max(one.frames - count + 1, 1))
+        return replace(one, ids=one.ids[first : first + count], mel=one.mel[first : first + count])
+
+    return collate([[excerpt(item[0]), *item[1:]] if len(item) > 1 else item for item in items])
 
 
 def may_join(examples: Sequence[Example]) -> bool:

@@ -1,5 +1,5 @@
-"""Fine-tuning of flow models: the checkpoint to start from, and the speech to learn from, which is recorded or the
-model's own, and kept in the work folder."""
+"""Fine-tuning of flow models: what its recipes share, the checkpoint to start from, and the speech to learn from, which
+is recorded or the model's own, and kept in the work folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from paretone.errors import CheckpointError, TrainingError
+from paretone.errors import CheckpointError, SettingError, TrainingError
 from paretone.files import reason, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
@@ -31,13 +32,112 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
+from paretone.training.batches import BatchQueue, Corpus
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
+from paretone.training.learner import (
+    SMALL_PARAMETERS,
+    JoinedLearner,
+    LayerMatrices,
+    LearningRecipe,
+    Network,
+    Rates,
+    Scheduled,
+)
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.processes import Processes
 from paretone.training.requests import FineTuningRequest, Follower
+from paretone.training.runs import Run
 from paretone.training.sentences import PROMPT, corpus_sentences
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(Scheduled):
+    methods: ClassVar[tuple[str, ...]]
+
+    method: str
+    learning_rate: float
+    matrix_rate: float | None
+    """Muon's learning rate for the layers' matrices; ``None``: AdamW for all weights."""
+    average_decay: float = 0.999
+    validation_items: int
+    half_precision: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.method not in self.methods:
+            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(self.methods)}.")
+        for rate in (self.learning_rate, self.matrix_rate):
+            if rate is not None and not rate > 0:
+                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+
+
+Tuned = TypeVar("Tuned", bound=FineTuningOptions)
+
+
+class FineTuningRecipe(LearningRecipe[Tuned, Network], Generic[Tuned, Network]):
+    """Trains a copy of a checkpoint's model with all processes of the run; see
+    :class:`paretone.training.session.Recipe`."""
+
+    speech: str
+    """Description of the speech."""
+    origin: str
+    """The checkpoint, for messages."""
+
+    def __init__(
+        self,
+        model: Network,
+        predict: Callable[..., Tensor],
+        layers: LayerMatrices,
+        base: str,
+        queue: BatchQueue,
+        generator: torch.Generator,
+        processes: Processes,
+        options: Tuned,
+    ) -> None:
+        """``base``: fingerprint of the checkpoint; :attr:`call` gives ``predict`` ``model`` and its arguments.
+        ``generator`` draws on the CPU, so that a seed gives the same run on every device."""
+        rates = Rates(options.matrix_rate, options.learning_rate)
+        student = model.train().requires_grad_(True)
+        learner = JoinedLearner(student, predict, layers, rates, options.average_decay, processes)
+        super().__init__(learner, processes.device, options)
+        self.processes, self.base, self.call = processes, base, learner.call
+        self._queue, self._generator = queue, generator
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "speech": self.speech,
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": self.base,
+            "processes": self.processes.count,
+            "options": asdict(self.options),
+        }
+
+    def state(self) -> dict[str, Any]:
+        draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
+        return {**super().state(), "draws": self.processes.gather(draws), "base": self.base}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` if the checkpoint began with other weights or number of processes."""
+        if state["base"] != self.base:
+            raise TrainingError(f"The run to resume was not started from {self.origin}; choose that model.")
+        draws = self.processes.own(state["draws"])
+        super().restore(state)
+        self._queue.restore(draws["queue"])
+        self._generator.set_state(draws["generator"])
+
+
+def rates_of(request: FineTuningRequest, weights: Iterable[Tensor], small: Rates, large: Rates) -> Rates:
+    """The requested learning rates, or the default ones for a model of this size."""
+    usual = small if sum(one.numel() for one in weights) < SMALL_PARAMETERS else large
+    return usual.unless_asked(request.learning_rate, request.matrix_rate)
+
+
+def own_seed(seed: int, processes: Processes) -> int:
+    """Seed of this process's random numbers."""
+    return seed + 1_000_003 * processes.number
+
 
 PORTION = 8
 """Pieces of work per file."""
@@ -46,12 +146,17 @@ FORMAT = "1"
 
 Arrays = Mapping[str, np.ndarray]
 Piece = TypeVar("Piece")
+Clip = TypeVar("Clip")
 
 
 @dataclass(frozen=True)
 class Reading:
     voice: str
     arrays: Arrays = field(repr=False)
+
+    def clip(self, kind: Callable[..., Clip]) -> Clip:
+        """The reading as a clip of a ``kind`` with its arrays as fields."""
+        return kind(self.voice, **{**self.arrays, "prompt": int(self.arrays["prompt"])})
 
 
 def folder_of(parent: Path, *told: Any) -> Path:
@@ -61,10 +166,7 @@ def folder_of(parent: Path, *told: Any) -> Path:
 
 
 def kept_readings(
-    folder: Path,
-    pieces: Sequence[Piece],
-    ready: Callable[[], Callable[[Piece], Iterable[Reading]]],
-    follower: Follower,
+    folder: Path, pieces: Sequence[Piece], ready: Callable[[], Callable[[Piece], Iterable[Reading]]], follower: Follower
 ) -> tuple[Reading, ...]:
     """Readings of ``pieces`` in ``folder``; missing ones are made first.
 
@@ -149,19 +251,17 @@ class _Sentence:
     seed: int
 
 
-def own_readings(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    base: str,
-    speaker: Speaker,
-    processes: Processes,
-    follower: Follower,
-) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
-    """Own speech of ``chosen``, with the checkpoint fingerprint ``base``, for training and for validation. Missing
-    speech is synthesised first and kept in the work folder.
+Parts = tuple[tuple[Reading, ...], tuple[Reading, ...]]
+"""Readings for training and for validation."""
+
+
+def own_readings(run: Run, base: str, speaker: Speaker) -> Parts:
+    """Own speech of the model, with the checkpoint fingerprint ``base``. Missing speech is synthesised first and kept
+    in the work folder.
 
     Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving the finished speech.
     """
+    request, chosen, follower = run.request, run.chosen, run.follower
     sentences = _sentences(request, chosen)
     told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
     folder = folder_of(Path(request.work) / FOLDER, base, dict(speaker.manner), told)
@@ -170,7 +270,7 @@ def own_readings(
         say = speaker.ready()
         return lambda one: [Reading(one.voice.id, arrays) for arrays in say(one.text, one.voice, one.seed)]
 
-    with processes.first_process_first():
+    with run.processes.first_process_first():
         follower.status(f"{chosen.title} says {len(sentences)} sentences to learn from")
         found = kept_readings(folder, sentences, ready, follower)
     if len(found) < FEWEST:
@@ -182,31 +282,24 @@ def own_readings(
     return training, held_out
 
 
-def recorded_readings(
-    request: FineTuningRequest,
-    base: str,
-    ready: Callable[[], Callable[[ManifestRow], Iterable[Reading]]],
-    processes: Processes,
-    follower: Follower,
-    *suffixes: str,
-) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
-    """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns, for
-    training and for validation. They are kept in the work folder, and made again if a recording changes, or a file
-    of its name with one of the ``suffixes``."""
-    manifest = Path(request.manifest)
+Hear = Callable[[ManifestRow], Iterable[Reading]]
+"""From a recording to its readings."""
+
+
+def recorded_readings(run: Run, base: str, ready: Callable[[], Hear], *suffixes: str) -> Parts:
+    """Recordings of the request's manifest, one reading each as made by the function that ``ready`` returns. They are
+    kept in the work folder, and made again if a recording changes, or a file of its name with one of the
+    ``suffixes``."""
+    manifest, follower = Path(run.request.manifest), run.follower
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
-    told = [
-        [
-            str(row.audio.resolve()),
-            row.voice,
-            *(changed(row.audio.with_suffix(one)) for one in (row.audio.suffix, *suffixes)),
-        ]
-        for row in rows
-    ]
-    with processes.first_process_first():
+    told = []
+    for row in rows:
+        files = [row.audio.with_suffix(one) for one in (row.audio.suffix, *suffixes)]
+        told.append([str(row.audio.resolve()), row.voice, *map(changed, files)])
+    with run.processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        folder = folder_of(Path(request.work) / SPEECH, base, told)
+        folder = folder_of(Path(run.request.work) / SPEECH, base, told)
         heard = list(zip(rows, kept_readings(folder, rows, ready, follower), strict=True))
     training, held_out = (tuple(one for row, one in heard if row.held_out == held) for held in (False, True))
     return training, held_out
@@ -266,20 +359,20 @@ SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
 
-def place_of(chosen: CatalogueEntry, folder: str) -> Path:
-    """Folder of the model: ``folder``, or the default. Raises :class:`CheckpointError` if it does not exist."""
-    place = Path(folder) if folder else chosen.folder
+def place_of(run: Run) -> Path:
+    """Folder of the model. Raises :class:`CheckpointError` if it does not exist."""
+    place = Path(run.request.folder) if run.request.folder else run.chosen.folder
     if not place.exists():
         raise CheckpointError(
-            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+            f"{run.chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
     return place
 
 
-def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
+def guided_checkpoint(run: Run) -> F5Checkpoint:
     """Checkpoint to start from. Raises :class:`CheckpointError`; :class:`TrainingError` for CFG-free weights."""
-    place = place_of(chosen, folder)
-    checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    variant = run.request.variant or ("" if run.request.folder else run.chosen.variant)
+    checkpoint = read_f5_checkpoint(place_of(run), variant, run.follower.check)
     if trained_guidance(checkpoint.path) is not None:
         raise TrainingError(
             f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."
@@ -295,48 +388,37 @@ def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
     return backbone
 
 
-def speech_to_learn(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    checkpoint: F5Checkpoint,
-    guidance: float,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-) -> Examples:
-    """Training speech of ``request``: recordings, the model's own speech under ``guidance``, or both. A bundled model
+def speech_to_learn(run: Run, checkpoint: F5Checkpoint, guidance: float, corpus: CorpusOptions) -> Examples:
+    """Training speech of ``run``: recordings, the model's own speech under ``guidance``, or both. A bundled model
     without either learns from natural speech with the options ``corpus``, synthesised if missing. Raises
     :class:`paretone.errors.PlainError`."""
-    work, found = Path(request.work), Examples((), ())
+    request, found = run.request, Examples((), ())
     if request.manifest:
-        found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
+        found += recorded_examples(run, checkpoint)
     if request.sentences:
-        found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
-    if not found.training and chosen.bundled:
-        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
-        natural = natural_examples(spoken, checkpoint, corpus, processes, follower)
-        found += Examples(natural.training, () if request.validation else natural.held_out)
+        found += own_examples(run, checkpoint, guidance)
+    if not found.training and run.chosen.bundled:
+        vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+        natural = natural_speech(run, corpus)
+        training, held_out = (
+            tuple(Example(one.voice, labels(one.phones, one.frames, vocabulary), one.mel) for one in part)
+            for part in (natural.training, natural.held_out)
+        )
+        found += Examples(training, () if request.validation else held_out)
     require_both(found.training, found.held_out)
     return found
 
 
-def own_examples(
-    request: FineTuningRequest,
-    chosen: CatalogueEntry,
-    checkpoint: F5Checkpoint,
-    guidance: float,
-    processes: Processes,
-    follower: Follower,
-) -> Examples:
+def own_examples(run: Run, checkpoint: F5Checkpoint, guidance: float) -> Examples:
     """The model's own speech, each sentence after the recording of its voice."""
 
     def keep(prompt: Prompt, passage: Passage, state: np.ndarray) -> Arrays:
         mel = after_prompt(prompt.mel, state, prompt.frames)
         return {"ids": passage.ids[0].numpy().astype(np.int32), "mel": mel, "prompt": np.array(prompt.frames)}
 
-    speaker = flow_speaker(request, chosen, Values(guidance=guidance), keep, follower.check)
-    base = fingerprint(checkpoint.path, follower.check)
-    training, held_out = own_readings(request, chosen, base, speaker, processes, follower)
+    check = run.follower.check
+    speaker = flow_speaker(run.request, run.chosen, Values(guidance=guidance), keep, check)
+    training, held_out = own_readings(run, fingerprint(checkpoint.path, check), speaker)
     return Examples(tuple(map(_example, training)), tuple(map(_example, held_out)))
 
 
@@ -345,28 +427,21 @@ def _example(reading: Reading) -> Example:
     return Example(reading.voice, arrays["ids"].astype(np.int64), arrays["mel"], int(arrays["prompt"]))
 
 
-def recorded_examples(
-    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
-) -> Examples:
+def recorded_examples(run: Run, checkpoint: F5Checkpoint) -> Examples:
+    manifest, follower = Path(run.request.manifest), run.follower
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
     read = reader(checkpoint)
     check_rows(manifest, rows, read, follower.check)
-    with processes.first_process_first():
+    with run.processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        return prepare(manifest, rows, read, work / SPEECH, follower.progress)
+        return prepare(manifest, rows, read, Path(run.request.work) / SPEECH, follower.progress)
 
 
-def natural_examples(
-    folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
-) -> Examples:
-    """Natural speech for a bundled model: clips of the corpus in ``folder``, made with ``options`` if missing."""
-    vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
-    with processes.first_process_first():
-        follower.status("Preparing natural speech")
-        corpus = make_corpus(folder, known_options(folder) or options, NaturalTeacher, follower.progress)
-
-    def example(clip: NaturalClip) -> Example:
-        return Example(clip.voice, labels(clip.phones, clip.frames, vocabulary), clip.mel)
-
-    return Examples(tuple(map(example, corpus.training)), tuple(map(example, corpus.held_out)))
+def natural_speech(run: Run, options: CorpusOptions) -> Corpus[NaturalClip]:
+    """Natural speech for a bundled model: the corpus of the request, made with ``options`` if missing."""
+    request = run.request
+    folder = Path(request.corpus) if request.corpus else Path(request.work).parent / NATURAL_CORPUS
+    with run.processes.first_process_first():
+        run.follower.status("Preparing natural speech")
+        return make_corpus(folder, known_options(folder) or options, NaturalTeacher, run.follower.progress)

@@ -123,7 +123,7 @@ class FlowMatchingDraw:
 
 def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
     """Draw the training problem of a step from one generator."""
-    choice = float(_uniform((1,), generator))
+    choice = float(torch.rand(1, generator=generator))
     return _problem(
         batch,
         _spans(batch, options, generator),
@@ -182,12 +182,7 @@ def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
 
 
 def _problem(
-    batch: SpeechBatch,
-    span: Tensor,
-    times: Tensor,
-    generator: torch.Generator,
-    drops_text: bool,
-    drops_audio: bool,
+    batch: SpeechBatch, span: Tensor, times: Tensor, generator: torch.Generator, drops_text: bool, drops_audio: bool
 ) -> FlowMatchingDraw:
     noise = torch.randn(batch.mel.shape, generator=generator)
     weights = times[:, None, None]
@@ -211,17 +206,13 @@ def _after_join(batch: SpeechBatch) -> Tensor:
 def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
     """(B, frames): a random span, or exactly the second clip."""
     count = len(batch.mel)
-    shares = options.shortest_span + (1 - options.shortest_span) * _uniform((count,), generator)
+    shares = options.shortest_span + (1 - options.shortest_span) * torch.rand(count, generator=generator)
     sizes = (shares * batch.lengths).long()
-    starts = ((batch.lengths - sizes + 1) * _uniform((count,), generator)).long()
+    starts = ((batch.lengths - sizes + 1) * torch.rand(count, generator=generator)).long()
     positions = torch.arange(batch.mel.shape[1])[None]
     somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
-    second = (batch.joins > 0) & (_uniform((count,), generator) < options.whole_second_clip)
+    second = (batch.joins > 0) & (torch.rand(count, generator=generator) < options.whole_second_clip)
     return torch.where(second[:, None], _after_join(batch), somewhere)
-
-
-def _uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    return torch.rand(shape, generator=generator)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 
 def fine_tuning_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     """Arguments common to the requests of fine-tunings."""
-    return {"variant": place.variant, "sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
+    return {"variant": place.variant, **companion_arguments(place, plan)}
 
 
 def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
@@ -178,14 +178,7 @@ def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
 def count_knob(name: str, title: str, meaning: str, default: int, most: int, least: int = 0) -> Number:
     """Whole-number knob; a change takes effect at the next training."""
     return Number(
-        name,
-        title,
-        meaning,
-        default=default,
-        minimum=least,
-        maximum=most,
-        whole=True,
-        effect=Effect.AFTER_TRAINING,
+        name, title, meaning, default=default, minimum=least, maximum=most, whole=True, effect=Effect.AFTER_TRAINING
     )
 
 

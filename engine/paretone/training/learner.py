@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import torch
 from torch import Tensor, nn
@@ -180,25 +180,29 @@ class MuonAndAdamW:
             optimiser.load_state_dict(state[name])
 
 
-def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, floor: float = 0.02) -> float:
-    """Linear warm-up over ``warm_up`` steps; full rate until ``hold`` of the budget; then a cosine down to ``floor``.
-
-    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met at any step time.
-    """
-    rising = min(1.0, step / warm_up) if warm_up else 1.0
-    if progress < hold:
-        return rising
-    falling = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - hold) / (1 - hold))))
-    return rising * (falling * (1 - floor) + floor)
+FLOOR = 0.02
+"""Final learning rates over the full ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rated:
-    rate_scale: float = 1.0
-    """Factor on all learning rates; below 1 for resuming a run whose loss was not finite."""
+class Scheduled:
+    """Learning rates over a run."""
 
-    def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
-        return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
+    warm_up: int
+    """Steps over which they rise."""
+    hold: float
+    """Share of the budget after which they fall."""
+    rate_scale: float = 1.0
+    """Factor on all; below 1 for resuming a run whose loss was not finite."""
+
+    def scale(self, step: int, progress: float) -> float:
+        """Factor on the rates: a linear rise, full rates, then a cosine down to :data:`FLOOR`. ``progress`` is the
+        spent share of the budget (0..1), so a budget in minutes is met at any step time."""
+        rising = min(1.0, step / self.warm_up) if self.warm_up else 1.0
+        if progress < self.hold:
+            return self.rate_scale * rising
+        falling = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - self.hold) / (1 - self.hold))))
+        return self.rate_scale * (rising * (falling * (1 - FLOOR) + FLOOR))
 
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -227,7 +231,7 @@ GRADIENT_NORM = 1.0
 
 
 @dataclass(frozen=True)
-class LearningOptions(Rated):
+class LearningOptions(Scheduled):
     """Options of recipes with Muon and AdamW."""
 
     matrix_rate: float | None = 0.02
@@ -236,7 +240,6 @@ class LearningOptions(Rated):
     """Learning rate of AdamW for all other parameters."""
     warm_up: int = 100
     hold: float = 0.3
-    """Share of the budget after which the learning rates fall."""
     joined_share: float = 0.5
     """Share of items with two recordings of one voice, a prompt and the speech after it."""
     average_decay: float = 0.999
@@ -318,16 +321,6 @@ class Learner(Generic[Model]):
         self.steps = state.get("steps", 0)  # Earlier checkpoints of megatts3-mini lack it.
 
 
-class Scheduled(Protocol):
-    @property
-    def warm_up(self) -> int: ...
-
-    @property
-    def hold(self) -> float: ...
-
-    def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float: ...
-
-
 Options = TypeVar("Options", bound=Scheduled)
 
 
@@ -360,8 +353,7 @@ class LearningRecipe(ABC, Generic[Options, Network]):
         """Loss of the next batch at ``progress`` of the budget, and the detached terms to log."""
 
     def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+        self._learner.start(self.options.scale(number, progress))
         loss, terms = self.next_loss(progress)
         self._learner.follow(loss, number)
         return {name: float(value) for name, value in terms.items()}

@@ -16,7 +16,6 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -224,12 +223,12 @@ def _make(
         shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
         if not shard.holds(wanted):
             speaker = speaker or teacher()
-            shard.make(wanted, speaker, partial(_tell, progress, start, len(utterances)))
+
+            def spoken(place: int, start: int = start) -> None:
+                progress(start + place, len(utterances))
+
+            shard.make(wanted, speaker, spoken)
         progress(start + len(wanted), len(utterances))
-
-
-def _tell(progress: Callable[[int, int], None], before: int, total: int, place: int) -> None:
-    progress(before + place, total)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-
-if TYPE_CHECKING:
-    from paretone.training.session import Milestone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +118,9 @@ class TrainingProgress:
     """Seconds spent by the budget's clock."""
     seconds_left: float | None
     """Estimated wall seconds left; ``None`` while unknown."""
-    losses: Mapping[str, float]
+    losses: Mapping[str, float] = field(default_factory=dict)
     """Losses by name; empty after a validation."""
-    validation: Mapping[str, float]
+    validation: Mapping[str, float] = field(default_factory=dict)
     """Figures by name; empty after a step. CFG-free weights: ``guided t=0.05`` etc., mean squared error to the guided
     velocity at a time; ``gap``, their sum relative to the untrained model's; ``learnt``, the share of the guidance
     learned by one branch, 0 to about 1. Draft: ``acceptance``. Student: ``divergence`` from its teacher in nats. Both:
@@ -149,5 +146,5 @@ class Trained:
 class Follower(Observer):
     """Follower of a training, silent by default; ``progress`` is that of preparing speech."""
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         """Called after every step and validation."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, Generic, Protocol, TypeVar
 
 import torch
 
@@ -18,11 +18,12 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
+from paretone.setting.knobs import Values
 from paretone.studies.evaluation_sets import read_evaluation
 from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, read_manifest
 from paretone.training.processes import Processes, join_processes
-from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
-from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
+from paretone.training.requests import FineTuningRequest, Follower, Trained, TrainingProgress, TrainingRequest
+from paretone.training.session import LOG, Budget, Intervals, Recipe, TrainingSession, check_place, read_log
 from paretone.wording import comma_separated
 
 RECORDINGS = "recordings.csv"
@@ -115,18 +116,8 @@ class Reporting(Passing, Follower):
         super().__init__(observer, "status", "progress")
         self._observer = observer
 
-    def milestone(self, milestone: Milestone) -> None:
-        self._observer.report(
-            "training",
-            TrainingProgress(
-                milestone.step,
-                milestone.share,
-                milestone.seconds,
-                milestone.seconds_left,
-                dict(milestone.losses),
-                dict(milestone.validation),
-            ),
-        )
+    def milestone(self, milestone: TrainingProgress) -> None:
+        self._observer.report("training", milestone)
 
 
 class KeptStages(Passing, Follower):
@@ -135,7 +126,7 @@ class KeptStages(Passing, Follower):
     def __init__(
         self,
         stages: Sequence[float],
-        reached: Callable[[Milestone], float],
+        reached: Callable[[TrainingProgress], float],
         path: Callable[[float], Path],
         save: Callable[..., None],
         work: Path,
@@ -147,7 +138,7 @@ class KeptStages(Passing, Follower):
         self._reached, self._path, self._save = reached, path, save
         self._work, self._follower = work, follower
 
-    def milestone(self, milestone: Milestone) -> None:
+    def milestone(self, milestone: TrainingProgress) -> None:
         while self._left and self._reached(milestone) >= self._left[0]:
             stage = self._left.pop(0)
             path = self._path(stage)
@@ -160,7 +151,14 @@ class FineTuning(Recipe, Protocol):
     @property
     def file_name(self) -> str: ...
 
+    @property
+    def result(self) -> Values:
+        """Figures of the result."""
+
     def save(self, path: Path) -> None: ...
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        """The result as a sentence; ``validation`` is empty in all processes but the first."""
 
 
 def with_validation(request: Validated, follower: Observer) -> Validated:
@@ -201,9 +199,21 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
     return replace(request, manifest=str(place))
 
 
-def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple[Request, Processes, Follower]:
-    """The request with its validation set, the processes that train together, and this one's follower. Raises
-    :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
+@dataclass(frozen=True)
+class Run(Generic[Request]):
+    """A fine-tuning that has begun, in one of its processes."""
+
+    request: Request
+    """With its validation set in the manifest."""
+    chosen: CatalogueEntry
+    """The model to train."""
+    processes: Processes
+    follower: Follower
+    """Of this process."""
+
+
+def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> Run[Request]:
+    """Raises :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
@@ -219,25 +229,21 @@ def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> tuple
     torch.set_flush_denormal(True)
     with processes.first_process_first():
         request = with_validation(request, follower)
-    return request, processes, follower
+    return Run(request, chosen, processes, follower)
 
 
-def complete(
-    recipe: FineTuning,
-    request: FineTuningRequest,
-    folder: Path,
-    intervals: Intervals,
-    processes: Processes,
-    follower: Follower,
-) -> tuple[TrainingSession, Path]:
-    """Train, and write the result into ``request.export`` or ``folder``; returns the finished session and the file.
+def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -> Trained:
+    """Train, and write the result into ``request.export`` or ``folder``.
 
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
+    request, processes, follower = run.request, run.processes, run.follower
     work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)
     target = (Path(request.export) if request.export else folder) / recipe.file_name
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
-    return session, target
+    summary, result = recipe.summary(session.validation), recipe.result
+    seconds, validation = session.seconds, session.validation
+    return Trained(str(target), summary, result, session.number, seconds, validation, processes.is_first)

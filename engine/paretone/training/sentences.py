@@ -14,9 +14,9 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from paretone.front_end.lexicon import default_lexicon
 from paretone.paths import resource
@@ -104,13 +104,23 @@ def training_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) 
 
     None shares :data:`SHARED_RUN` consecutive words with a sentence of ``excluded``.
     """
+
+    def plain(draw: random.Random) -> str:
+        return _random_words(draw) if draw.random() < SALAD_SHARE else grammar("grammar").expand("sentence", draw)
+
+    return _different(count, seed, excluded, plain, SHORTEST, LONGEST)
+
+
+def _different(
+    count: int, seed: int, excluded: Iterable[str], plain: Callable[[random.Random], str], shortest: int, longest: int
+) -> list[str]:
+    """``count`` different sentences drawn by ``plain``, of ``shortest`` to ``longest`` characters."""
     draw = random.Random(seed)
     forbidden = {run for sentence in excluded for run in runs(sentence)}
     found: dict[str, None] = {}
     while len(found) < count:
-        plain = _random_words(draw) if draw.random() < SALAD_SHARE else grammar("grammar").expand("sentence", draw)
-        sentence = finished(plain)
-        if SHORTEST <= len(sentence) <= LONGEST and forbidden.isdisjoint(runs(sentence)):
+        sentence = finished(plain(draw))
+        if shortest <= len(sentence) <= longest and forbidden.isdisjoint(runs(sentence)):
             found[sentence] = None
     return list(found)
 
@@ -133,14 +143,8 @@ def written_sentences() -> tuple[str, ...]:
 
 def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
     """``count`` everyday sentences; none shares a run of words with ``excluded``, as in :func:`training_sentences`."""
-    draw = random.Random(seed)
-    forbidden = {run for sentence in excluded for run in runs(sentence)}
-    found: dict[str, None] = {}
-    while len(found) < count:
-        sentence = finished(grammar("grammar", "everyday").expand("everyday", draw))
-        if SHORTEST_EVERYDAY <= len(sentence) <= LONGEST_EVERYDAY and forbidden.isdisjoint(runs(sentence)):
-            found[sentence] = None
-    return list(found)
+    plain = partial(grammar("grammar", "everyday").expand, "everyday")
+    return _different(count, seed, excluded, plain, SHORTEST_EVERYDAY, LONGEST_EVERYDAY)
 
 
 def corpus_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:

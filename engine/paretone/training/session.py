@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
 from paretone.training.processes import Processes
+from paretone.training.requests import TrainingProgress
 
 
 class Diverged(TrainingError):
@@ -151,22 +152,6 @@ class Intervals:
     """Whether to validate a fresh run before its first step."""
 
 
-@dataclass(frozen=True)
-class Milestone:
-    """Progress of a run, after a step or a validation."""
-
-    step: int
-    seconds: float
-    """Seconds spent by the budget's clock."""
-    share: float
-    """Spent share of the budget, 0 to 1."""
-    seconds_left: float | None
-    """Estimated wall seconds left; ``None`` before the first step."""
-    losses: Mapping[str, float] = field(default_factory=dict)
-    """Losses of this step; empty after a validation."""
-    validation: Mapping[str, float] = field(default_factory=dict)
-
-
 class SingleProcess:
     is_first, count = True, 1
 
@@ -194,7 +179,7 @@ def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
 class TrainingSession:
     """One run of a recipe in a work folder.
 
-    ``report`` receives lines for people, ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, which
+    ``report`` receives lines for people, ``follow`` every milestone; both may raise :class:`Cancelled`, which
     stops the run after the current step. Of several processes, only the first writes, validates and reports.
     """
 
@@ -205,7 +190,7 @@ class TrainingSession:
         budget: Budget,
         intervals: Intervals = Intervals(),
         report: Callable[[str], None] = print,
-        follow: Callable[[Milestone], None] = lambda milestone: None,
+        follow: Callable[[TrainingProgress], None] = lambda milestone: None,
         team: Processes | SingleProcess = SingleProcess(),
     ) -> None:
         self.recipe, self.work, self.budget, self.intervals, self.report = recipe, work, budget, intervals, report
@@ -216,7 +201,7 @@ class TrainingSession:
         self._stop = StopRequest()
         self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
-        self._last: float | None = None
+        self._last = 0.0
         self._validated_at = 0
         self._logged_at = -1
         with self._writing():
@@ -305,7 +290,9 @@ class TrainingSession:
             self._began = self._began or (time.monotonic(), share)
             losses = self.recipe.step(self.number + 1, share)
             self.number += 1
-            self._count_time()
+            now = self._clock()
+            self.seconds += now - self._last
+            self._last = now
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
             counted += 1
@@ -382,12 +369,6 @@ class TrainingSession:
         epochs = getattr(self.recipe, "epochs", 0.0) * self.team.count
         return self.budget.progress(self.seconds, self.number, epochs)
 
-    def _count_time(self) -> None:
-        now = self._clock()
-        if self._last is not None:
-            self.seconds += now - self._last
-        self._last = now
-
     def _log_losses(self, losses: dict[str, float]) -> None:
         self._log({"losses": losses})
         progress = self._spent
@@ -423,7 +404,7 @@ class TrainingSession:
         if self._began is not None:
             began, first_share = self._began
             left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
-        milestone = Milestone(self.number, self.seconds, share, left, **figures)
+        milestone = TrainingProgress(self.number, share, self.seconds, left, **figures)
         self._call(lambda: self.follow(milestone))
 
     def _say(self, line: str) -> None:

@@ -217,10 +217,7 @@ def said_tokens(
 
 @torch.inference_mode()
 def record_tokens(
-    manifest: Path,
-    parts: LmMiniParts,
-    speech: Path,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    manifest: Path, parts: LmMiniParts, speech: Path, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
     """Training and held-out utterances. ``parts``: the model's parts; ``speech``: folder for the prepared mels. A voice
     is computed over all its recordings.

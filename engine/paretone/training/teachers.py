@@ -20,6 +20,7 @@ import torch
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, TextError, TrainingError
+from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry, entry, judged_sentences
@@ -164,9 +165,8 @@ class OfficialTeacher(Teacher):
             follower.progress(number, len(sentences))
             voice = voices[number % len(voices)]
             setting = Setting(self.entry.id, self.entry.options_with(), seed=seed + number)
-            decodings = [
-                decoding for _, decoding in model.decodings(scripted(model, sentence, voice, setting), follower.check)
-            ]
+            script = scripted(model, sentence, voice, setting)
+            decodings = [decoding for _, decoding in model.decodings(script, follower.check)]
             if len(decodings) != 1:  # Tokens of several passages cannot be assigned.
                 continue
             cycles = list(decodings[0])
@@ -248,7 +248,7 @@ def speak_tokens(
     texts: list[tuple[int, Voice, np.ndarray]] = []
     for number, sentence in enumerate(sentences):
         voice = voices[number % len(voices)]
-        passages = front_end.passages(sentence, 1.0, seed=seed + number)
+        passages = front_end.passages(sentence, HowToRead(seed=seed + number))
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
     transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}

@@ -228,12 +228,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, Network], Generic[Network]):
         return [self.collate(items) for items in batches]
 
     def state(self) -> dict[str, Any]:
-        return {
-            **super().state(),
-            "queue": self._queue.state(),
-            "base": self.base,
-            "retained": list(self.retained),
-        }
+        return {**super().state(), "queue": self._queue.state(), "base": self.base, "retained": list(self.retained)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Raises :class:`TrainingError` if the checkpoint was started from other weights or has other layers."""

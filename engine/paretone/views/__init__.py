@@ -17,7 +17,7 @@ from paretone.measure.machine import describe
 from paretone.setting.knobs import checked
 from paretone.setting.plan import kind_of
 from paretone.techniques.registry import brought, named, registry
-from paretone.views.figure import Figure, Panel, Provenance
+from paretone.views.figure import Figure, Provenance
 from paretone.views.view import Findings, Task, View
 
 OWN = ("paretone.views.codebooks",)
@@ -70,7 +70,8 @@ def compute_view(name: str, task: Task) -> Figure:
             f"compute of the view {chosen.name!r} gave {kind_of(found)}, but must give Findings; mend it."
         )
     task.observer.check()
-    if not any(_has_values(panel) for panel in found.panels):
+    values = (line[3] for panel in found.panels for line in panel.lines())
+    if not any(isinstance(one, str) or math.isfinite(one) for one in values):
         raise PlainError(
             f"{chosen.title} has no finite value: the model's output is not finite; use more steps or "
             "less guidance, or download the checkpoint again."
@@ -95,8 +96,3 @@ def compute_view(name: str, task: Task) -> Figure:
         ),
         found.across,
     )
-
-
-def _has_values(panel: Panel) -> bool:
-    values = (line[3] for line in panel.lines())
-    return any(isinstance(value, str) or math.isfinite(value) for value in values)

@@ -236,15 +236,10 @@ class Figure:
             "columns": list(COLUMNS),
             "rows": [[None if _missing(value) else value for value in row] for row in self.rows()],
             "provenance": {
-                "model": made.model,
-                "fingerprint": made.fingerprint,
+                **vars(made),
                 "setting": made.setting.to_json(),
                 "utterances": [{"text": one.text, "voice": one.voice.id} for one in made.utterances],
                 "knobs": dict(made.knobs),
-                "device": made.device,
-                "machine": made.machine,
-                "created": made.created,
-                "seconds": made.seconds,
             },
         }
 

@@ -32,7 +32,8 @@ def test_without_a_device_choice_position_and_loop_still_work() -> None:
     player.clear_loop()
     player.play()
     assert not player.playing
-    player.stop()
+    player.pause()
+    player.seek(0.0)
     assert player.position == 0
 
 

@@ -31,12 +31,7 @@ SKETCHES = (
     sketching.bars(4),
     sketching.diagonal(),
 )
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+LOOKED_AT = ("takes",)
 
 
 def test_an_empty_view_shows_what_will_be_there_and_what_fills_it(shared_window: MainWindow) -> None:

@@ -29,16 +29,13 @@ from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PARTS = f"{SMALL} meters views training decoding layers lab studies tradeoff export"
+LOOKED_AT = ("takes", "layers")
 
 
 @pytest.fixture(scope="module")
 def loader() -> Callable[..., SpeechModel]:
     return loading("lm-mini")
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} meters views training decoding layers lab studies tradeoff export"
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +57,6 @@ def posts(shared_posts: Posts) -> Posts:
     return shared_posts
 
 
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes", "layers")
-
-
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
     """The window that tests share which leave the model and its measurements alone."""
@@ -77,14 +68,14 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_a is not None, timeout=PATIENCE)
     assert panel.side == "A"
-    assert panel.figure("tokens") == "1.00"
+    assert panel.values["tokens"].text() == "1.00"
     state.selection.switch(speculative.NAME, True)
     assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
     trace = state.comparison.take_b.trace.decoding
     assert panel.headline.text().startswith(f"{state.comparison.take_b.label}: {len(trace.tokens)} tokens")
-    assert "×" in panel.figure("most")
-    assert "×" in panel.figure("measured")
+    assert "×" in panel.values["most"].text()
+    assert "×" in panel.values["measured"].text()
 
     listen = window.features["player"]
     qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
@@ -180,7 +171,7 @@ def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
     assert window.panels["views"].view.name == "speculation"
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
-    assert window.panels["views"].state.startswith("Cancelled")
+    assert window.panels["views"].state.text().startswith("Cancelled")
 
 
 def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_taken_up(

@@ -26,16 +26,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 OPTIONS = {"clone": False, "steps": 6, "post_process": False}
+PARTS = f"{SMALL} strategy threshold meters views log demasking"
+LOOKED_AT = ("takes", "demasking")
 
 
 @pytest.fixture(scope="module")
 def loader() -> Callable[..., SpeechModel]:
     return loading("OmniVoice")
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy threshold meters views log demasking"
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +46,6 @@ def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest
     """Whose model that is."""
     choose(shared_window, "OmniVoice", surroundings, TEXT, OPTIONS, QtBot(request))
     return shared_window
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes", "demasking")
 
 
 @pytest.fixture
@@ -130,8 +121,7 @@ def own_window(
 def test_what_is_wrong_with_what_is_asked_for_is_said(
     own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can be wrong with a masked model's input, as people come across it; the engine's sentences are in
-    ``tests/engine/session/test_masked_input.py``."""
+    """The engine's sentences are in ``tests/engine/session/test_masked_input.py``."""
     window, state, banner = own_window, own_window.state, own_window.notices.banner
     failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
 

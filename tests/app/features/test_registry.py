@@ -120,7 +120,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     assert found["Coun&ting"] == ["C&ount", "", "&Undo", "&Redo"]
     assert found["&Run"][found["&Run"].index("Synthesise &accelerated") + 1] == "C&ount"
     guide = window.features["guide"].guide
-    assert [guide.button(index).text()[3:] for index in range(4)] == ["Baseline", "Count", "Calibrate", "Accelerated"]
+    assert [guide.buttons[index].text()[3:] for index in range(4)] == ["Baseline", "Count", "Calibrate", "Accelerated"]
     close(window, qtbot)
     assert presenter.asked.count("starts") == 1 and presenter.asked[-1] == "ends"
 

@@ -83,7 +83,6 @@ def unreadable(window: MainWindow) -> list[str]:
 
 
 def cut_off(window: QWidget) -> Iterator[str]:
-    """What of ``window`` has no room now."""
     for one in window.findChildren(QWidget):
         if not one.isVisible() or (one.visibleRegion().isEmpty() and not isinstance(one, QAbstractButton)):
             continue
@@ -124,8 +123,7 @@ def _around(one: QWidget) -> Iterator[QWidget]:
 
 
 def main(folder: Path, size: QSize, letters: float) -> None:
-    """Of a window with takes and a study, ``size`` in pixels of the screen; ``letters`` is how large they are, in
-    shares of the usual size."""
+    """Of a window with takes and a study, of ``size`` pixels; ``letters``: their size over the usual one."""
     application = QApplication(["paretone"])
     font = application.font()
     font.setPointSizeF(letters * font.pointSizeF())

@@ -10,7 +10,6 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
 def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
-    """Trigger ``action`` and wait for its job; how it ended."""
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         action.trigger()

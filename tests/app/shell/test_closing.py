@@ -76,8 +76,7 @@ def test_a_closed_window_leaves_no_widget_to_the_collector_nor_to_the_theme(
 
 
 def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """Loads the small model; from a folder only once it is told which file, from a file only once it is told which
-    architecture."""
+    """Loads the small model; from a folder only once told which file, from a file only once told its architecture."""
     if folder and Path(folder).is_dir():
         raise SeveralCheckpoints(Path(folder), tuple(Path(folder) / name for name in ("model_last.pt", "model_5.pt")))
     if folder and not variant:
@@ -134,7 +133,8 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
     assert blocker.args[1] is Outcome.FAILED
-    assert window.notices.banner.text.endswith("Small stays loaded.") and window.notices.banner.level == "error"
+    message = window.notices.banner.cards[-1].message
+    assert message.sentence.endswith("Small stays loaded.") and message.level == "error"
     assert "KeyError" in window.panels["log"].plain_text()
     assert there() == before and before[-1] is not None
     assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"

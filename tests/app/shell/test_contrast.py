@@ -48,7 +48,7 @@ import paretone_app
 from paretone_app.shell.banner import INFO, Card, Message
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.theme import Scheme, Theme, style_sheet
-from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox, entry
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import Scrolled
 from paretone_app.widgets.panel_parts import TickList
@@ -419,7 +419,7 @@ def _entry(stage: Stage, kind: str, text: str, state: str) -> QImage:
     if isinstance(one, ComboBox):
         one.showPopup()
     if state == "disabled":
-        item = entry(one, row) if isinstance(one, ComboBox) else view.itemFromIndex(index)
+        item = one.model().item(row) if isinstance(one, ComboBox) else view.itemFromIndex(index)
         item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
     if state.startswith("selected"):
         view.setCurrentIndex(index)

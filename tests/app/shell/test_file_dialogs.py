@@ -21,6 +21,7 @@ from tests.app.shell.running import run
 
 APP = Path(file_dialogs.__file__).parents[1]
 FILE, FOLDER, WRITE = "ask_for_file", "ask_for_folder", "ask_where_to_write"
+PARTS = f"{SMALL} export"
 
 
 class Window(QMainWindow):
@@ -58,7 +59,6 @@ def make(tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[], Window]]:
 
 
 def asked(parent: QWidget, how: str, title: str, kinds: str, chosen: Callable[[Path], object] = print) -> QFileDialog:
-    """The dialog."""
     before = set(parent.findChildren(QFileDialog))
     if how == FOLDER:
         file_dialogs.ask_for_folder(parent, title, chosen)
@@ -136,11 +136,6 @@ def test_a_path_that_was_typed_is_where_the_dialog_opens(
     for start, expected in ((str(tmp_path), tmp_path), ("relative", documents), (str(tmp_path / "no"), documents)):
         file_dialogs.ask_for_folder(window, "Folder", print, start)
         assert folder_of(window.findChildren(QFileDialog)[-1]) == expected
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} export"
 
 
 def test_the_windows_own_dialogs_begin_so(window: MainWindow, documents: Path, tmp_path: Path, qtbot: QtBot) -> None:

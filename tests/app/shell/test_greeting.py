@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -16,16 +15,8 @@ from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.shell.running import run
 
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return SMALL
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+PARTS = SMALL
+LOOKED_AT = ("takes",)
 
 
 def fresh(folder: Path) -> QSettings:

@@ -89,7 +89,6 @@ def test_alt_keys_go_to_the_panel_in_front(host: Host, qtbot: QtBot, front: str)
 
 
 def test_the_panel_with_the_focus_comes_first_and_of_others_the_first(host: Host, qtbot: QtBot) -> None:
-    """Both can be seen, side by side. A press does something, and does not only move the focus."""
     host.window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, host.docks["two"])
     qtbot.waitUntil(lambda: not any(one.visibleRegion().isEmpty() for one in host.docks.values()))
     host.press(KEY.Key_G)
@@ -144,7 +143,6 @@ def labelled(window: MainWindow) -> list[QAbstractButton | QLabel]:
 
 
 def is_reached(one: QAbstractButton | QLabel) -> bool:
-    """Whether its Alt key leads to it now."""
     return one.isVisible() and (isinstance(one, QLabel) or (one.isEnabled() and not one.shortcut().isEmpty()))
 
 

@@ -17,11 +17,7 @@ from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+LOOKED_AT = ("takes",)
 
 
 def place_in(window: MainWindow, widget: QWidget) -> QRect:
@@ -135,7 +131,7 @@ def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: Mai
     assert banner.text == "Something else."
     banner.dismiss()
     banner.dismiss()
-    assert (banner.text, banner.level) == ("The disk is full: the take is not kept.", "warning")
+    assert (banner.text, banner.cards[-1].message.level) == ("The disk is full: the take is not kept.", "warning")
     banner.dismiss()
     assert not banner.isVisible()
 

@@ -190,8 +190,7 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
 @only_in_full("repetitions")
 @pytest.mark.timeout(600)
 def test_two_windows(tmp_path: Path, qtbot: QtBot) -> None:
-    """The real program, twice: the profile that the second is given is opened in the first, which answers while it
-    works; the tour without a display runs next to it."""
+    """The real program, twice: the first opens the second's profile; a tour without a display runs next to them."""
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONUNBUFFERED": "1"}
     with started(program(tmp_path / "data", "--measure-start"), env=environment, stderr=subprocess.PIPE) as first:
         line(first.stdout, "window painted")

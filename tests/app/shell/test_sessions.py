@@ -26,14 +26,12 @@ CHECKPOINT = "F5TTS_v1_Base"
 
 
 def opened(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    """``window``, once its model is loaded; its panels need not be built."""
     window.show()
     qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     return window
 
 
 def loaded(window: MainWindow, model: str, qtbot: QtBot) -> None:
-    """Choose ``model`` in Setup and press Load."""
     setup = choose(window, model)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         qtbot.mouseClick(setup.model_choice.load, Qt.MouseButton.LeftButton)

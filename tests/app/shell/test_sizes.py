@@ -95,7 +95,6 @@ def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(shared_w
 
 
 def test_every_panel_fits_small_and_usual_screens(shared_window: MainWindow, qtbot: QtBot) -> None:
-    """Of the window that was looked at before, now with takes and a study."""
     window = shared_window
     fill(window, lambda: qtbot.wait(1))
     # The layout of the first start at both sizes, then a window that gets smaller and larger while it is used.

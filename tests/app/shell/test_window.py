@@ -43,11 +43,7 @@ from tests.app.shell.running import run
 from tests.disk import tiny_disk  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+LOOKED_AT = ("takes",)
 
 
 def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -202,7 +198,7 @@ def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
     bars = {place.name for place in shared_window.workspaces.bars if place.region is Region.HEAD}
     assert bars == {"steps"}, "nothing in it is drawn"
     strange = [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)]
-    assert set(strange) == bars | {"groups", "transfer"}, "those are tables and words, which have the palette's colours"
+    assert set(strange) == bars | {"groups", "transfer", "servers"}, "tables and words have the palette's colours"
 
 
 def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> None:
@@ -282,7 +278,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     (tiny_disk / "ballast").write_bytes(bytes(room))
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert "the disk is full" in window.notices.banner.text
-    assert window.notices.banner.level == "error"
+    assert window.notices.banner.cards[-1].message.level == "error"
     assert len(window.results.library) == 0
     kept = window.state.comparison.take_a
     assert kept is not None

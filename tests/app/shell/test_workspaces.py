@@ -201,7 +201,7 @@ def test_every_panel_lives_where_its_activity_is() -> None:
             if place.region is not Region.FOOT:
                 homes[place.home.name].add(place.name)
     assert homes[LISTEN.name] == {"setup", "listen", "takes", "log", "meters", "steps"}
-    assert homes[EXPLORE.name] == {"tradeoff", "parallel", "studies", "take_grid"}
+    assert homes[EXPLORE.name] == {"tradeoff", "parallel", "studies", "take_grid", "servers"}
     assert homes[TEST.name] == {"lab"} and homes[TRAIN.name] == {"training"}
     inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}
     inside |= {"grids", "groups"}
@@ -291,7 +291,6 @@ def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: 
 
 
 def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
-    """Drag what lies at ``start`` by so many pixels to the right."""
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QTest.mousePress(window, left, none, start)
     for step in (along // 2, along):

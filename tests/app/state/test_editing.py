@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from paretone.errors import SettingError
-from paretone_app.shell.actions import redo_action, undo_action
+from paretone_app.shell.actions import StackAction
 from paretone_app.state.app_state import UNDO_LIMIT, AppState
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.editing import Edit, Editing
@@ -99,7 +99,7 @@ def test_what_changed_otherwise_stays_when_an_edit_is_undone(
 
 def test_actions_follow_their_stack(qtbot) -> None:
     owner, stack = QObject(), QUndoStack()
-    undo, redo = undo_action(stack, "Undo", owner), redo_action(stack, "Redo", owner)
+    undo, redo = StackAction(stack, "undo", "Undo", owner), StackAction(stack, "redo", "Redo", owner)
     assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
 
     stack.push(QUndoCommand("threshold"))
@@ -116,8 +116,8 @@ def test_actions_follow_their_stack(qtbot) -> None:
 def test_a_stack_outlives_its_actions(qtbot) -> None:
     """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
     owner, stack = QObject(), QUndoStack()
-    undo_action(stack, "Undo", owner)
-    redo_action(stack, "Redo", owner)
+    StackAction(stack, "undo", "Undo", owner)
+    StackAction(stack, "redo", "Redo", owner)
     stack.push(QUndoCommand("threshold"))
     shiboken6.delete(owner)
 

@@ -59,7 +59,6 @@ def wanted(presenter: Presenter, count: int = 3) -> list[Wanted]:
 
 
 def finish(presenter: Presenter, command: MakeTake) -> Take:
-    """The engine has made the take of ``command``."""
     made = presenter.take(command.setting, f"take {command.job}")
     for event in (TakeMade(command.job, made), JobFinished(command.job)):
         presenter.state.follow(event)

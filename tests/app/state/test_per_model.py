@@ -44,7 +44,6 @@ def state(qapp) -> AppState:
 
 
 def load(state: AppState, model: str, folder: str = "") -> None:
-    """Load ``model`` as the engine does."""
     state.loading.load_model(model, folder)
     entry, number = state.selection.entry, state.jobs.running[-1].number
     own = {"id": model, "title": entry.title, "family": entry.family, "knobs": entry.options}
@@ -54,7 +53,6 @@ def load(state: AppState, model: str, folder: str = "") -> None:
 
 
 def fail(state: AppState, model: str, folder: str = "") -> None:
-    """Have loading ``model`` fail."""
     state.loading.load_model(model, folder)
     state.jobs.handle(JobFailed(state.jobs.running[-1].number, "There is nothing."))
 

@@ -17,7 +17,6 @@ from paretone.models import catalogue, load_model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.llasa import adapter as llasa_adapter
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
@@ -37,11 +36,6 @@ OPTIONS: dict[str, dict[str, object]] = {LM_MINI: {"speed": 2.0}, LLASA: {"clone
 """Options under which they speak quickly, and of nobody's recording where that can be."""
 
 
-class Follower(Observer):
-    def progress(self, done: int, total: int) -> None:
-        """Nobody looks."""
-
-
 def with_companions(model: str, root: Path) -> Path:
     """A small release in ``root``, with a student and a draft as a training writes them."""
     if model == LLASA:
@@ -50,11 +44,8 @@ def with_companions(model: str, root: Path) -> Path:
         base = fingerprint(root / "model.safetensors")
     else:
         cosy_release.write_release(root)
-        weights, layer, head = (
-            cosy_release.language_weights(layers=2),
-            "llm.model.model.layers.0.",
-            "llm_decoder.weight",
-        )
+        weights = cosy_release.language_weights(layers=2)
+        layer, head = "llm.model.model.layers.0.", "llm_decoder.weight"
         weights.pop("llm.model.lm_head.weight")
         base = fingerprint(root / "llm.pt")
     trained = {name: value.clone() for name, value in weights.items() if name.startswith(layer) or name == head}
@@ -114,7 +105,7 @@ class Exported:
 
     def to(self, target: str, folder: Path) -> Path:
         """Export to ``target`` into ``folder``."""
-        export(self.profile, target, folder, Follower(), str(self.root))
+        export(self.profile, target, folder, Observer(), str(self.root))
         return folder
 
     def greedy(self) -> list[list[int]]:
@@ -174,8 +165,3 @@ def exported(root: Path, model: str, *techniques: UsedTechnique, **options: obje
 def some_tokens(codes: int) -> list[int]:
     """Tokens that no model would say."""
     return torch.randint(0, codes, (30,), generator=torch.Generator().manual_seed(1)).tolist()
-
-
-def soon_over(patch: pytest.MonkeyPatch) -> None:
-    """LLaSA's random weights end when they like, or not at all."""
-    patch.setattr(llasa_adapter, "CONTEXT", 200)

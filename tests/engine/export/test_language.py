@@ -26,9 +26,10 @@ from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.minis.lm_mini import LmMiniFolder
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import SETTINGS_FILE as SETTINGS
-from tests.engine.export.small_exports import Follower, with_companions
+from tests.engine.export.small_exports import with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import load, setting, spoken
@@ -92,7 +93,7 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
 def test_llasa_loads_in_transformers_with_a_head_of_its_own(tmp_path: Path, kind: str) -> None:
     transformers = pytest.importorskip("transformers")
     root = with_companions("Llasa-1B", tmp_path / "Llasa-1B")
-    export_language(LanguageExport("Llasa-1B", kind, tmp_path / "out", model_folder=str(root)), Follower())
+    export_language(LanguageExport("Llasa-1B", kind, tmp_path / "out", model_folder=str(root)), Observer())
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     assert theirs.config.num_hidden_layers == 2 and not theirs.config.tie_word_embeddings
     spoken = theirs.lm_head.weight[llasa_release.LOCAL].float()
@@ -107,7 +108,7 @@ def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str)
         pytest.importorskip(package)
     root = with_companions("CosyVoice2-0.5B", tmp_path / "CosyVoice2-0.5B")
     job = LanguageExport("CosyVoice2-0.5B", kind, tmp_path / "out", model_folder=str(root))
-    written = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Follower())}
+    written = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Observer())}
     assert written == {"llm.pt", "CosyVoice-BlankEN/config.json", PROVENANCE} | (
         {SETTINGS} if kind == "draft" else set()
     )
@@ -122,7 +123,7 @@ def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str)
 
 def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFolder, tmp_path: Path) -> None:
     job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
-    written = export_language(job, Follower())
+    written = export_language(job, Observer())
     assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in written
     model = load(tmp_path / "deep" / "out")
     assert model.info.layers == 2

@@ -17,6 +17,7 @@ from paretone.front_end.phonemiser import NaturalPhonemiser, familiar
 from paretone.front_end.phones import EDGE
 from paretone.front_end.tagger import Tagger, default_tagger, tokens
 from paretone.front_end.unknown_words import UnknownWords, default_unknown_words
+from paretone.front_end.writing import write_out
 from tests.engine.front_end.references import error_rate, references
 from tests.workload import workload
 
@@ -42,7 +43,8 @@ def phonemise() -> NaturalPhonemiser:
     ],
 )
 def test_words_are_read_in_their_sentence(phonemise: NaturalPhonemiser, text: str, phonemes: str) -> None:
-    assert " ".join(one.phonemes for one in phonemise.as_the_teacher(text)) == phonemes
+    read = [phonemise.sentence(one.text) for one in write_out(text).sentences]
+    assert " ".join(one.phonemes for one in read) == phonemes
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_punctuation_becomes_what_models_have_heard(phonemes: str, heard: str) -
 def test_what_was_guessed_is_named(phonemise: NaturalPhonemiser) -> None:
     read = phonemise("The zorblax met Quixtable-Smith and the zorblax.")
     assert read.guessed == ("zorblax", "Quixtable-Smith")
-    assert read.spoken == ("The zorblax met Quixtable-Smith and the zorblax.",)
+    assert [one.text for one in read.written] == ["The zorblax met Quixtable-Smith and the zorblax."]
 
 
 @pytest.mark.parametrize("unit", ["a-", "a/b", "x.", "aB", "'a", "word "])
@@ -137,8 +139,11 @@ def test_damaged_files_are_named(tmp_path: Path, kind: type[Tagger], name: str) 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, str]:
-    read = NaturalPhonemiser().as_the_teacher
-    return {one.text: " ".join(sentence.phonemes for sentence in read(one.text)) for one in references()}
+    phonemise = NaturalPhonemiser()
+    return {
+        one.text: " ".join(phonemise.sentence(written.text).phonemes for written in write_out(one.text).sentences)
+        for one in references()
+    }
 
 
 def test_errors_against_the_teacher_are_few_even_where_it_is_wrong(found: dict[str, str]) -> None:

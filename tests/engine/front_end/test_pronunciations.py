@@ -53,9 +53,7 @@ def test_a_taught_word_is_said_by_new_settings_and_kept_by_old_ones() -> None:
     paretone.forget("zorblax")
     assert Setting("f5-mini", entry("f5-mini").options_with(steps=4)) == before
     reader = NaturalReader()
-    said = [
-        reader.pieces("The ZORBLAX's here.", how=HowToRead.of(one.options))[0][0].phonemes for one in (before, taught)
-    ]
+    said = [reader.pieces("The ZORBLAX's here.", HowToRead.of(one.options))[0][0].phonemes for one in (before, taught)]
     assert "zɔɹblˈæks" not in said[0][0] and "zɔɹblˈæks" in said[1][0]
 
 

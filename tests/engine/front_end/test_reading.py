@@ -7,6 +7,7 @@ import pytest
 
 from paretone.errors import SettingError, TextError
 from paretone.front_end.phones import EDGE, PHONES, PhoneVocabulary, labels, words
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, NaturalReader, Prosody
 from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 
@@ -19,7 +20,7 @@ def reader() -> NaturalReader:
 
 
 def test_a_sentence_is_one_piece_with_silence_at_its_ends(reader: NaturalReader) -> None:
-    (piece,), notes = reader.pieces(SENTENCE, quick_start=True)
+    (piece,), notes = reader.pieces(SENTENCE, HowToRead(quick_start=True))
     assert (piece.text, notes, piece.phonemes) == (SENTENCE, (), ("ɹˈIs ɪz ˈɔfᵊn sˈɜɹvd ɪn ɹˈWnd bˈOlz.",))
     names = [name for name, _, _ in piece.phones]
     assert names[0] == names[-1] == EDGE and names[-2] == "."
@@ -41,9 +42,9 @@ def test_pieces_keep_to_the_budget_and_end_only_where_a_sentence_does(reader: Na
     assert len(pieces) > 1
     assert " ".join(piece.text for piece in pieces) == " ".join([SENTENCE] * 6)
     assert all(piece.seconds <= PIECE_SECONDS for piece in pieces)
-    quick, _ = reader.pieces(" ".join([SENTENCE] * 6), quick_start=True)
+    quick, _ = reader.pieces(" ".join([SENTENCE] * 6), HowToRead(quick_start=True))
     assert quick[0].seconds <= FIRST_PIECE_SECONDS < pieces[0].seconds
-    one_by_one, _ = reader.pieces(" ".join([SENTENCE] * 6), by_sentence=True)
+    one_by_one, _ = reader.pieces(" ".join([SENTENCE] * 6), HowToRead(by_sentence=True))
     assert [piece.text for piece in one_by_one] == [SENTENCE] * 6
     long = "and then we walked along the river " * 8
     parts, _ = reader.pieces(long.strip())
@@ -52,13 +53,13 @@ def test_pieces_keep_to_the_budget_and_end_only_where_a_sentence_does(reader: Na
 
 def test_seeds_and_speed_change_times_only(reader: NaturalReader) -> None:
     mean, again, first, same, fast = (
-        reader.pieces(SENTENCE, speed=speed, seed=seed)[0][0]
+        reader.pieces(SENTENCE, HowToRead(speed=speed, seed=seed))[0][0]
         for seed, speed in ((None, 1.0), (None, 1.0), (1, 1.0), (1, 1.0), (None, 2.0))
     )
     assert mean == again and first == same
     assert len({tuple(name for name, _, _ in piece.phones) for piece in (mean, first, fast)}) == 1
     assert fast.seconds == pytest.approx(mean.seconds / 2, rel=0.15)
-    lengths = [reader.pieces(SENTENCE, seed=seed)[0][0].seconds for seed in range(40)]
+    lengths = [reader.pieces(SENTENCE, HowToRead(seed=seed))[0][0].seconds for seed in range(40)]
     assert 0.03 < np.std(np.log(lengths)) < 0.12
     assert abs(np.mean(np.log(lengths)) - np.log(mean.seconds)) < 0.05
 
@@ -72,7 +73,7 @@ def test_what_cannot_be_read_is_said(reader: NaturalReader) -> None:
     with pytest.raises(TextError, match="Cyrillic"):
         reader.pieces("Привет, как дела?")
     with pytest.raises(SettingError, match="must be greater than 0"):
-        reader.pieces(SENTENCE, speed=0.0)
+        reader.pieces(SENTENCE, HowToRead(speed=0.0))
     _, notes = reader.pieces("The zorblax is here 🙂.")
     assert notes == (
         "Skipped unsupported characters: 🙂 (slightly smiling face).",
@@ -82,7 +83,7 @@ def test_what_cannot_be_read_is_said(reader: NaturalReader) -> None:
 
 @pytest.mark.parametrize("text", ["a ×·™ b", "'-PCF \\ ]", "{f: 99/99}", "@@ ~[x]> ^y", "\x0b/j?3B…"])
 def test_whatever_is_typed_becomes_phones_that_models_know(reader: NaturalReader, text: str) -> None:
-    pieces, _ = reader.pieces(text, seed=2)
+    pieces, _ = reader.pieces(text, HowToRead(seed=2))
     assert {name for piece in pieces for name, _, _ in piece.phones} <= set(PHONES)
 
 

@@ -10,12 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paretone.sampling.demasking import Canvas, Guide, Open, Rules, SeededCanvasNoise, demask
-from paretone.sampling.demasking_schedule import (
-    Block,
-    CommitPlan,
-    block_bounds,
-    commit_counts,
-)
+from paretone.sampling.demasking_schedule import Block, CommitPlan, block_bounds, commit_counts
 
 CPU = torch.device("cpu")
 ENTRIES, MASK = 9, 8

@@ -277,7 +277,6 @@ def test_a_damaged_library_can_be_read_where_it_is_sound(library: Library, tmp_p
     library.close()
     spoil_database(tmp_path / "takes" / DATABASE, "takes_by_creation")
     with Library(tmp_path / "takes") as damaged:
-        assert damaged.read_only
         assert damaged.damage
         assert damaged.load(take(3).id) == take(3)
         with pytest.raises(LibraryError, match="can only be read because it is damaged"):

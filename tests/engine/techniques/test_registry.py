@@ -14,14 +14,7 @@ import pytest
 
 import paretone
 from paretone.errors import SettingError
-from paretone.figures.glyphs import (
-    DERIVED_SHAPES,
-    HUES,
-    SHAPES,
-    Mark,
-    corners,
-    derived_mark,
-)
+from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark, corners, derived_mark
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
 from paretone.paths import resource
@@ -71,13 +64,7 @@ def test_unknown_techniques_are_refused_with_the_known_ones() -> None:
         technique("warp")
 
 
-@pytest.mark.parametrize(
-    ("slot", "meant"),
-    [
-        ("guidance:combinig", "guidance:combining"),
-        ("sampling:", "sampling"),
-    ],
-)
+@pytest.mark.parametrize(("slot", "meant"), [("guidance:combinig", "guidance:combining"), ("sampling:", "sampling")])
 def test_a_misspelt_slot_is_refused_wherever_it_is_named(slot: str, meant: str) -> None:
     """It would exclude nothing, and nothing would be found in it."""
     assert fault_of_slot(slot).startswith(f"{slot!r} (did you mean {meant!r}?); it must be one of passages, ")

@@ -1,4 +1,4 @@
-"""That training learns, and that a run which was resumed ends with the same bits as one that was not."""
+"""That training learns, that a run which was resumed ends with the same bits as one that was not, and what is told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from paretone.training.requests import Follower, TrainingProgress
 from paretone.training.session import Budget, Recipe, TrainingSession
 
 SHARE = 0.03
@@ -23,6 +24,34 @@ def assert_learns(recipe: Any, steps: int, *names: str) -> None:
     after = recipe.validate()
     for name in names:
         assert after[name] < (1 - SHARE) * before[name], f"{name} is {after[name]:.4g} after {before[name]:.4g}"
+
+
+class Recorder(Follower):
+    """Remembers what it is told; ``at`` is called with every milestone."""
+
+    def __init__(self, at: Callable[[TrainingProgress], None] = lambda milestone: None) -> None:
+        self.lines: list[str] = []
+        self.told: list[tuple[int, int]] = []
+        self.seen: list[TrainingProgress] = []
+        self.at = at
+
+    def status(self, text: str) -> None:
+        self.lines.append(text)
+
+    def progress(self, done: int, total: int) -> None:
+        self.told.append((done, total))
+
+    def milestone(self, milestone: TrainingProgress) -> None:
+        self.seen.append(milestone)
+        self.at(milestone)
+
+
+def exported(recipe: Any, folder: Path) -> Any:
+    """``recipe`` after three steps, and its export in ``folder``."""
+    for number in range(1, 4):
+        recipe.step(number, 0.1)
+    recipe.export(folder)
+    return recipe
 
 
 STEPS = 2

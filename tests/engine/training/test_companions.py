@@ -18,7 +18,6 @@ from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.layer_importance import COSINE, layer_of, read_record
 from paretone.models.files.trained_weights import DRAFTS, STUDENTS
-from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.speaking import scripted
 from paretone.techniques import spade
@@ -29,8 +28,8 @@ from paretone.techniques.speculative.training import Draft, DraftOptions, DraftR
 from paretone.training import companions
 from paretone.training.companions import gathered, train_companion
 from paretone.training.learner import Rates
-from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.session import CHECKPOINT, Intervals, Milestone
+from paretone.training.requests import CompanionRequest, Follower, Trained, TrainingProgress
+from paretone.training.session import CHECKPOINT, Intervals
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
@@ -46,22 +45,10 @@ from tests.engine.small_language import (
     write_student,
 )
 from tests.engine.speaking import TEXT, drafted, load, setting
+from tests.engine.training.learning import Recorder
 
 SENTENCES = 5
 CPU = torch.device("cpu")
-
-
-class Follower(Observer):
-    """Remembers milestones; stops at step ``last``."""
-
-    def __init__(self, last: int | None = None) -> None:
-        self.last = last
-        self.seen: list[Milestone] = []
-
-    def milestone(self, milestone: Milestone) -> None:
-        self.seen.append(milestone)
-        if milestone.step == self.last:
-            raise Cancelled
 
 
 def utterances(count: int = 30) -> tuple[SpokenTokens, ...]:
@@ -274,7 +261,7 @@ QUICK = Intervals(validation_steps=2, validates_first=True)
 
 
 def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) -> None:
-    follower = Follower()
+    follower = Recorder()
     draft = Draft(DraftOptions(positions=300, lower=1, upper=1))
     trained = job(root, tmp_path / "work", draft, export=str(root)).run(follower)
     assert trained.checkpoint == str(root / DRAFTS / "draft-2.safetensors")
@@ -333,8 +320,13 @@ def test_rates_that_are_not_given_follow_from_the_size_of_the_model(
 def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp_path: Path) -> None:
     student = Student(StudentOptions(positions=300, retained=(0, 2)))
     task = job(root, tmp_path / "work", student, export=str(tmp_path / "out"), steps=4)
+
+    def stop(milestone: TrainingProgress) -> None:
+        if milestone.step == 2:
+            raise Cancelled
+
     with pytest.raises(Cancelled, match="to resume from"):
-        task.run(Follower(last=2))
+        task.run(Recorder(stop))
     assert torch.load(tmp_path / "work" / CHECKPOINT, weights_only=True)["step"] == 2
     assert not (tmp_path / "out").exists()
     trained = replace(task, request=replace(task.request, resume=True)).run()
@@ -399,14 +391,12 @@ def test_what_cannot_be_is_said_before_anything_is_spoken(
 def test_what_was_spoken_before_a_stop_is_not_spoken_again(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Stopping(Follower):
-        def __init__(self, at: int) -> None:
-            super().__init__()
-            self.at, self.told = at, []
+    class Stopping(Recorder):
+        last = 6
 
         def progress(self, done: int, total: int) -> None:
-            self.told.append((done, total))
-            if done >= self.at:
+            super().progress(done, total)
+            if done >= self.last:
                 raise Cancelled
 
     asked: list[tuple[str, ...]] = []
@@ -425,9 +415,9 @@ def test_what_was_spoken_before_a_stop_is_not_spoken_again(
     request = CompanionRequest(model="lm-mini", work=str(tmp_path / "work"), **common)
     task = Task(request, Draft(DraftOptions(lower=1)))
     with pytest.raises(Cancelled):
-        task.run(Stopping(6))
+        task.run(Stopping())
     assert len(asked) == 1
-    through = Stopping(13)
+    through = Recorder()
     task.run(through)
     assert [len(one) for one in asked] == [4, 4, 4] and len({*sum(asked, ())}) == 12
     assert through.told[0] == (4, 12) and through.told[-1] == (12, 12)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.front_end.phones import labels
 from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
+from paretone.training import features
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     LatentBatch,
@@ -21,19 +21,12 @@ from paretone.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from paretone.training.recipes.natural_f5 import SMALL_F5, laid_out
+from paretone.training.recipes.natural_f5 import SMALL_F5, aligned_example
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(
-    SMALL_F5,
-    dim=64,
-    depth=2,
-    heads=2,
-    dim_head=32,
-    text_dim=32,
-    conv_layers=1,
-    text_num_embeds=len(VOCABULARY.phones),
+    SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1, text_num_embeds=len(VOCABULARY.phones)
 )
 
 
@@ -42,7 +35,7 @@ def _generator(seed: int = 0) -> torch.Generator:
 
 
 def collate(items: Sequence[Sequence[Clip]]) -> SpeechBatch:
-    return laid_out(items, [[labels(one.phones, one.frames, VOCABULARY) for one in item] for item in items])
+    return features.collate([[aligned_example(one) for one in item] for item in items])
 
 
 @pytest.fixture

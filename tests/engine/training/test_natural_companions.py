@@ -25,9 +25,9 @@ from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training.companions import train_companion
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
-from paretone.training.requests import CompanionRequest
+from paretone.training.requests import CompanionRequest, Follower
 from paretone.training.sentences import corpus_sentences
-from paretone.training.session import LOG, Intervals, Milestone
+from paretone.training.session import LOG, Intervals
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from tests.engine.small_natural import CODES, CPU, write_lm, write_named, write_vocoder
@@ -58,13 +58,6 @@ def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
 @pytest.fixture(autouse=True)
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-
-
-class Follower(Observer):
-    """Takes note of nothing."""
-
-    def milestone(self, milestone: Milestone) -> None:
-        pass
 
 
 def test_it_speaks_what_people_write_and_phones_are_found_at_latent_frames(teacher: LmMiniTeacher) -> None:

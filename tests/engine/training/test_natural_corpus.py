@@ -12,12 +12,7 @@ import pytest
 import torch
 
 from paretone.errors import Cancelled, PlainError, TrainingError
-from paretone.front_end.phones import (
-    BLANK,
-    EDGE,
-    timed_phones,
-    words,
-)
+from paretone.front_end.phones import BLANK, EDGE, timed_phones, words
 from paretone.front_end.phones import PHONES as NATURAL_TEACHER_PHONES
 from paretone.front_end.reading import LEAD, TAIL
 from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING, NaturalDecoder

@@ -3,7 +3,6 @@ bundled model's, from the release's folder to a file that the release is decoded
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
 from paretone.models.families.language_network import IGNORED
 from paretone.models.llasa import adapter
-from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
@@ -28,12 +26,15 @@ from paretone.techniques.speculative.feature_training import DraftOnFeatures, Fe
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
-from paretone.training.requests import CompanionRequest
-from paretone.training.session import Intervals, Milestone
+from paretone.training.manifest import ManifestRow
+from paretone.training.requests import CompanionRequest, Follower
+from paretone.training.session import Intervals
 from paretone.training.spoken_tokens import SpokenTokens
 from paretone.training.teachers import LlasaTeacher, OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
+from tests.engine.training.learning import Recorder
+from tests.engine.training.manifests import write_manifest
 from tests.packages import needs
 
 pytestmark = needs("onnx", "onnxruntime", "tokenizers", "transformers")
@@ -49,20 +50,6 @@ TEXTS = (
 RECORDINGS = 8
 QUICK = Intervals(validation_steps=2, validates_first=True)
 both = pytest.mark.parametrize("model", [COSY, LLASA])
-
-
-class Follower(Observer):
-    """Remembers validations and what it was told."""
-
-    def __init__(self) -> None:
-        self.seen: list[Milestone] = []
-        self.told: list[tuple[int, int]] = []
-
-    def milestone(self, milestone: Milestone) -> None:
-        self.seen.append(milestone)
-
-    def progress(self, done: int, total: int) -> None:
-        self.told.append((done, total))
 
 
 @dataclass(frozen=True)
@@ -81,21 +68,19 @@ class Release:
         return Voice("own", "Own", str(self.manifest.parent / "0.wav"), TEXTS[0])
 
 
-def write_manifest(folder: Path) -> Path:
+def recorded(folder: Path) -> Path:
     rows = []
     for number in range(RECORDINGS):
         noise = np.random.default_rng(number).standard_normal(9600 + 400 * number) * 0.1
         (folder / f"{number}.wav").write_bytes(wav(noise.astype(np.float32), 16000))
-        rows.append((f"{number}.wav", TEXTS[number % len(TEXTS)], "one", "validation" if number < 4 else "train"))
-    with (folder / "manifest.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("audio", "text", "voice", "set"), *rows])
-    return folder / "manifest.csv"
+        rows.append(ManifestRow(0, folder / f"{number}.wav", TEXTS[number % len(TEXTS)], (), "one", number < 4))
+    return write_manifest(folder / "manifest.csv", rows)
 
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Release]:
     folder = tmp_path_factory.mktemp("releases")
-    manifest = write_manifest(folder)
+    manifest = recorded(folder)
     cosy_release.write_release(folder / COSY)
     # One that has other things to say than the end.
     torch.save(cosy_release.language_weights(end=0.0), folder / COSY / "llm.pt")
@@ -208,7 +193,7 @@ def test_a_companion_is_trained_from_recordings_and_speaks(
     kind: str,
     tmp_path: Path,
 ) -> None:
-    release, follower = releases(model), Follower()
+    release, follower = releases(model), Recorder()
     made = train(release, tmp_path / f"{kind}-{model}", companion, follower)
     name = "divergence" if kind == "students" else "acceptance"
     validated = [one.validation[name] for one in follower.seen if one.validation]
@@ -231,7 +216,7 @@ def test_a_companion_is_trained_from_recordings_and_speaks(
 def test_what_the_model_speaks_itself_is_learnt_from(releases: Callable[[str], Release], tmp_path: Path) -> None:
     cosy_release.write_release(tmp_path / COSY)
     release = Release(COSY, tmp_path / COSY, releases(COSY).manifest)
-    teacher, follower = teacher_of(release), Follower()
+    teacher, follower = teacher_of(release), Recorder()
     spoken = teacher.speak(["Go on.", "It says this."], [release.voice], 0, "cpu", follower)
     assert [one.phones.tolist() for one in spoken] == [
         teacher.read(text).tolist() for text in ("Go on.", "It says this.")

@@ -86,13 +86,11 @@ def test_both_learn_at_scaled_rates(network: Network):
 
 
 def test_rates_rise_stay_fall_and_are_scaled_as_asked():
-    usual, lower = LearningOptions(), LearningOptions(rate_scale=0.25)
+    usual, lower = (LearningOptions(warm_up=10, hold=0.5, rate_scale=one) for one in (1.0, 0.25))
     places = ((1, 0.0), (10, 0.1), (50, 0.6), (90, 1.0))
-    found = [usual.scale(step, progress, 10, 0.5) for step, progress in places]
+    found = [usual.scale(step, progress) for step, progress in places]
     assert found[:2] == [0.1, 1.0] and 0.02 < found[2] < 1 and found[3] == pytest.approx(0.02)
-    assert [lower.scale(step, progress, 10, 0.5) for step, progress in places] == pytest.approx(
-        [0.25 * one for one in found]
-    )
+    assert [lower.scale(step, progress) for step, progress in places] == pytest.approx([0.25 * one for one in found])
 
 
 def test_checkpoints_that_two_separate_optimisers_wrote_are_read(network: Network):

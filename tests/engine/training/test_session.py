@@ -19,6 +19,7 @@ from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
 from paretone.training.recipes.natural_codecs import NaturalVocoder, VocoderOptions
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
     CHECKPOINT,
@@ -26,7 +27,6 @@ from paretone.training.session import (
     Budget,
     Diverged,
     Intervals,
-    Milestone,
     Recipe,
     TrainingSession,
     require_finite,
@@ -50,9 +50,14 @@ def vocoder() -> NaturalVocoder:
     return NaturalVocoder(toy_natural_corpus(), CPU, options, SMALL_READER)
 
 
-def _run(recipe: Recipe, work: Path, steps: int, resume: bool = False) -> TrainingSession:
-    session = TrainingSession(recipe, work, Budget(steps=steps), INTERVALS, report=lambda line: None)
+def _begun(recipe: Recipe, work: Path, resume: bool = False, **budget: float) -> TrainingSession:
+    session = TrainingSession(recipe, work, Budget(**budget), INTERVALS, report=lambda line: None)
     session.begin(resume)
+    return session
+
+
+def _run(recipe: Recipe, work: Path, resume: bool = False, **budget: float) -> TrainingSession:
+    session = _begun(recipe, work, resume, **budget)
     assert session.run()
     return session
 
@@ -84,8 +89,7 @@ def test_a_resumed_run_continues_to_the_very_same_bits(tmp_path: Path, monkeypat
     straight = _run(vocoder(), tmp_path / "straight", steps=10)
 
     broken = vocoder()
-    session = TrainingSession(broken, tmp_path / "broken", Budget(steps=10), INTERVALS, report=lambda line: None)
-    session.begin(resume=False)
+    session = _begun(broken, tmp_path / "broken", steps=10)
     step = broken.step
 
     def step_until_the_power_fails(number: int, progress: float) -> dict[str, float]:
@@ -136,8 +140,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     good = (tmp_path / CHECKPOINT).read_bytes()
 
     again = vocoder()
-    session = TrainingSession(again, tmp_path, Budget(steps=9), INTERVALS, report=lambda line: None)
-    session.begin(resume=True)
+    session = _begun(again, tmp_path, resume=True, steps=9)
     with torch.no_grad():
         next(iter(again.model.parameters())).view(-1)[0] = float("nan")
     before = {name: value.clone() for name, value in again.average.module.state_dict().items()}
@@ -149,8 +152,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
 
 def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Path):
     recipe = vocoder()
-    session = TrainingSession(recipe, tmp_path, Budget(steps=9), INTERVALS, report=lambda line: None)
-    session.begin(resume=False)
+    session = _begun(recipe, tmp_path, steps=9)
     step = recipe.step
 
     def third_diverges(number: int, progress: float) -> dict[str, float]:
@@ -161,16 +163,12 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Pa
         session.run()
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 2
     again = vocoder()
-    resumed = TrainingSession(again, tmp_path, Budget(steps=4), INTERVALS, report=lambda line: None)
-    resumed.begin(resume=True)
-    assert resumed.run()
-    assert resumed.number == 4
+    assert _run(again, tmp_path, resume=True, steps=4).number == 4
 
 
 def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recipe = vocoder()
-    session = TrainingSession(recipe, tmp_path, Budget(steps=1_000), INTERVALS, report=lambda line: None)
-    session.begin(resume=False)
+    session = _begun(recipe, tmp_path, steps=1_000)
     step = recipe.step
 
     def interrupted_step(number: int, progress: float) -> dict[str, float]:
@@ -205,7 +203,7 @@ def test_control_c_ends_a_validation_and_leaves_a_checkpoint(tmp_path: Path, mon
 
 
 def test_every_step_and_validation_is_told(tmp_path: Path):
-    told: list[Milestone] = []
+    told: list[TrainingProgress] = []
     intervals = replace(INTERVALS, validates_first=True)
     session = TrainingSession(
         vocoder(), tmp_path, Budget(steps=5), intervals, report=lambda line: None, follow=told.append
@@ -265,14 +263,12 @@ def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
 def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     now = iter(range(0, 10_000, 10))
     monkeypatch.setattr(session_module.time, "process_time", lambda: float(next(now)))
-    session = TrainingSession(vocoder(), tmp_path, Budget(minutes=1), INTERVALS, report=lambda line: None)
-    session.begin(resume=False)
+    session = _begun(vocoder(), tmp_path, minutes=1)
     session.run()
     assert session.number == 6
     assert session.seconds == 60
 
-    longer = TrainingSession(vocoder(), tmp_path, Budget(minutes=1.5), INTERVALS, report=lambda line: None)
-    longer.begin(resume=True)
+    longer = _begun(vocoder(), tmp_path, resume=True, minutes=1.5)
     longer.run()
     assert longer.number == 9
 
@@ -296,16 +292,10 @@ def test_a_budget_is_one_amount_above_zero(amounts: dict):
 
 
 def test_an_epoch_is_as_many_clips_as_there_are_and_resumes_bit_for_bit(tmp_path: Path):
-    def ran(work: Path, epochs: float, resume: bool = False) -> TrainingSession:
-        session = TrainingSession(f5(), work, Budget(epochs=epochs), INTERVALS, report=lambda line: None)
-        session.begin(resume)
-        assert session.run()
-        return session
-
-    whole = ran(tmp_path / "whole", 1.5)
+    whole = _run(f5(), tmp_path / "whole", epochs=1.5)
     assert 1.5 <= whole.recipe.epochs < 1.5 + 20 / len(whole.recipe.clips)
-    ran(tmp_path / "parts", 0.7)
-    parts = ran(tmp_path / "parts", 1.5, resume=True)
+    _run(f5(), tmp_path / "parts", epochs=0.7)
+    parts = _run(f5(), tmp_path / "parts", resume=True, epochs=1.5)
     assert (parts.number, parts.recipe.epochs) == (whole.number, whole.recipe.epochs)
     with pytest.raises(PlainError, match="voice-vocoder draws no clips to count epochs by"):
         TrainingSession(vocoder(), tmp_path / "other", Budget(epochs=1), INTERVALS).begin(resume=False)

@@ -12,8 +12,9 @@ import yaml
 from paretone.models.f5.checkpoint import save_official
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
+from paretone.training.features import Examples
 from paretone.training.manifest import ManifestRow
-from paretone.training.recipes.natural_f5 import SMALL_F5, export_layout, initialise
+from paretone.training.recipes.natural_f5 import SMALL_F5, aligned_example, export_layout, initialise
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.awake import awake
 from tests.engine.training.manifests import write_manifest
@@ -37,6 +38,12 @@ def toy_model(folder: Path, metadata: dict[str, str] | None = None) -> Path:
     (folder / "model.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
     save_official(folder / "model.safetensors", model, 0, metadata)
     return folder
+
+
+def toy_examples() -> Examples:
+    """The toy corpus as the small model sees it."""
+    corpus = toy_corpus()
+    return Examples(tuple(map(aligned_example, corpus.training)), tuple(map(aligned_example, corpus.held_out)))
 
 
 def toy_manifest(folder: Path, clips: int = 12) -> Path:

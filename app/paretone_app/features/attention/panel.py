@@ -1,7 +1,4 @@
-"""Attention: the check phase's map of diagonal similarity, and the attention of a chosen layer and step.
-
-Keys in the attention maps: arrows move, plus and minus zoom, 0 shows all.
-"""
+"""Attention: the check phase's map of diagonal similarity, and the attention of a chosen layer and step."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ from paretone_app.widgets.screen_readers import PICTURE
 class ColourBar(QWidget):
     screen_role = PICTURE
 
-    def __init__(self, name: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self._gradient = QImage()
         self._ends: tuple[float, float] | None = None
@@ -86,8 +83,8 @@ def similarity_map(colours: Colours) -> pg.ColorMap:
 class SimilarityGrid(CellGrid):
     """Diagonal similarity of the attention per layer and step; marked cells are outlined."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self._similarities = np.full((0, 0), np.nan)
         self._cut: float | None = None
         self.captured: tuple[int, int] | None = None
@@ -122,9 +119,8 @@ class SimilarityGrid(CellGrid):
     def describe(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
         what = f"diagonal similarity {fixed(value, 3)}" if np.isfinite(value) else "not measured"
-        if self.marked[layer, step]:
-            what += ", marked: tried first"
-        return f"{self.place_text(layer, step)}: {what}."
+        marked = ", marked: tried first" if self.marked[layer, step] else ""
+        return f"{self.place_text(layer, step)}: {what}{marked}."
 
     def cell_text(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
@@ -149,25 +145,20 @@ class SimilarityGrid(CellGrid):
                 else:
                     painter.fillRect(cell, QColor(self.colours.base))
                     painter.fillRect(cell, unmeasured)
-        for layer, step in np.argwhere(self.marked):
-            cell = self.cell_rectangle(int(layer), int(step)).adjusted(0, 0, -gap - 1, -gap - 1)
+        for layer, step in np.argwhere(self.marked).tolist():
+            cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap - 1, -gap - 1)
             # Dark outside, light inside: visible on every colour of the map.
-            painter.setPen(QPen(QColor("#000000"), 1))
-            painter.drawRect(cell)
-            painter.setPen(QPen(QColor("#ffffff"), 1))
-            painter.drawRect(cell.adjusted(1, 1, -1, -1))
+            for ink, outline in (("#000000", cell), ("#ffffff", cell.adjusted(1, 1, -1, -1))):
+                painter.setPen(QPen(QColor(ink), 1))
+                painter.drawRect(outline)
         if self.captured is not None and self.has(self.captured):
             painter.setPen(QPen(QColor(self.colours.danger), 3))
             painter.drawRect(self.cell_rectangle(*self.captured).adjusted(-2, -2, 1, 1))
 
 
-_MOVES = {
-    Qt.Key.Key_Left: (-0.1, 0.0),
-    Qt.Key.Key_Right: (0.1, 0.0),
-    Qt.Key.Key_Up: (0.0, 0.1),
-    Qt.Key.Key_Down: (0.0, -0.1),
-}
-"""Pan (right, up) per arrow key, as shares of the visible section."""
+_MOVES = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 1), Qt.Key.Key_Down: (0, -1)}
+_PAN = 0.1
+"""Share of the visible section that an arrow key moves it by."""
 
 
 def attention_map(colours: Colours) -> pg.ColorMap:
@@ -181,8 +172,8 @@ class AttentionPlot(ZoomChart):
     own_keys = tuple(_MOVES)
     ideal, least = (16.0, 16.0), (8.0, 8.0)
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Attention map", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Attention map", colours)
         self.image = pg.ImageItem(axisOrder="row-major")
         self.frame.view.addItem(self.image, ignoreBounds=True)
         self.frame.margins = QMarginsF(0.0, 0.4, 0.8, 2.7)
@@ -215,7 +206,6 @@ class AttentionPlot(ZoomChart):
         self.image.setTransform(QTransform.fromScale(self.extent / columns, self.extent / rows))
         self.draw_section()
 
-    # --- Sections ----------------------------------------------------------------------------------------------------
     @property
     def wholes(self) -> Wholes:
         return Scale(0.0, self.extent), Scale(self.extent, 0.0)
@@ -224,15 +214,13 @@ class AttentionPlot(ZoomChart):
         across, up = (one or whole for one, whole in zip(self.sections, self.wholes, strict=True))
         ink = pen(self.colours.accent, 1.0, Qt.PenStyle.DashLine)
         ends, at = (0.0, self.extent), self.boundary
-        lines = [] if at is None else [Shape((at, at), ends, ink), Shape(ends, (at, at), ink)]
-        self._boundary.shapes = lines
+        self._boundary.shapes = [] if at is None else [Shape((at, at), ends, ink), Shape(ends, (at, at), ink)]
         self.frame.set_scales(across, up)
 
     def show_again(self) -> None:
         self.image.setColorMap(attention_map(self.colours))
         self.draw_section()
 
-    # --- Reading -----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         return self.summary
 
@@ -245,17 +233,16 @@ class AttentionPlot(ZoomChart):
         rows, columns = self._weights.shape
         row, column = int(query / self.extent * rows), int(key / self.extent * columns)
         weight = self._weights[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
-        return f"Query {general(query, 4)}, key {general(key, 4)} ({self._unit}): {general(weight, 3)}", QRectF(
-            self.rect()
-        )
+        words = f"Query {general(query, 4)}, key {general(key, 4)} ({self._unit}): {general(weight, 3)}"
+        return words, QRectF(self.rect())
 
     def as_text(self) -> str:
         rows, columns = self._weights.shape
         down, right = ((np.arange(count) + 0.5) * self.extent / count for count in (rows, columns))
-        lines = ["\t".join([f"query \\ key, {self._unit}", *(f"{one:.4g}" for one in right.tolist())])]
-        for place, row in zip(down.tolist(), self._weights.tolist(), strict=True):
-            lines.append("\t".join([f"{place:.4g}", *(f"{one:.4g}" for one in row)]))
-        return "\n".join(lines)
+        lines = [[f"query \\ key, {self._unit}", *(f"{one:.4g}" for one in right.tolist())]]
+        for row in np.c_[down, self._weights].tolist():
+            lines.append([f"{one:.4g}" for one in row])
+        return "\n".join("\t".join(line) for line in lines)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if not self.begins_move(event, anywhere=True):
@@ -275,7 +262,7 @@ class AttentionPlot(ZoomChart):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if key in _MOVES and not event.modifiers() & ~self.own_modifiers:
-            self.move_section(*_MOVES[key])
+            self.move_section(*(_PAN * one for one in _MOVES[key]))
         else:
             super().keyPressEvent(event)
 
@@ -288,7 +275,6 @@ BRANCH_NAMES = {
 }
 _INVITATION = "Select a cell on the left, by mouse or by arrow keys and Space, to see its attention."
 _LOG_DECADES = 4
-"""Range of the logarithmic scale, in decades."""
 
 
 class AttentionPanel(QWidget):
@@ -297,9 +283,9 @@ class AttentionPanel(QWidget):
     cell_chosen = Signal(int, int)
     """Capture the attention of (layer, step), counted from 0."""
 
-    def __init__(self, colours: Colours, capture: Action, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, capture: Action) -> None:
         """``capture`` captures the cell at the grid's cursor."""
-        super().__init__(parent)
+        super().__init__()
         self._capture = capture
         capture.explain(lambda: "" if self.grid.layers else "Load a flow model to see attention.")
         self._colours = colours
@@ -310,7 +296,7 @@ class AttentionPanel(QWidget):
         self.titles: list[QLabel] = []
         self._build()
         self.set_colours(colours)
-        self._say(_INVITATION, "muted")
+        self.say(_INVITATION, "muted")
         self._show_similarity_scale()
 
     def _build(self) -> None:
@@ -359,37 +345,23 @@ class AttentionPanel(QWidget):
         self._show_similarity_scale()
         self._show_titles()
 
-    def set_times(self, times: tuple[float, ...]) -> None:
-        self.grid.set_times(times)
-
-    def begin_capture(self, layer: int, step: int) -> None:
-        self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
-
     def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
         """Show the attention of one layer at one step; ``names``: of the branches, if not :data:`BRANCH_NAMES`."""
-        before = self.captured
-        same_shape = before is not None and (before.frames, before.frame_seconds) == (
-            captured.frames,
-            captured.frame_seconds,
-        )
-        self.captured = captured
-        branches = len(captured.maps)
+        before, self.captured, branches = self.captured, captured, len(captured.maps)
+        shape = branches, captured.frames, captured.frame_seconds
+        same = before is not None and (len(before.maps), before.frames, before.frame_seconds) == shape
         self._names = names or BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
-        same_shape = same_shape and sum(not plot.isHidden() for plot in self.plots) == branches
         self._require_plots(branches)
         self.grid.show_captured((captured.layer, captured.step))
         pooled = captured.maps.shape[-1]
         text = f"{self.grid.place_text(captured.layer, captured.step)}: {captured.frames} frames"
         if pooled != captured.frames:
             text += f", drawn as {pooled} × {pooled}"
-        self._say(f"{text}; the dashed lines end the prompt.", "title")
+        self.say(f"{text}; the dashed lines end the prompt.", "title")
         self._show_titles()
         self._show_maps()
-        self._change_axes(keep=same_shape)
-
-    def show_failure(self, sentence: str) -> None:
-        """Report a failed or cancelled capture; the last map stays."""
-        self._say(sentence, "warning")
+        if not same:
+            self.plots[0].show_everything()
 
     def clear_capture(self) -> None:
         """Forget the captured attention, as after loading another model."""
@@ -397,7 +369,7 @@ class AttentionPanel(QWidget):
         self.grid.show_captured(None)
         self.attention_bar.set_ends(None)
         self._require_plots(0)
-        self._say(_INVITATION, "muted")
+        self.say(_INVITATION, "muted")
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -411,7 +383,8 @@ class AttentionPanel(QWidget):
     def status(self) -> str:
         return self._status.text()
 
-    def _say(self, sentence: str, look: str) -> None:
+    def say(self, sentence: str, look: str = "warning") -> None:
+        """Show the state of the capture, or why it failed; the last map stays."""
         self._status.setText(sentence)
         self._status.setVisible(not self.pages.is_empty)
         self.pages.invite(sentence)
@@ -446,9 +419,8 @@ class AttentionPanel(QWidget):
     def _show_titles(self) -> None:
         if self.captured is None:
             return
-        for index, name in enumerate(self._names):
-            text = f"<b>{name}</b>"
-            said = f"{name} branch"
+        for index, (name, plot) in enumerate(zip(self._names, self.plots, strict=False)):
+            text, said = f"<b>{name}</b>", f"{name} branch"
             if index < len(self.captured.similarities):
                 value = self.captured.similarities[index]
                 text += f"<br>similarity {fixed(value, 3)}"
@@ -458,8 +430,7 @@ class AttentionPanel(QWidget):
                     text += f": {kind}"
                     said += f", {kind} by the cut of the check phase, {fixed(self._cut, 3)}"
             self.titles[index].setText(text)
-            self.plots[index].setAccessibleName(f"Attention map of the {name} branch")
-            plot = self.plots[index]
+            plot.setAccessibleName(f"Attention map of the {name} branch")
             plot.summary = f"{said}. Keys to the right, queries down. Arrows move, plus and minus zoom, 0 shows all."
             plot.refresh()
 
@@ -476,9 +447,9 @@ class AttentionPanel(QWidget):
         self.attention_bar.set_ends((low, high), logarithmic)
         self._place_maps()
 
-    def _change_axes(self, _checked: bool = False, keep: bool = False) -> None:
+    def _change_axes(self) -> None:
         self._place_maps()
-        if self.captured is not None and not keep:
+        if self.captured is not None:
             self.plots[0].show_everything()
 
     def _place_maps(self) -> None:

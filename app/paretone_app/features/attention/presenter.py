@@ -47,7 +47,7 @@ class AttentionPresenter(Presenter):
     @Slot()
     def _show_similarities(self) -> None:
         state, record, panel = self._state, self._strategy.record, built(self.attention)
-        panel.set_times(state.selection.step_times)
+        panel.grid.set_times(state.selection.step_times)
         steps = state.selection.options_in_force.get("steps")
         if record is not None and not record.is_for_end and record.table.steps == steps:
             panel.set_similarities(record.similarities, record.cut)
@@ -83,18 +83,18 @@ class AttentionPresenter(Presenter):
     @Slot(int, int)
     def _capture(self, layer: int, step: int) -> None:
         if self._state.jobs.busy:
-            built(self.attention).show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
+            built(self.attention).say(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
             return
         try:
             self.capture(layer, step)
         except PlainError as error:
-            built(self.attention).show_failure(str(error))
+            built(self.attention).say(str(error))
         else:
-            built(self.attention).begin_capture(layer, step)
+            built(self.attention).say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.CALIBRATE:
             self._show_similarities()
         if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED:
-            built(self.attention).show_failure(sentence or "The capture was cancelled; choose the cell again.")
+            built(self.attention).say(sentence or "The capture was cancelled; choose the cell again.")

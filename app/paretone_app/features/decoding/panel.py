@@ -56,8 +56,8 @@ class AcceptancePlot(Chart):
 
     ideal, least = _IDEAL, _LEAST
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Acceptance by position of the draft", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Acceptance by position of the draft", colours)
         self._positions: tuple[PositionAcceptance, ...] = ()
         frame = self.frame
         frame.margins = QMarginsF(0.0, 0.5, 0.5, 2.5)
@@ -93,13 +93,13 @@ class AcceptancePlot(Chart):
         self.refresh()
 
     def cursor_text(self) -> str:
-        said = "; ".join(
+        judged = (one for one in self._positions if one.judged)
+        said = (
             f"position {one.position + 1}: {percent(one.share)} of {one.judged} judged, {percent(one.reached)} "
             f"of {one.proposed} proposed"
-            for one in self._positions
-            if one.judged
+            for one in judged
         )
-        return said or "No drafts"
+        return "; ".join(said) or "No drafts"
 
     def refresh(self) -> None:
         super().refresh()
@@ -113,9 +113,8 @@ class AcceptancePlot(Chart):
         return words, QRectF(self.rect())
 
     def as_text(self) -> str:
-        lines = ["position\tproposed\tjudged\taccepted"]
-        lines += [f"{one.position + 1}\t{one.proposed}\t{one.judged}\t{one.accepted}" for one in self._positions]
-        return "\n".join(lines)
+        rows = (f"{one.position + 1}\t{one.proposed}\t{one.judged}\t{one.accepted}" for one in self._positions)
+        return "\n".join(("position\tproposed\tjudged\taccepted", *rows))
 
 
 class RunningPlot(CurveChart):
@@ -123,9 +122,9 @@ class RunningPlot(CurveChart):
 
     ideal, least = _IDEAL, _LEAST
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours) -> None:
         x, y = Dimension("seconds of audio", "Second"), Dimension("")
-        super().__init__("Tokens per target pass", x, y, colours, parent)
+        super().__init__("Tokens per target pass", x, y, colours)
         self.frame.margins = QMarginsF(0.0, 0.5, 1.2, 2.5)
         self.frame.set_bordered(False)
         self.frame.left.between = 1.3
@@ -190,8 +189,8 @@ class DecodingPanel(TakePanel):
 
     hear_wanted = Signal(str, float)
 
-    def __init__(self, colours: Colours, sweep: Action, parent: QWidget | None = None) -> None:
-        super().__init__("the tokens of take", colours, parent)
+    def __init__(self, colours: Colours, sweep: Action) -> None:
+        super().__init__("the tokens of take", colours)
         self._sweep = sweep
         self._build(colours)
         self.set_colours(colours)
@@ -220,7 +219,8 @@ class DecodingPanel(TakePanel):
         grid = GridLayout(figures)
         grid.setContentsMargins(GAP, 0, 0, 0)
         grid.setVerticalSpacing(NEAR)
-        self._values: dict[str, QLabel] = {}
+        self.values: dict[str, QLabel] = {}
+        """The figures, by their names in :data:`_FIGURES`."""
         for row, (name, (title, meaning)) in enumerate(_FIGURES.items()):
             head, value = QLabel(title), QLabel("–")
             head.setProperty("look", "muted")
@@ -230,7 +230,7 @@ class DecodingPanel(TakePanel):
                 one.setToolTip(meaning)
             grid.addWidget(head, row, 0)
             grid.addWidget(value, row, 1)
-            self._values[name] = value
+            self.values[name] = value
         grid.setRowStretch(len(_FIGURES), 1)
         accepted = "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens"
         running = f"Tokens per target pass, running mean of {WINDOW} passes"
@@ -252,20 +252,17 @@ class DecodingPanel(TakePanel):
         self.side_buttons.set_colours(colours)
         self._show_legend()
 
-    def figure(self, name: str) -> str:
-        """A figure as displayed: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
-        return self._values[name].text()
-
     def in_trace(self, trace: Trace) -> DecodingTrace | None:
         return trace.decoding
 
-    def _trace(self, side: str) -> DecodingTrace | None:
-        trace = self._trace_of(side)
+    @property
+    def _trace(self) -> DecodingTrace | None:
+        trace = self._trace_of(self.side)
         return None if trace is None else trace.decoding
 
     def _show(self) -> None:
         super()._show()
-        trace = self._trace(self.side)
+        trace = self._trace
         self.pages.show_content(trace is not None)
         if trace is None:
             self.strip.show_tokens(())
@@ -300,10 +297,10 @@ class DecodingPanel(TakePanel):
             }
         plain = self._plain()
         if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
-            values |= {"measured": f"{fixed(ratio, 2)}×"}
+            values["measured"] = f"{fixed(ratio, 2)}×"
             if (cost := found.pass_cost_over(plain)) is not None:
-                values |= {"pass": f"{fixed(cost, 2)}×"}
-        for name, label in self._values.items():
+                values["pass"] = f"{fixed(cost, 2)}×"
+        for name, label in self.values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
 
@@ -311,39 +308,34 @@ class DecodingPanel(TakePanel):
         """The other take's decoding, if it differs only in having no draft."""
         take = self._take(self.side)
         for other in (self._take(side) for side in SIDES if side != self.side):
-            if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
-                continue
-            theirs = drafting(other.trace.decoding)
-            if not theirs.drafted:
-                return theirs
+            if take is not None and other is not None and other.trace.decoding and _said(other) == _said(take):
+                theirs = drafting(other.trace.decoding)
+                if not theirs.drafted:
+                    return theirs
         return None
 
     def _show_legend(self) -> None:
-        trace, fills = self._trace(self.side), outcome_colours(self._colours)
+        trace, fills = self._trace, outcome_colours(self._colours)
         if trace is None:
             return
         counts: Counter[str] = Counter(trace.outcomes)
-        rejected = sum(len(one.drafted) - one.accepted for one in trace.cycles)
-        total = max(1, sum(counts.values()))
-        parts = [
-            f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
-            f"&nbsp;({percent(counts[outcome] / total)})"
-            for outcome in MEANINGS
-            if counts[outcome]
-        ]
-        if rejected:
-            parts.append(f'<span style="color:{fills[REJECTED]}">■</span>&nbsp;rejected&nbsp;drafts&nbsp;{rejected}')
-        self.legend.setText(" &nbsp; ".join(parts))
-        meanings = {outcome: f"{outcome}: {MEANINGS[outcome]}" for outcome in MEANINGS if counts[outcome]}
-        told = [*meanings.values(), *([f"{REJECTED} drafts: {REJECTED_MEANING}"] if rejected else [])]
-        self.legend.setToolTip("<br>".join(told))
+        parts, meanings = [], []
+        for outcome in (one for one in MEANINGS if counts[one]):
+            share = percent(counts[outcome] / counts.total())
+            parts.append((fills[outcome], f"{outcome}&nbsp;{counts[outcome]}&nbsp;({share})"))
+            meanings.append(f"{outcome}: {MEANINGS[outcome]}")
+        if rejected := sum(len(one.drafted) - one.accepted for one in trace.cycles):
+            parts.append((fills[REJECTED], f"rejected&nbsp;drafts&nbsp;{rejected}"))
+            meanings.append(f"{REJECTED} drafts: {REJECTED_MEANING}")
+        self.legend.setText(" &nbsp; ".join(f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts))
+        self.legend.setToolTip("<br>".join(meanings))
 
     def _read(self, index: int) -> None:
         self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: play from here.")
         self.reading.setToolTip(self.strip.describe(index))
 
     def _hear(self, index: int) -> None:
-        trace = self._trace(self.side)
+        trace = self._trace
         if trace is not None:
             self.hear_wanted.emit(self.side, trace.seconds_of[index])
 
@@ -358,6 +350,5 @@ class DecodingPanel(TakePanel):
 
 def _said(take: Take) -> tuple[object, ...]:
     """Text, voice, model and techniques except drafting: takes that agree in these can be compared in speed."""
-    setting = take.setting
-    others = {one for one in setting.techniques if one.technique != speculative.NAME}
-    return take.text, take.voice, setting.model, others
+    others = {one for one in take.setting.techniques if one.technique != speculative.NAME}
+    return take.text, take.voice, take.setting.model, others

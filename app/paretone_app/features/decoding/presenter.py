@@ -52,8 +52,6 @@ class DecodingPresenter(Presenter):
         return self.decoding
 
     def refresh(self) -> None:
-        if self.decoding is None:
-            return
         entry = self._state.selection.entry
         strange = "" if entry.family == LANGUAGE else f"{entry.title} has no tokens: choose another model in Setup."
         self._make.set_reason(strange)
@@ -68,10 +66,9 @@ class DecodingPresenter(Presenter):
 
     @Slot(str, float)
     def _hear(self, side: str, seconds: float) -> None:
-        take = self._chosen
         if side != CHOSEN:
             self._player.hear(side, seconds)
-        elif take is not None:
+        elif (take := self._chosen) is not None:
             title = take_title(take, "Chosen point")
             self._player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
             self._player.deck.seek(seconds)

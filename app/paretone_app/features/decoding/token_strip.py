@@ -1,8 +1,4 @@
-"""Tokens along time, in lines like text: each with its outcome and, below it, its discarded drafts.
-
-Mouse: a click plays from a token. Keys: left and right move by tokens, up and down by lines, Page Up and Page Down by
-cycles, Home and End to the ends; Space or Enter plays from the token, Ctrl+C copies all as text.
-"""
+"""Tokens along time, in lines like text: each with its outcome and, below it, its discarded drafts."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from paretone.measure.decoding import SpokenToken
 from paretone.setting.take import ACCEPTED, BONUS, DECODED, RESAMPLED
@@ -34,44 +30,30 @@ _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In font heights: a token's minimum width and its height, a rejected draft's height, and the line gap."""
 _DRAFTS = 2.0
 """Maximum height of all drafts below a token, in font heights; many drafts are drawn flatter."""
-_MOVES = (
-    Qt.Key.Key_Left,
-    Qt.Key.Key_Right,
-    Qt.Key.Key_Up,
-    Qt.Key.Key_Down,
-    Qt.Key.Key_Home,
-    Qt.Key.Key_End,
-    Qt.Key.Key_PageUp,
-    Qt.Key.Key_PageDown,
-)
+_ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
+_BY_TOKEN = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+_BY_LINE = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_BY_CYCLE = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
 
 
 def outcome_colours(colours: Colours) -> dict[str, str]:
     """Fill colours of outcomes; their letters use the colour of text on accents."""
-    return {
-        ACCEPTED: series_colour(colours, 2),
-        RESAMPLED: series_colour(colours, 1),
-        BONUS: series_colour(colours, 0),
-        DECODED: colours.disabled,
-        REJECTED: colours.danger,
-    }
+    series = {outcome: series_colour(colours, number) for number, outcome in enumerate((BONUS, RESAMPLED, ACCEPTED))}
+    return {**series, DECODED: colours.disabled, REJECTED: colours.danger}
 
 
 class TokenStrip(LineCanvas):
-    """The tokens of one take; as high as its lines need.
-
-    The margin shows each line's start in seconds; a token may extend past the end of its line.
-    """
+    """The tokens of one take; as high as its lines need. A token may extend past the end of its line."""
 
     cursor_moved = Signal(int)
     height_wanted = Signal(int)
     """Height of the strip with all its lines, in pixels."""
     line_shown = Signal(QRectF)
 
-    own_keys = (*_MOVES, *ACTIVATING)
+    own_keys = (*_ENDS, *_BY_TOKEN, *_BY_LINE, *_BY_CYCLE, *ACTIVATING)
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self._tokens: tuple[SpokenToken, ...] = ()
         self._rate = 25.0
         self.cursor_token = 0
@@ -108,14 +90,11 @@ class TokenStrip(LineCanvas):
     def describe(self, index: int, briefly: bool = False) -> str:
         """A token in words; ``briefly``: without the meaning of its outcome."""
         one = self._tokens[index]
-        text = (
-            f"Token {index + 1} of {len(self._tokens)}, {fixed(one.seconds, 2)} s, id {one.id}, cycle {one.cycle + 1}: "
-        )
-        text += one.outcome if briefly else f"{one.outcome} ({MEANINGS[one.outcome]})"
-        if one.rejected:
-            plural = "draft" if len(one.rejected) == 1 else "drafts"
-            text += f". Rejected {plural} here: {', '.join(map(str, one.rejected))}"
-        return f"{text}."
+        place = f"Token {index + 1} of {len(self._tokens)}, {fixed(one.seconds, 2)} s, id {one.id}"
+        meaning = "" if briefly else f" ({MEANINGS[one.outcome]})"
+        drafts = "draft" if len(one.rejected) == 1 else "drafts"
+        rejected = f" Rejected {drafts} here: {', '.join(map(str, one.rejected))}." if one.rejected else ""
+        return f"{place}, cycle {one.cycle + 1}: {one.outcome}{meaning}.{rejected}"
 
     def cursor_text(self) -> str:
         return self.describe(self.cursor_token) if self._tokens else ""
@@ -139,9 +118,8 @@ class TokenStrip(LineCanvas):
     def fit_lines(self) -> None:
         """Set the seconds per line: the most at which a token's letter fits."""
         least = self._rate * _LEAST_CELL * self.fontMetrics().height()
-        self.per_line = max(
-            (one for one in _LINES_OF_SECONDS if one * least <= self.room()), default=_LINES_OF_SECONDS[0]
-        )
+        fitting = (one for one in _LINES_OF_SECONDS if one * least <= self.room())
+        self.per_line = max(fitting, default=_LINES_OF_SECONDS[0])
         self._lines = []
         for index, one in enumerate(self._tokens):
             line = int(one.seconds / self.per_line + 1e-6)
@@ -172,9 +150,7 @@ class TokenStrip(LineCanvas):
     def token_at(self, place: QPointF) -> int | None:
         """The index of the token at a place in widget coordinates, drafts included; ``None`` outside them."""
         line = int(place.y() / self.line_height())
-        if not 0 <= line < len(self._lines):
-            return None
-        for index in range(*self._lines[line]):
+        for index in range(*self._lines[line]) if 0 <= line < len(self._lines) else ():
             cell = self.token_rectangle(index)
             if cell.left() <= place.x() < cell.right():
                 return index
@@ -189,10 +165,8 @@ class TokenStrip(LineCanvas):
             for line in self.lines_in(event):
                 painter.setFont(self.font())
                 painter.setPen(QColor(self.colours.muted))
-                label = QRectF(
-                    0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em
-                )
-                text = f"{general(line * self.per_line)} s"
+                top, wide = self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em
+                label, text = QRectF(0, top, wide, _CELL_HEIGHT * em), f"{general(line * self.per_line)} s"
                 painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
                 painter.setFont(letters)
                 for index in range(*self._lines[line]):
@@ -224,36 +198,25 @@ class TokenStrip(LineCanvas):
         index = self.token_at(event.position())
         if index is None or event.button() is not Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
-            return
-        self.move_cursor(index)
-        self.activated.emit(index)
+        else:
+            self.move_cursor(index)
+            self.activated.emit(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = Qt.Key(event.key())
-        if not self._tokens:
+        key, at, tokens = Qt.Key(event.key()), self.cursor_token, self._tokens
+        if not tokens:
             event.ignore()
-        elif key in _MOVES:
-            self.move_cursor(self._moved(key))
+        elif key in _BY_TOKEN:
+            self.move_cursor(at + _BY_TOKEN[key])
+        elif key in _ENDS:
+            self.move_cursor(0 if key == Qt.Key.Key_Home else len(tokens) - 1)
+        elif key in _BY_LINE:
+            wanted = tokens[at].seconds + _BY_LINE[key] * self.per_line
+            self.move_cursor(min(range(len(tokens)), key=lambda index: abs(tokens[index].seconds - wanted)))
+        elif key in _BY_CYCLE:
+            cycle = tokens[at].cycle + _BY_CYCLE[key]
+            self.move_cursor(next((index for index, one in enumerate(tokens) if one.cycle == cycle), at))
         elif key in ACTIVATING:
-            self.activated.emit(self.cursor_token)
+            self.activated.emit(at)
         else:
             super().keyPressEvent(event)
-
-    def _moved(self, key: Qt.Key) -> int:
-        match key:
-            case Qt.Key.Key_Left:
-                return self.cursor_token - 1
-            case Qt.Key.Key_Right:
-                return self.cursor_token + 1
-            case Qt.Key.Key_Home:
-                return 0
-            case Qt.Key.Key_End:
-                return len(self._tokens) - 1
-            case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                seconds = self.per_line if key == Qt.Key.Key_Down else -self.per_line
-                wanted = self._tokens[self.cursor_token].seconds + seconds
-                return min(range(len(self._tokens)), key=lambda index: abs(self._tokens[index].seconds - wanted))
-            case _:
-                cycle = self._tokens[self.cursor_token].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
-                found = (index for index, one in enumerate(self._tokens) if one.cycle == cycle)
-                return next(found, self.cursor_token)

@@ -1,15 +1,11 @@
-"""The canvas of a masked model after a step: codebooks by frames along time.
-
-Mouse: a click chooses a cell. Keys: arrows go from cell to cell, Home and End to the first and last frame, Page Up and
-Page Down a step back and on, Space or Enter plays the take from here, Ctrl+C copies all as text.
-"""
+"""The canvas of a masked model after a step: codebooks by frames along time."""
 
 from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from paretone.setting.take import DemaskedPassage
 from paretone_app.numbers import fixed, general
@@ -41,8 +37,8 @@ class DemaskingGrid(LineCanvas):
 
     own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self._fill = colours.accelerated
         self._passage: DemaskedPassage | None = None
         self._frame_seconds = 0.04
@@ -112,16 +108,13 @@ class DemaskingGrid(LineCanvas):
         return None if cell is None else (self.describe(*cell), self.cell(*cell))
 
     def as_text(self) -> str:
-        passage = self._passage
-        lines = ["codebook\tframe\tseconds\tcode\tstep\tprobability"]
-        if passage is not None:
-            lines += [
-                f"{codebook + 1}\t{frame + 1}\t{passage.start + frame * self._frame_seconds:.3f}\t"
-                f"{passage.codes[codebook, frame]}\t{passage.order[codebook, frame] + 1}\t"
-                f"{passage.probability[codebook, frame]:.4f}"
-                for codebook in range(self._codebooks)
-                for frame in range(self._frames)
-            ]
+        passage, lines = self._passage, ["codebook\tframe\tseconds\tcode\tstep\tprobability"]
+        if passage is None:
+            return lines[0]
+        for (codebook, frame), code in np.ndenumerate(passage.codes):
+            step, probability = passage.order[codebook, frame] + 1, passage.probability[codebook, frame]
+            seconds = passage.start + frame * self._frame_seconds
+            lines.append(f"{codebook + 1}\t{frame + 1}\t{seconds:.3f}\t{code}\t{step}\t{probability:.4f}")
         return "\n".join(lines)
 
     @property
@@ -150,9 +143,8 @@ class DemaskingGrid(LineCanvas):
 
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
-        if self._passage is None:
-            return QSize(50 * em, 4 * em)
-        return QSize(50 * em, round((self.lines * (_ROW * self._codebooks + _TIME + _GAP) + 0.4) * em))
+        high = self.lines * (_ROW * self._codebooks + _TIME + _GAP) + 0.4 if self._passage is not None else 4
+        return QSize(50 * em, round(high * em))
 
     def fit_lines(self) -> None:
         """Set the frames per line: as many as stay visible, in lines of nearly equal length."""
@@ -263,8 +255,8 @@ class DemaskingGrid(LineCanvas):
         cell = self.cell_at(event.position())
         if cell is None or event.button() is not Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
-            return
-        self.move_cursor(*cell)
+        else:
+            self.move_cursor(*cell)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
@@ -15,7 +17,7 @@ from paretone_app.shell.theme import GAP
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.boxes import ComboBox, Slider
+from paretone_app.widgets.boxes import Slider
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
@@ -35,8 +37,8 @@ class StepBars(QWidget):
 
     step_wanted = Signal(int)
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours, self._fill = colours, colours.accelerated
         self._counts: tuple[int, ...] = ()
         self._step = 0
@@ -65,25 +67,18 @@ class StepBars(QWidget):
             painter.fillRect(self.rect(), QColor(self._colours.base))
             if not self._counts:
                 return
-            steps, most, total = len(self._counts), max(self._counts) or 1, sum(self._counts) or 1
-            wide, high = self.width() / steps, self.height() - 4
-            before = 0.0
+            most, total = max(self._counts) or 1, sum(self._counts) or 1
+            wide, high, bottom = self.width() / len(self._counts), self.height() - 4, self.height() - 2
             for step, count in enumerate(self._counts):
                 tall = high * count / most
-                bar = QRectF(step * wide + 0.5, self.height() - 2 - tall, max(1.0, wide - 1.5), tall)
+                bar = QRectF(step * wide + 0.5, bottom - tall, max(1.0, wide - 1.5), tall)
                 fill = QColor(self._colours.good if step == self._step else self._fill)
                 fill.setAlphaF(1.0 if step <= self._step else 0.35)
                 painter.fillRect(bar, fill)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(self._colours.text), 1.4))
-            for step, count in enumerate(self._counts):
-                share = before + count / total
-                height = self.height() - 2
-                painter.drawLine(
-                    QRectF(step * wide, height - high * before, 0, 0).topLeft(),
-                    QRectF((step + 1) * wide, height - high * share, 0, 0).topLeft(),
-                )
-                before = share
+            sums = accumulate(self._counts, initial=0)
+            painter.drawPolyline([QPointF(step * wide, bottom - high * sum_ / total) for step, sum_ in enumerate(sums)])
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self._counts and self.width():
@@ -96,9 +91,9 @@ class DemaskingPanel(TakePanel):
 
     hear_wanted = Signal(str, float)
 
-    def __init__(self, colours: Colours, partial: Action, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, partial: Action) -> None:
         """``partial`` plays the shown passage as it was after :attr:`step`."""
-        super().__init__("the canvas of take", colours, parent)
+        super().__init__("the canvas of take", colours)
         self.step = 0
         """The step that is shown, from 0; −1: before the first."""
         self._partial = partial
@@ -111,12 +106,10 @@ class DemaskingPanel(TakePanel):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        self.passages = build.named(ComboBox(), "Passage")
+        self.passages = build.combo("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         self.headline = build.words("title", name="Summary")
-        self.codebooks = build.named(
-            ComboBox(), "Codebooks", "Number of first codebooks to hear; the others add nothing"
-        )
+        self.codebooks = build.combo("Codebooks", tip="Number of first codebooks to hear; the others add nothing")
         self.partial_button = ActionButton(self._partial)
         top = build.row(self.side_buttons, self.passages, (self.headline, 1), self.codebooks, self.partial_button)
 
@@ -164,7 +157,7 @@ class DemaskingPanel(TakePanel):
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
-        trace = self._trace(self.side)
+        trace = self._trace
         if trace is None or side != self.side or seconds is None:
             self.grid.set_position(None)
             return
@@ -184,7 +177,7 @@ class DemaskingPanel(TakePanel):
 
     @property
     def passage(self) -> DemaskedPassage | None:
-        trace, number = self._trace(self.side), self.passages.currentIndex()
+        trace, number = self._trace, self.passages.currentIndex()
         return trace.passages[number] if trace is not None and 0 <= number < len(trace.passages) else None
 
     @property
@@ -198,46 +191,40 @@ class DemaskingPanel(TakePanel):
     def in_trace(self, trace: Trace) -> DemaskingTrace | None:
         return trace.demasking if trace.demasking is not None and trace.demasking.passages else None
 
-    def _trace(self, side: str) -> DemaskingTrace | None:
-        trace = self._trace_of(side)
+    @property
+    def _trace(self) -> DemaskingTrace | None:
+        trace = self._trace_of(self.side)
         return None if trace is None else self.in_trace(trace)
 
     def _show(self) -> None:
         super()._show()
-        trace = self._trace(self.side)
-        self.pages.show_content(trace is not None)
+        number = 0 if self._trace is None else len(self._trace.passages)
+        self.pages.show_content(number > 0)
         self._timer.stop()
-        kept = self.passages.currentIndex()
-        self.passages.blockSignals(True)
-        self.passages.clear()
-        number = 0 if trace is None else len(trace.passages)
-        for index in range(number):
-            self.passages.addItem(f"Passage {index + 1} of {number}")
-        self.passages.setCurrentIndex(max(0, min(kept, number - 1)))
+        kept = min(self.passages.currentIndex(), number - 1)
+        build.offer(self.passages, ((f"Passage {one + 1} of {number}", one) for one in range(number)), kept)
         self.passages.setVisible(number > 1)
-        self.passages.blockSignals(False)
         self._show_passage()
 
     def _show_passage(self) -> None:
-        passage, trace, take = self.passage, self._trace(self.side), self._take(self.side)
+        passage, trace, take = self.passage, self._trace, self._take(self.side)
         coming = f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take"
         if passage is None or trace is None:
             self.grid.show_passage(None, 0.04, self._fill)
             return
         codebooks, frames = passage.codes.shape
         if self.codebooks.count() != codebooks:
-            self.codebooks.clear()
-            self.codebooks.addItem("All codebooks", 0)
-            for first in range(1, codebooks):
-                self.codebooks.addItem("First codebook" if first == 1 else f"First {first} codebooks", first)
+            firsts = (
+                (f"First {first} codebooks" if first > 1 else "First codebook", first) for first in range(1, codebooks)
+            )
+            build.offer(self.codebooks, [("All codebooks", 0), *firsts], 0)
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
         label = (label_of(take) if take is not None else "") or coming
         self.headline.setText(f"{label}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
-        self.slider.blockSignals(True)
-        self.slider.setRange(0, passage.steps)
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, passage.steps)
         self.grid.show_passage(passage, trace.frame_seconds, self._fill)
         self.bars.show_counts(committed(passage), self._fill)
         self._show_legend()
@@ -278,7 +265,7 @@ class DemaskingPanel(TakePanel):
             self.go_to(self.step + 1)
 
     def _hear(self, frame: int) -> None:
-        passage, trace = self.passage, self._trace(self.side)
+        passage, trace = self.passage, self._trace
         if passage is not None and trace is not None:
             self.hear_wanted.emit(self.side, max(0.0, passage.start + frame * trace.frame_seconds))
 

@@ -43,8 +43,6 @@ class DemaskingPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
 
     def refresh(self) -> None:
-        if self.demasking is None:
-            return
         entry = self._state.selection.entry
         strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
         self._make.set_reason(strange)

@@ -1,7 +1,5 @@
-"""All terms, collected from techniques, trainings, views, models, metrics and features, and their search. No Qt.
-
-A technique's entries come from its declaration, so plug-ins are included automatically.
-"""
+"""All terms, collected from the declarations of techniques, trainings, views, models, metrics and features; their
+search."""
 
 from __future__ import annotations
 

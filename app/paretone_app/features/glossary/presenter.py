@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import (
 from paretone.setting.plan import imported
 from paretone_app.features.glossary.model import all_terms, lookup, search
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.shell.entries import TERM, Term
+from paretone_app.shell.entries import TERM, Findable, Term
 from paretone_app.widgets import build
 
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
@@ -73,7 +74,7 @@ class GlossaryDialog(QDialog):
         words = self.search.text()
         self.list.clear()
         for term in search(self._terms, words) if words.strip() else self._terms:
-            item = QListWidgetItem(" ".join(filter(None, (term.title, term.symbol))) + _of(term), self.list)
+            item = QListWidgetItem(term.label + (f"  ({term.owner})" if term.owner else ""), self.list)
             item.setData(Qt.ItemDataRole.UserRole, term)
         self.list.setCurrentRow(0)
         if not self.list.count():
@@ -85,20 +86,13 @@ class GlossaryDialog(QDialog):
             return
         facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
         rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)
-        title = " ".join(filter(None, (term.title, term.symbol)))
-        self.page.setHtml(f"<h3>{escape(title)}</h3><p>{escape(term.text)}</p>{rows}")
+        self.page.setHtml(f"<h3>{escape(term.label)}</h3><p>{escape(term.text)}</p>{rows}")
         item = self.list.currentItem()
         if item is not None:
             item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
 
 
-def _of(term: Term) -> str:
-    return f"  ({term.owner})" if term.owner else ""
-
-
 class GlossaryPresenter(Presenter):
-    """Owns no panel: the glossary is a dialog."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._named = services.terms
@@ -107,7 +101,6 @@ class GlossaryPresenter(Presenter):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, collected at first use."""
         if not self._terms:
             self._terms = all_terms(term for name in self._named for term in imported(name))
         return self._terms
@@ -117,9 +110,12 @@ class GlossaryPresenter(Presenter):
 
     def show(self, term: Term | None) -> None:
         dialog = GlossaryDialog(self.terms, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.go_to(term)
-        dialog.open()
+        build.show(dialog)
+
+    def findable(self) -> Iterator[Findable]:
+        for term in self.terms:
+            yield Findable(term.label, "Term", term.owner, term.text, partial(self.show, term))
 
     def term_of(self, widget: QWidget | None) -> Term | None:
         """The term of ``widget``, or of the nearest enclosing widget with a term."""

@@ -42,8 +42,8 @@ class Ruler(QWidget):
 
     screen_role = CHART
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self.rows: tuple[Row, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -51,7 +51,10 @@ class Ruler(QWidget):
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         self.rows = tuple(rows)
-        said = [f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}{_more(one)}" for one in rows]
+        said = []
+        for one in rows:
+            figure = f" ({one.figure})" if one.figure else ""
+            said.append(f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}{figure}")
         self.setAccessibleDescription("; ".join(said))
         self.setToolTip("\n".join(said))
         self.updateGeometry()
@@ -77,26 +80,18 @@ class Ruler(QWidget):
             for index, one in enumerate(self.rows):
                 top, middle = index * high, (index + 0.5) * high
                 painter.setPen(QColor(self._colours.text))
-                within = Qt.AlignmentFlag.AlignVCenter
+                side, within = QRectF(self.width() - right, top, right, high), Qt.AlignmentFlag.AlignVCenter
                 painter.drawText(QRectF(0, top, left, high), within | Qt.AlignmentFlag.AlignLeft, one.title)
-                painter.drawText(
-                    QRectF(self.width() - right, top, right, high), within | Qt.AlignmentFlag.AlignRight, one.figure
-                )
+                painter.drawText(side, within | Qt.AlignmentFlag.AlignRight, one.figure)
                 painter.fillRect(QRectF(left, middle, room + _MARK, 1), QColor(self._colours.border))
                 colour = QColor(self._colours.accent if one.chosen else self._colours.muted)
                 for time in one.times:
                     painter.fillRect(QRectF(left + time * room, middle - 0.3 * high, _MARK, 0.6 * high), colour)
 
 
-def _more(row: Row) -> str:
-    return f" ({row.figure})" if row.figure else ""
-
-
 class GridPanel(QWidget):
-    def __init__(
-        self, colours: Colours, search: Action, open_: Action, save: Action, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, search: Action, open_: Action, save: Action) -> None:
+        super().__init__()
         self._search = search
         search.changed.connect(self._show)
         self._grid: PlacedGrid | None = None
@@ -161,7 +156,7 @@ class GridPanel(QWidget):
         self.ruler.show_rows(self._rows(times))
 
     def _details(self, grid: PlacedGrid) -> list[str]:
-        said = [_sentence(grid.origin)] if grid.origin else []
+        said = [f"{grid.origin[0].upper()}{grid.origin[1:]}."] if grid.origin else []
         said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
         if self._searched is not None:
             higher = self._objective != DISTANCE and metric(self._objective).better == HIGHER
@@ -185,14 +180,6 @@ class GridPanel(QWidget):
 
 
 def known_rows(steps: int) -> list[Row]:
-    """Well-known grids with ``steps`` steps."""
-    spacings = [("EPSS", "epss", -1.0)] if effective_spacing(steps, "epss") == "epss" else []
+    spacings = [(f"EPSS {steps}", "epss", -1.0)] if effective_spacing(steps, "epss") == "epss" else []
     spacings += [("sway −1", "uniform", -1.0), ("even", "uniform", 0.0)]
-    return [
-        Row(f"{title} {steps}" if title == "EPSS" else title, tuple(time_grid(steps, spacing, sway).tolist()))
-        for title, spacing, sway in spacings
-    ]
-
-
-def _sentence(origin: str) -> str:
-    return f"{origin[0].upper()}{origin[1:]}."
+    return [Row(title, tuple(time_grid(steps, spacing, sway).tolist())) for title, spacing, sway in spacings]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ from paretone_app.shell.notices import Level
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
-from paretone_app.state.jobs import Job, Jobs, Kind
+from paretone_app.state.jobs import Job, Kind
 
 if TYPE_CHECKING:
     from paretone_app.features.grids.panel import GridPanel
@@ -61,7 +62,11 @@ class GridState(ArtefactStore):
     @property
     def origin(self) -> tuple[str, str] | None:
         grid = self.artefact
-        return None if grid is None else ("Placed grid", f"{grid.steps} evaluations{_after(grid.origin)}")
+        return (
+            None
+            if grid is None
+            else ("Placed grid", ", ".join(filter(None, (f"{grid.steps} evaluations", grid.origin))))
+        )
 
     def problem(self) -> str:
         if not self._selection.is_used(NAME) or self.artefact is not None:
@@ -72,11 +77,9 @@ class GridState(ArtefactStore):
         """Compatibility that a grid must have, apart from its number of evaluations."""
         if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
-        try:
-            others = self._selection.setting.without(NAME)
-            return compatibility_of(self._selection.loaded, others)
-        except SettingError:
-            return None
+        with suppress(SettingError):
+            return compatibility_of(self._selection.loaded, self._selection.setting.without(NAME))
+        return None
 
     def serves(self, artefact: PlacedGrid, wanted: Compatibility) -> bool:
         return artefact.compatibility == placed_for(wanted, artefact.steps)
@@ -127,22 +130,6 @@ class GridState(ArtefactStore):
             self._find()
 
 
-def running_trials(events: Sequence[Event], jobs: Jobs) -> list[Trial]:
-    """Trials of running searches; those of ended ones are ignored."""
-    return [
-        one.report
-        for one in events
-        if isinstance(one, PreparationReport)
-        and one.technique == NAME
-        and isinstance(one.report, Trial)
-        and jobs.find(one.job) is not None
-    ]
-
-
-def _after(origin: str) -> str:
-    return f", {origin}" if origin else ""
-
-
 class GridsPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -157,12 +144,9 @@ class GridsPresenter(Presenter):
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
         ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")
-        self._save = add(
-            "Save &grid…",
-            self._ask_where_to_keep,
-            "Save as JSON, for --grid",
-            lambda: "" if state.artefact else "There is no grid yet.",
-        )
+        none = "There is no grid yet."
+        keep = self._ask_where_to_keep
+        self._save = add("Save &grid…", keep, "Save as JSON, for --grid", lambda: "" if state.artefact else none)
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
@@ -194,7 +178,10 @@ class GridsPresenter(Presenter):
             )
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        trials = running_trials(events, self._state.jobs)
+        # Those of ended searches are ignored.
+        reports = (one for one in events if isinstance(one, PreparationReport) and one.technique == NAME)
+        running = (one.report for one in reports if self._state.jobs.find(one.job) is not None)
+        trials = [one for one in running if isinstance(one, Trial)]
         if trials and self.grids is not None:
             self.grids.add_trials(trials)
 

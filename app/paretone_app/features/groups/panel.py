@@ -16,10 +16,7 @@ from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import TextsTable
 
 LISTED = 500
-_COLUMNS = (
-    ("Tokens", "Number of tokens in the group"),
-    ("Members", "Ids of the tokens, counted from 0"),
-)
+_COLUMNS = (("Tokens", "Number of tokens in the group"), ("Members", "Ids of the tokens, counted from 0"))
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,8 @@ class GroupsActions:
 class GroupsPanel(QWidget):
     """Table of the groups; plays the chosen group's tokens one after another."""
 
-    def __init__(self, can: GroupsActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, can: GroupsActions) -> None:
+        super().__init__()
         self._groups: Groups | None = None
         self.can = can
         for action in (can.play, can.save_sound):
@@ -58,7 +55,6 @@ class GroupsPanel(QWidget):
         self.setFocusProxy(self.table)
 
     def set_groups(self, groups: Groups | None) -> None:
-        """Show these groups; ``None`` if the selection has none."""
         if groups == self._groups:
             return
         self._groups = groups

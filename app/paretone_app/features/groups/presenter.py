@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import write_sound
@@ -123,7 +123,6 @@ class GroupsPresenter(Presenter):
     def engine_starts(self) -> None:
         self._tell_problems()
 
-    @Slot()
     def refresh(self) -> None:
         if self.groups is not None:
             self.groups.set_groups(self.state.artefact)
@@ -149,7 +148,6 @@ class GroupsPresenter(Presenter):
         self.refresh()
         return self.groups
 
-    # --- Sounds and files ---------------------------------------------------------------------------------------------
     def _hear(self) -> None:
         self._asked = None
         self.state.hear(built(self.groups).members)

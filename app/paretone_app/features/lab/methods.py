@@ -1,14 +1,14 @@
-"""Pages for the trials of each method: sounds, controls and answers."""
+"""Pages for the trials of each method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
 from paretone.listening.trials import CCR, SIMILARITY
-from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
+from paretone_app.features.lab.trial import Keys, TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
@@ -51,7 +51,7 @@ class ChoicePage(TrialPage):
             button.clicked.connect(lambda _=False, one=what: self.say(one))
         return row_of(*self.answer_buttons)
 
-    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+    def _keys(self) -> Keys:
         saying = ((key, lambda one=what: self.say(one)) for what, key in zip(self.said, _DIGITS, strict=False))
         hearing = ((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
         return (*hearing, *saying)
@@ -64,6 +64,7 @@ class ChoicePage(TrialPage):
         for place, button in enumerate(self.buttons):
             button.setChecked(place == self.session.sounding)
         self._allow(*self.answer_buttons)
+        super()._show()
 
     _from = ""
     """From where a sound plays, for tooltips."""
@@ -76,11 +77,8 @@ class TwoAnswersPage(ChoicePage):
     """Hear the sounds in any order and in loops, then answer 1 or 2."""
 
     def _keys_hint(self) -> str:
-        keys = ", ".join(key for _, key in self.sounds)
-        return (
-            f"Keys: {keys} play; 1, 2 answer; Space plays and pauses; [ and ] set the loop's ends, L loops, "
-            "Backspace returns to the start."
-        )
+        keys = f"Keys: {', '.join(key for _, key in self.sounds)} play; 1, 2 answer; Space plays and pauses"
+        return f"{keys}; [ and ] set the loop's ends, L loops, Backspace returns to the start."
 
 
 class AbxPage(TwoAnswersPage):
@@ -104,6 +102,7 @@ class PreferencePage(ChoicePage):
     name = "Comparison"
     loops = False
     restarts = True
+    mode_reason = "Every sound plays from the beginning."
     sounds: tuple[tuple[str, str], ...] = (("First", "A"), ("Second", "B"))
     _from = " from its beginning"
 
@@ -126,9 +125,6 @@ class PreferencePage(ChoicePage):
     def _keys_hint(self) -> str:
         keys = ", ".join(f"{key} plays {self._in_words(name)}" for name, key in self.sounds)
         return f"Keys: {keys}; 1 to {len(self.said)} answer; Space plays and pauses."
-
-    def _mode_reason(self, reason: str) -> str:
-        return "Every sound plays from the beginning."
 
 
 class MosPage(PreferencePage):
@@ -210,18 +206,11 @@ class MushraPage(TrialPage):
         self.done_button.clicked.connect(self.done)
         return self.done_button
 
-    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        hearing = tuple(
-            (key, lambda one=button: self.hear(one)) for button, key in zip(self.session.sliders, _DIGITS, strict=False)
-        )
-        return (
-            ("R", lambda: self.hear(REFERENCE)),
-            *hearing,
-            ("Left", lambda: self._hear_neighbour(-1)),
-            ("Right", lambda: self._hear_neighbour(1)),
-            ("Return", self.done),
-            ("Enter", self.done),
-        )
+    def _keys(self) -> Keys:
+        sounds = (*zip(self.session.sliders, _DIGITS, strict=False), (REFERENCE, "R"))
+        hearing = ((key, lambda one=button: self.hear(one)) for button, key in sounds)
+        walking = (("Left", lambda: self._hear_neighbour(-1)), ("Right", lambda: self._hear_neighbour(1)))
+        return (*hearing, *walking, ("Return", self.done), ("Enter", self.done))
 
     def _hear_neighbour(self, by: int) -> None:
         """Play the sound left or right of the current one; the reference is leftmost."""
@@ -243,7 +232,6 @@ class MushraPage(TrialPage):
         if self.session.may_rate(button):
             self.session.rate(button, score)
             self._show()
-            self._show_hint()
 
     def _show(self) -> None:
         session = self.session
@@ -255,6 +243,7 @@ class MushraPage(TrialPage):
             value.setText("–" if score is None else str(score))
             with QSignalBlocker(slider):
                 slider.setValue(0 if score is None else score)
+        super()._show()
         self._allow(self.done_button)
         set_look(self.done_button, "" if session.why_not_answer() else "primary")
 
@@ -267,18 +256,12 @@ class MushraPage(TrialPage):
 
 def _scale() -> QWidget:
     """The scale's labels, each in the middle of its fifth, with numbers between them."""
-    held = QWidget()
-    column = VBoxLayout(held)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
-    for place, label in enumerate(reversed(LABELS)):
-        number = QLabel(str(HIGHEST - place * HIGHEST // len(LABELS)), alignment=Qt.AlignmentFlag.AlignRight)
+    right = Qt.AlignmentFlag.AlignRight
+    numbers = [QLabel(str(one * HIGHEST // len(LABELS)), alignment=right) for one in range(len(LABELS), -1, -1)]
+    for number in numbers:
         set_look(number, "muted")
-        column.addWidget(number)
-        column.addStretch(1)
-        column.addWidget(QLabel(label, alignment=Qt.AlignmentFlag.AlignRight))
-        column.addStretch(1)
-    lowest = QLabel("0", alignment=Qt.AlignmentFlag.AlignRight)
-    set_look(lowest, "muted")
-    column.addWidget(lowest)
+    parts: list[QWidget | int] = [numbers[-1]]
+    for number, label in zip(reversed(numbers[:-1]), LABELS, strict=True):
+        parts[:0] = number, 1, QLabel(label, alignment=right), 1
+    build.fill(VBoxLayout(held := QWidget()), parts).setSpacing(0)
     return held

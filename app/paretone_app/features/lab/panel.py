@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QPushButton, QStackedWidget, QTextBrowser, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QStackedWidget, QTextBrowser, QWidget
 
 from paretone.listening.results import MosResult, MushraResult, RankingResult, Result, StaircaseResult
 from paretone.listening.trials import ABX, MUSHRA
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.methods import AbxPage, MosPage, MushraPage, PreferencePage, StaircasePage
-from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
+from paretone_app.features.lab.trial import SoundPage, TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
@@ -41,7 +41,6 @@ from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import TickList
-from paretone_app.widgets.screen_readers import GROUP
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,10 @@ class LabActions:
     abandon: Action
     stop_waiting: Action
     reconnect: Action
-    """Look for an audio device again."""
 
 
 COMPARED, LIBRARY = "compared", "library"
-_SOURCES = {
-    COMPARED: "A and B of Listen",
-    LIBRARY: "All takes: sentences common to the ticked settings",
-}
+_SOURCES = {COMPARED: "A and B of Listen", LIBRARY: "All takes: sentences common to the ticked settings"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,6 @@ class LabSetup(QWidget):
     def __init__(self, can: LabActions) -> None:
         super().__init__()
         self.can = can
-        self._listeners: tuple[str, ...] = ()
         self._conditions: tuple[Condition, ...] = ()
         self.method = build.combo("Method", ((title, method) for method, title in TITLES.items()))
         self.explanation = build.words("muted")
@@ -104,10 +98,9 @@ class LabSetup(QWidget):
         self.export_button, self.results_button = ActionButton(can.export), ActionButton(can.results)
         self.method.currentIndexChanged.connect(self._method_changed)
         self.source.currentIndexChanged.connect(self._source_changed)
-        self.ticks.itemChanged.connect(lambda _: self.choice_changed.emit())
-        self.length.valueChanged.connect(lambda _: self.choice_changed.emit())
-        self.practice.valueChanged.connect(lambda _: self.choice_changed.emit())
-        self.listener.currentIndexChanged.connect(lambda _: self.choice_changed.emit())
+        changes = (self.ticks.itemChanged, self.length.valueChanged, self.practice.valueChanged)
+        for changed in (*changes, self.listener.currentIndexChanged):
+            changed.connect(lambda _: self.choice_changed.emit())
         self._lay_out()
         self.setFocusProxy(self.method)
         self._method_changed()
@@ -131,7 +124,10 @@ class LabSetup(QWidget):
         numbers.addRow("Pr&actice trials", self.practice)
         numbers.addRow("&Listener", self.listener)
         buttons = build.row(self.begin_button, self.export_button, self.results_button, 1)
-        right = build.fill(VBoxLayout(), (numbers, (self._said(), 1), buttons))
+        # The description is long for many rated settings: scrollable by arrow keys if necessary.
+        area = build.named(Scrolled(build.column(self.plan, self.remarks, 1)), "The test")
+        area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
+        right = build.fill(VBoxLayout(), (numbers, (area, 1), buttons))
         held = QWidget()
         build.fill(HBoxLayout(held), ((left, 1), (right, 1))).insertSpacing(1, BROAD)
         # Otherwise controls would be as wide as sentences in a large window, and buttons far from their context.
@@ -140,28 +136,14 @@ class LabSetup(QWidget):
         build.fill(HBoxLayout(across), ((held, 1), 0))
         build.fill(VBoxLayout(self), ((across, 1), 0))
 
-    def _said(self) -> QWidget:
-        """Description of the test, which is long for many rated settings."""
-        area = build.named(Scrolled(build.column(self.plan, self.remarks, 1)), "The test")
-        # Scrollable by arrow keys if necessary.
-        area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
-        return area
-
     def show_conditions(self, found: Sequence[Condition]) -> None:
         """Offer the settings with takes; keep ticks."""
-        found = tuple(found)
-        if found == self._conditions:
-            return
-        ticked = set(self.ticks.ticked)
-        self._conditions = found
-        self.ticks.offer((one.title, one.key, one.key in ticked) for one in found)
+        if tuple(found) != self._conditions:
+            ticked, self._conditions = set(self.ticks.ticked), tuple(found)
+            self.ticks.offer((one.title, one.key, one.key in ticked) for one in found)
 
     def show_listeners(self, listeners: Sequence[str]) -> None:
         """Offer all earlier listeners, the latest last."""
-        listeners = tuple(listeners)
-        if listeners == self._listeners:
-            return
-        self._listeners = listeners
         known = ((f"Listener {one}", one) for one in reversed(listeners))
         build.offer(self.listener, [("New listener", ""), *known], self.listener.currentData())
 
@@ -180,7 +162,6 @@ class LabSetup(QWidget):
         self.choice_changed.emit()
 
     def choose_listener(self, listener: str) -> None:
-        """Choose an earlier listener."""
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
 
     def show_plan(self, plan: ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
@@ -200,14 +181,8 @@ class LabSetup(QWidget):
 
     @property
     def choice(self) -> LabChoice:
-        return LabChoice(
-            self.method.currentData(),
-            self.source.currentData(),
-            self.ticks.ticked,
-            self.length.value(),
-            self.listener.currentData() or "",
-            self.practice.value(),
-        )
+        method, source, listener = (box.currentData() for box in (self.method, self.source, self.listener))
+        return LabChoice(method, source, self.ticks.ticked, self.length.value(), listener or "", self.practice.value())
 
     def _method_changed(self) -> None:
         method = self.method.currentData()
@@ -226,8 +201,8 @@ class LabSetup(QWidget):
 
 
 class LabResults(QWidget):
-    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: LabActions) -> None:
+        super().__init__()
         self._colours = colours
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
@@ -269,77 +244,60 @@ class LabResults(QWidget):
 
 def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
     """Head and rows of the table beneath a result's headline, if its method has one."""
+    rows: list[Sequence[str]] = []
     if isinstance(result, MushraResult):
-        return ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), [
-            (
-                escape(one.condition),
-                f"<b>{one.median:.0f}</b>",
-                f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
-                fixed(one.mean.mean, 1),
-                f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
-                str(one.mean.n),
-            )
-            for one in result.summaries
-        ]
+        for one in result.summaries:
+            quartiles = f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}"
+            mean, interval = fixed(one.mean.mean, 1), _interval(one.mean.low, one.mean.high, 1)
+            rows.append((one.condition, f"<b>{one.median:.0f}</b>", quartiles, mean, interval, str(one.mean.n)))
+        return ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows
     if isinstance(result, MosResult):
+        means = ((one.condition, one.mean) for one in result.summaries)
         return ("Setting", "MOS", "95 % interval", "n"), [
-            (
-                escape(one.condition),
-                f"<b>{fixed(one.mean.mean, 2)}</b>",
-                f"{fixed(one.mean.low, 2)} to {fixed(one.mean.high, 2)}",
-                str(one.mean.n),
-            )
-            for one in result.summaries
+            (title, f"<b>{fixed(mean.mean, 2)}</b>", _interval(mean.low, mean.high, 2), str(mean.n))
+            for title, mean in means
         ]
     if isinstance(result, StaircaseResult):
         return ("Setting", "Speed-up", "Right"), [
-            (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
+            (title, speed_up(value), f"{right} of {trials}" if trials else "–")
             for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
         ]
     if isinstance(result, RankingResult):
-        return ("Setting", "Strength", "95 % interval", "Best with", "n"), [
-            (
-                escape(title),
-                f"<b>{fixed(one.strength, 2)}</b>",
-                f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
-                percent(one.best),
-                str(one.compared),
-            )
-            for title, one in result.ranked
-        ]
+        for title, place in result.ranked:
+            strength, interval = f"<b>{fixed(place.strength, 2)}</b>", _interval(place.low, place.high, 2)
+            rows.append((title, strength, interval, percent(place.best), str(place.compared)))
+        return ("Setting", "Strength", "95 % interval", "Best with", "n"), rows
     return None
 
 
+def _interval(low: float, high: float, places: int) -> str:
+    return f"{fixed(low, places)} to {fixed(high, places)}"
+
+
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
+    """The first cell of a row is plain text, the others rich."""
     head = "".join(f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>" for one in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>" for cells in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    lines = [head]
+    for title, *cells in rows:
+        lines.append("".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in (escape(title), *cells)))
+    return f"<table>{''.join(f'<tr>{one}</tr>' for one in lines)}</table>"
 
 
 NOISE, TONE = range(2)
 _SOUNDS = (("Noise", "N", "pink noise, 100 Hz to 8 kHz"), ("Tone", "T", "a tone of 1 kHz"))
-_POLL_MILLISECONDS = 100
 
 
-class VolumePage(QWidget):
-    """Play noise or a tone at the level of the test to set the volume. Methods in, signals out."""
+class VolumePage(SoundPage):
+    """Play noise or a tone at the level of the test to set the volume."""
 
-    screen_role = GROUP
+    name = "Volume"
 
     done = Signal()
     """The volume is set; the test can begin."""
-    problem_changed = Signal(str)
-    """Why nothing can be heard, as a sentence, or ``""``."""
 
-    def __init__(self, target: float, player: Player, abandon: Action, parent: QWidget | None = None) -> None:
+    def __init__(self, target: float, player: Player, abandon: Action, parent: QWidget) -> None:
         """``target``: level of all sounds in the test, in LUFS."""
-        super().__init__(parent)
-        self._player = player
-        self._problem = ""
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Volume")
+        super().__init__(player, parent)
         self.leave_button = ActionButton(abandon)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         top = build.row(build.label("Volume", "title"), 1, self.leave_button)
@@ -360,16 +318,8 @@ class VolumePage(QWidget):
         build.fill(VBoxLayout(self), (top, 1, *sounds, 2, hint, facts), (GAP,) * 4)
         for place, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, one=place: self.hear(one))
-        for key, slot in (
-            ("N", lambda: self.hear(NOISE)),
-            ("T", lambda: self.hear(TONE)),
-            ("Space", self._press_space),
-            ("Return", self.done.emit),
-            ("Enter", self.done.emit),
-        ):
-            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
-        self._poll.timeout.connect(self._follow)
+        hearing = (("N", lambda: self.hear(NOISE)), ("T", lambda: self.hear(TONE)))
+        self._bind((*hearing, ("Return", self.done.emit), ("Enter", self.done.emit)))
         rate = player.rate
         sounds = calibration.noise(rate), calibration.tone(rate)
         player.fade_out_and_in(False)
@@ -377,35 +327,25 @@ class VolumePage(QWidget):
         player.set_loop(0.0, calibration.SECONDS)
         self._poll.start()
 
-    def hear(self, sound: int) -> None:
-        self._player.choose(sound)
-        self._player.play()
-        self._show(sound)
+    def hear(self, button: int) -> None:
+        self.player.choose(button)
+        self.player.play()
+        self._show(button)
 
     def shut_down(self) -> None:
-        """Stop playing; the page is no longer used."""
-        self._poll.stop()
-        self._player.pause()
-        self._player.clear_loop()
+        super().shut_down()
+        self.player.clear_loop()
 
-    def _press_space(self) -> None:
-        focus = self.focusWidget()
-        if isinstance(focus, QPushButton) and focus.hasFocus():
-            focus.click()
-        elif self._player.playing:
-            self._player.pause()
-            self._show(None)
-        else:
-            self.hear(self._player.choice)
+    def _to_hear(self) -> int:
+        return self.player.choice
+
+    def _pause(self) -> None:
+        super()._pause()
+        self._show(None)
 
     def _show(self, heard: int | None) -> None:
         for place, button in enumerate(self.buttons):
             button.setChecked(place == heard)
-
-    def _follow(self) -> None:
-        if self._player.problem != self._problem:
-            self._problem = self._player.problem
-            self.problem_changed.emit(self._problem)
 
 
 class DeviceProblem(QFrame):
@@ -420,10 +360,9 @@ class DeviceProblem(QFrame):
         button = ActionButton(reconnect, "Reco&nnect")
         build.fill(HBoxLayout(self), (self._icon, (self._text, 1), button), (GAP, NEAR, NEAR, NEAR))
 
-    def say(self, problem: str, shown: bool) -> None:
-        """Set the text to ``problem``; ``shown``: show it."""
+    def say(self, problem: str) -> None:
         self._text.setText(problem)
-        self.setVisible(shown)
+        self.setVisible(bool(problem))
 
     def set_colours(self, colours: Colours) -> None:
         size = self.fontMetrics().height()
@@ -446,9 +385,7 @@ class LabPanel(QWidget):
         self.results.back.triggered.connect(self.show_setup)
         self._waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
-        """Page of the current test."""
         self.volume: VolumePage | None = None
-        """Page to set the volume, while shown."""
         self._device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
@@ -464,7 +401,6 @@ class LabPanel(QWidget):
             self.trial.set_colours(colours)
 
     def show_setup(self) -> None:
-        """Show the setup page."""
         self._go_to(self.setup)
         self.setup.method.setFocus()
 
@@ -473,7 +409,6 @@ class LabPanel(QWidget):
         self.results.back_button.setFocus()
 
     def show_waiting(self, sentence: str, can_cancel: bool = False) -> None:
-        """Show the state of preparations for a test."""
         self._waiting.say(sentence, can_cancel)
         self._go_to(self._waiting)
 
@@ -484,41 +419,32 @@ class LabPanel(QWidget):
         self._show_page_with_sound(self.volume)
 
     def begin(self, session: ListeningSession, player: Player) -> None:
-        """Run ``session`` with ``player``."""
-        self._end_volume()
-        kinds = {
-            AbxSession: AbxPage,
-            MosSession: MosPage,
-            MushraSession: MushraPage,
-            StaircaseSession: StaircasePage,
-        }
+        self._end(self.volume)
+        self.volume = None
+        kinds = {AbxSession: AbxPage, MosSession: MosPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
         self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
         self.trial.answered.connect(self.answered)
         self._show_page_with_sound(self.trial)
 
-    def _show_page_with_sound(self, page: VolumePage | TrialPage) -> None:
-        page.problem_changed.connect(lambda problem: self._device_problem.say(problem, bool(problem)))
+    def _show_page_with_sound(self, page: SoundPage) -> None:
+        page.problem_changed.connect(self._device_problem.say)
         self._pages.addWidget(page)
         self._go_to(page)
         page.setFocus()
 
-    def _end_volume(self) -> None:
-        if self.volume is not None:
-            self.volume.shut_down()
-            self._pages.removeWidget(self.volume)
-            self.volume.deleteLater()
-            self.volume = None
+    def _end(self, page: SoundPage | None) -> None:
+        if page is not None:
+            page.shut_down()
+            self._pages.removeWidget(page)
+            page.deleteLater()
 
     def end(self) -> None:
         """End the test, complete or not."""
-        self._end_volume()
-        if self.trial is not None:
-            self.trial.shut_down()
-            self._pages.removeWidget(self.trial)
-            self.trial.deleteLater()
-            self.trial = None
-        self._device_problem.say("", False)
+        self._end(self.volume)
+        self._end(self.trial)
+        self.volume = self.trial = None
+        self._device_problem.say("")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -526,7 +452,7 @@ class LabPanel(QWidget):
 
     def _go_to(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
-        self.setFocusProxy(page if isinstance(page, TrialPage | VolumePage) else page.focusProxy() or page)
+        self.setFocusProxy(page if isinstance(page, SoundPage) else page.focusProxy() or page)
 
 
 class WaitingPage(QWidget):

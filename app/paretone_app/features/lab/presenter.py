@@ -1,5 +1,4 @@
-"""The lab's presenter: finds comparable settings, prepares sounds, pauses the engine during tests, and stores all
-trials."""
+"""The lab's presenter: finds comparable settings, prepares sounds, pauses the engine during tests, stores trials."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ from paretone.listening.trials import RecordError, TrialRecord
 from paretone.models.voices import shipped_voices, shown_name
 from paretone.session.commands import RunStudy
 from paretone.setting.library import TakeSummary
+from paretone.setting.take import Take
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.listening import webmushra
@@ -28,7 +28,6 @@ from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import (
     SILENT_LUFS,
     Condition,
-    Item,
     PreparedItem,
     compared,
     conditions,
@@ -37,7 +36,8 @@ from paretone_app.listening.stimuli import (
     prepared,
     setting_key,
 )
-from paretone_app.shell.bridge import Background
+from paretone_app.shell.bridge import Background, arrived
+from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LabPresenter(Presenter):
                 lambda: lab.setup.begin_button,
                 lambda: self._state.jobs.held or bool(ended),
                 begin,
-                lambda: self._compared()[2] or self._why_not_now(),
+                lambda: compared(self._takes_a_b)[2] or self._why_not_now(),
                 "Begin a short test",
             ),
             Part(
@@ -103,7 +103,6 @@ class LabPresenter(Presenter):
         )
 
     def shut_down(self) -> None:
-        """End the worker thread and a running test."""
         if self.lab is not None:
             self.lab.end()
         self._background.shut_down()
@@ -166,26 +165,27 @@ class LabPresenter(Presenter):
         if [one.id for one in takes] == [one.id for one in self._takes]:
             return
         self._takes = takes
-        found = conditions(one.setting for one in self._takes)
+        found = conditions(one.setting for one in takes)
         self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
         built(self.lab).setup.show_conditions(self._conditions)
         self.refresh()
 
-    def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
-        """A and B as conditions and item, and why they make no test."""
+    @property
+    def _takes_a_b(self) -> list[Take]:
         comparison = self._state.comparison
-        return compared([one for one in (comparison.take_a, comparison.take_b) if one is not None])
+        return [one for one in (comparison.take_a, comparison.take_b) if one is not None]
 
     def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
-        """The plan, and why its takes make no test."""
+        """The plan, and why it makes no test, as a sentence, or ``""``."""
         from paretone_app.features.lab.panel import COMPARED
 
         if choice.source == COMPARED:
-            found, shared, problem = self._compared()
+            found, shared, problem = compared(self._takes_a_b)
         else:
             found = tuple(one for one in self._conditions if one.key in choice.ticked)
             shared, problem = items(self._takes, found) if found else (), ""
-        return planned(choice.method, found, shared, choice.length, choice.listener, choice.practice), problem
+        plan = planned(choice.method, found, shared, choice.length, choice.listener, choice.practice)
+        return plan, problem or plan.why_not()
 
     @Slot()
     def _show_plan(self) -> None:
@@ -193,12 +193,10 @@ class LabPresenter(Presenter):
 
         setup = built(self.lab).setup
         choice = setup.choice
-        plan, problem = self._planned(choice)
-        cannot = problem or plan.why_not()
+        plan, cannot = self._planned(choice)
+        cannot_export = cannot or webmushra.why_not_exported(choice.method)
         warning = self._state.comparison.warning() if choice.source == COMPARED and not cannot else ""
-        setup.show_plan(
-            plan, cannot or self._why_not_now(), cannot or webmushra.why_not_exported(choice.method), warning
-        )
+        setup.show_plan(plan, cannot or self._why_not_now(), cannot_export, warning)
 
     def _why_not_now(self) -> str:
         """Why no test can start now, as a sentence, or ``""``."""
@@ -212,11 +210,8 @@ class LabPresenter(Presenter):
     def begin(self) -> None:
         """Prepare the sounds, then start. Raises :class:`PlainError` if not possible."""
         plan, problem = self._planned(built(self.lab).setup.choice)
-        problem = problem or plan.why_not() or self._why_not_now()
-        if problem:
-            raise PlainError(problem)
-        rate = self._player.player.rate
-        self._prepare(plan, rate, lambda made: self._start(plan, made))
+        require(problem or self._why_not_now())
+        self._prepare(plan, self._player.player.rate, lambda made: self._start(plan, made))
 
     def _prepare(self, plan: ListeningPlan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
         """Prepare the sounds of ``plan`` in the background, then call ``then`` with them here."""
@@ -227,16 +222,20 @@ class LabPresenter(Presenter):
         def work() -> tuple[PreparedItem, ...]:
             return levelled([prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used])
 
-        self._background.run(work, lambda made: self._go_on(made, then))
+        def done(made: tuple[PreparedItem, ...] | BaseException) -> None:
+            self._preparing = False
+            built(self.lab).show_setup()
+            self.refresh()
+            if arrived(made, lambda problem: self._notices.say(problem, "error")):
+                self._actions.attempt(partial(then, made))
+
+        self._background.run(work, done)
 
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """A function for takes' sounds by id, in any thread; A and B need not be in the library. Recordings of voices
         are named ``voice:`` and the voice's id."""
         voices = {one.id: one.audio for one in (*shipped_voices(), *self._state.selection.voices)}
-        known = {
-            one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
-        }
-        load_kept = self._results.load_audio()
+        known, load_kept = {one.id: one for one in self._takes_a_b}, self._results.load_audio()
 
         def load(take: str) -> tuple[np.ndarray, int]:
             kind, _, voice = take.partition(":")
@@ -254,23 +253,8 @@ class LabPresenter(Presenter):
 
         return load
 
-    def _go_on(
-        self, made: tuple[PreparedItem, ...] | BaseException, then: Callable[[tuple[PreparedItem, ...]], None]
-    ) -> None:
-        self._preparing = False
-        built(self.lab).show_setup()
-        self.refresh()
-        if isinstance(made, PlainError):
-            self._notices.say(str(made), "error")
-        elif isinstance(made, BaseException):
-            raise made
-        else:
-            self._actions.attempt(lambda: then(made))
-
     def _start(self, plan: ListeningPlan, made: tuple[PreparedItem, ...]) -> None:
-        problem = self._why_not_now()
-        if problem:
-            raise PlainError(problem)
+        require(self._why_not_now())
         session = plan.session(made)
         self._coming = lambda: self._set_volume(session)
         built(self.lab).show_waiting(
@@ -345,9 +329,8 @@ class LabPresenter(Presenter):
         except PlainError as error:
             self._notices.say(str(error), "error")
             return
-        found = sorted(
-            results.comparisons(records.trials), key=lambda own: max(one.created for one in own), reverse=True
-        )
+        found = results.comparisons(records.trials)
+        found = sorted(found, key=lambda own: max(one.created for one in own), reverse=True)
         if last is not None:
             found.sort(key=lambda own: all(one.session != last.session for one in own))
         built(self.lab).results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
@@ -364,9 +347,7 @@ class LabPresenter(Presenter):
         """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises
         :class:`PlainError` if the setup makes no test."""
         plan, problem = self._planned(built(self.lab).setup.choice)
-        problem = problem or plan.why_not()
-        if problem:
-            raise PlainError(problem)
+        require(problem)
         name = f"paretone-{plan.method}-{trials.new_name()}"
 
         def write(made: tuple[PreparedItem, ...]) -> None:

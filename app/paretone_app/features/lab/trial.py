@@ -1,6 +1,5 @@
-"""Base of the pages of all listening tests: sounds by button and key, loops, void trials.
-
-A page shows nothing that identifies sounds: no waveform, no gain of hidden sounds, no score."""
+"""Base of the pages of all listening tests. A page shows nothing that identifies sounds: no waveform, no gain of hidden
+sounds, no score."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, HEADING, text_font
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce
 
 _DRAG_PIXELS = 4
@@ -44,6 +43,7 @@ class TimeLine(QWidget):
         self._loop: tuple[float, float] | None = None
         self._pressed: float | None = None
         self._dragged: float | None = None
+        """Where the mouse was pressed, and dragged to, in pixels."""
         self.setAccessibleName("Position and loop")
         self.setToolTip("Click to seek; drag to loop a section")
 
@@ -63,7 +63,6 @@ class TimeLine(QWidget):
             self.update()
 
     def show_loop(self, loop: tuple[float, float] | None) -> None:
-        """Show the loop, in seconds."""
         self._loop = loop
         self.update()
 
@@ -80,19 +79,25 @@ class TimeLine(QWidget):
             whole = QRectF(self.rect()).adjusted(1, 3, -1, -3)
             painter.setBrush(QColor(self._colours.raised))
             painter.drawRoundedRect(whole, 4, 4)
-            loop = self._loop
-            if self._pressed is not None and self._dragged is not None:
-                first, last = sorted((self._pressed, self._dragged))
-                loop = self._at(first), self._at(last)
-            if loop is not None and self._seconds > 0:
+            if self._seconds <= 0:
+                return
+            loop = self._loop if self._drawn is None else self._drawn
+            if loop is not None:
                 shade = QColor(self._colours.accent)
                 shade.setAlphaF(0.35)
                 painter.setBrush(shade)
                 left, right = self._x(loop[0]), self._x(loop[1])
                 painter.drawRect(QRectF(left, whole.top(), max(1.0, right - left), whole.height()))
-            if self._seconds > 0:
-                painter.setBrush(QColor(self._colours.text))
-                painter.drawRect(QRectF(self._x(self._position) - 1, whole.top() - 2, 2, whole.height() + 4))
+            painter.setBrush(QColor(self._colours.text))
+            painter.drawRect(QRectF(self._x(self._position) - 1, whole.top() - 2, 2, whole.height() + 4))
+
+    @property
+    def _drawn(self) -> tuple[float, float] | None:
+        """The region being drawn, in seconds."""
+        if self._pressed is None or self._dragged is None:
+            return None
+        first, last = sorted((self._at(self._pressed), self._at(self._dragged)))
+        return first, last
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -104,16 +109,14 @@ class TimeLine(QWidget):
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, dragged = self._pressed, self._dragged
+        pressed, drawn = self._pressed, self._drawn
         self._pressed = self._dragged = None
-        if pressed is None or self._seconds <= 0:
-            return
-        if dragged is None:
-            self.sought.emit(self._at(pressed))
-        else:
-            first, last = sorted((self._at(pressed), self._at(dragged)))
-            self.region_drawn.emit(first, last)
-        self.update()
+        if pressed is not None and self._seconds > 0:
+            if drawn is None:
+                self.sought.emit(self._at(pressed))
+            else:
+                self.region_drawn.emit(*drawn)
+            self.update()
 
     def _x(self, seconds: float) -> float:
         return 1 + (self.width() - 2) * min(1.0, seconds / self._seconds)
@@ -122,22 +125,74 @@ class TimeLine(QWidget):
         return self._seconds * min(1.0, max(0.0, (x - 1) / max(1, self.width() - 2)))
 
 
+Keys = tuple[tuple[str, Callable[[], object]], ...]
+"""Each with what it does."""
 _POLL_MILLISECONDS = 33
 _END_SECONDS = 0.03
 """A sound that stops within this many seconds of its end was heard to the end."""
 _MODES = {Mode.SYNC: "In sync", Mode.RESTART: "Restart"}
 
 
-class TrialPage(QWidget):
-    """One page for all trials of a session. Methods in, signals out."""
+class SoundPage(QWidget):
+    """Sounds heard by buttons and keys."""
 
-    answered = Signal(object)
-    """A :class:`TrialRecord` just given."""
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     name: str
     screen_role = GROUP
+
+    def __init__(self, player: Player, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.player, self._problem = player, ""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(self.name)
+        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll.timeout.connect(self.follow)
+
+    def _bind(self, keys: Keys) -> None:
+        for key, slot in (("Space", self._press_space), *keys):
+            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
+
+    def hear(self, button: int) -> None:
+        """Play the sound of ``button``, counted from 0."""
+        raise NotImplementedError
+
+    def _press_space(self) -> None:
+        # Space presses a focused button, as expected.
+        focus = QApplication.focusWidget()
+        if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
+            focus.click()
+        elif self.player.playing:
+            self._pause()
+        else:
+            self.hear(self._to_hear())
+
+    def _pause(self) -> None:
+        self.player.pause()
+
+    def _to_hear(self) -> int:
+        """The sound that Space plays."""
+        raise NotImplementedError
+
+    def follow(self) -> None:
+        """Poll the player."""
+        if self.player.problem != self._problem:
+            self._problem = self.player.problem
+            self.problem_changed.emit(self._problem)
+
+    def shut_down(self) -> None:
+        """Stop playing; the page is no longer used."""
+        self._poll.stop()
+        self.player.pause()
+
+
+class TrialPage(SoundPage):
+    """One page for all trials of a session."""
+
+    answered = Signal(object)
+    """A :class:`TrialRecord` just given."""
+
     grows = False
     """Whether the sounds take all available height."""
     loops = True
@@ -146,28 +201,19 @@ class TrialPage(QWidget):
     """Whether every sound restarts when chosen, aligned or not."""
     fades_out_and_in = False
     """Whether a switch fades out before it fades in."""
+    mode_reason = ""
+    """Why sounds restart or go on, if not the player's reason."""
 
     def __init__(
-        self,
-        session: ListeningSession,
-        player: Player,
-        colours: Colours,
-        abandon: Action,
-        parent: QWidget | None = None,
+        self, session: ListeningSession, player: Player, colours: Colours, abandon: Action, parent: QWidget
     ) -> None:
-        super().__init__(parent)
-        self._abandon = abandon
-        self.session = session
-        self.player = player
-        self._colours = colours
+        super().__init__(player, parent)
+        self._abandon, self.session = abandon, session
         self._began = 0.0
         self._underruns = 0
         self._loop: tuple[float, float] | None = None
         self._was_playing = False
-        self._problem = ""
         self._sure_to_leave = False
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(self.name)
         self.title, self.question = build.label(look="title"), build.words()
         self.taught = build.words("warning", name="Practice result")
         self.time_line = TimeLine(colours, self)
@@ -179,20 +225,15 @@ class TrialPage(QWidget):
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         above, high, below = (0, 1, 0) if self.grows else (1, 0, 2)
         top = build.row(self.title, 1, self.leave_button), above, self.taught, self.question
-        middle = (self._sounds(), high), *((self.time_line,) if self.loops else ()), self._answers()
+        middle = (self._sounds(), high), self.time_line, self._answers()
         build.fill(VBoxLayout(self), (*top, *middle, below, self.hint, self.facts), (GAP,) * 4)
-        keys: list[tuple[str, Callable[[], object]]] = [("Space", self._press_space)]
-        if self.loops:
-            keys += [
-                ("L", self._toggle_loop),
-                ("[", lambda: self._set_loop_end(0)),
-                ("]", lambda: self._set_loop_end(1)),
-                ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
-            ]
-        for key, slot in (*keys, *self._keys()):
-            QShortcut(QKeySequence(key), self, slot, Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
-        self._poll.timeout.connect(self.follow)
+        looping: Keys = (
+            ("L", self._toggle_loop),
+            ("[", lambda: self._set_loop_end(0)),
+            ("]", lambda: self._set_loop_end(1)),
+            ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
+        )
+        self._bind((*(looping if self.loops else ()), *self._keys()))
         self.player.clear_loop()
         self.player.fade_out_and_in(self.fades_out_and_in)
         self._next_trial()
@@ -205,12 +246,14 @@ class TrialPage(QWidget):
     def _answers(self) -> QWidget:
         raise NotImplementedError
 
-    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+    def _keys(self) -> Keys:
         raise NotImplementedError
 
     def _show(self) -> None:
-        """Show which sound is heard and which answers are possible."""
-        raise NotImplementedError
+        """Show which sound is heard, which answers are possible, and what to do."""
+        todo = self.session.why_not_answer()
+        self.hint.setText(f"{todo} {self._keys_hint()}" if todo else self._keys_hint())
+        self.setAccessibleDescription(f"{self.question.text()} {self._keys_hint()}")
 
     def _keys_hint(self) -> str:
         raise NotImplementedError
@@ -223,7 +266,6 @@ class TrialPage(QWidget):
 
     # --- Hearing -----------------------------------------------------------------------------------------------------
     def hear(self, button: int) -> None:
-        """Play the sound of ``button``, counted from 0."""
         if button >= len(self.session.trial.order):
             return
         self._note_end()
@@ -235,25 +277,14 @@ class TrialPage(QWidget):
         self.player.play()
         self._was_playing = True
         self._show()
-        self._show_hint()
 
-    def _press_space(self) -> None:
-        # Space presses a focused button, as expected.
-        focus = QApplication.focusWidget()
-        if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
-            focus.click()
-        elif self.player.playing:
-            self.player.pause()
-        else:
-            self.hear(self.session.sounding or 0)
+    def _to_hear(self) -> int:
+        return self.session.sounding or 0
 
     def _seek(self, seconds: float) -> None:
-        if self.loops:
-            self.player.seek(seconds)
+        self.player.seek(seconds)
 
     def _set_loop(self, start: float, end: float) -> None:
-        if not self.loops:
-            return
         end = min(max(end, start + SHORTEST_LOOP_SECONDS), self._seconds)
         start = max(0.0, min(start, end - SHORTEST_LOOP_SECONDS))
         self._loop = start, end
@@ -283,14 +314,11 @@ class TrialPage(QWidget):
 
     # --- Trials ------------------------------------------------------------------------------------------------------
     def _next_trial(self) -> None:
-        item, order = self.session.item, self.session.trial.order
-        stimuli = [item.stimuli[place] for place in order]
+        item = self.session.item
+        stimuli = [item.stimuli[place] for place in self.session.trial.order]
+        sounds, gains = [(one.samples, item.rate) for one in stimuli], [10 ** (one.record.gain / 20) for one in stimuli]
         self._clear_loop()
-        self.player.load(
-            [(one.samples, item.rate) for one in stimuli],
-            [10 ** (one.record.gain / 20) for one in stimuli],
-            aligned=item.aligned and not self.restarts,
-        )
+        self.player.load(sounds, gains, aligned=item.aligned and not self.restarts)
         self.time_line.show_sound(self._seconds)
         self._began = time.monotonic()
         self._underruns = self.player.underruns
@@ -300,7 +328,6 @@ class TrialPage(QWidget):
             # Before a focused control is disabled, which would pass the focus to another panel.
             self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show()
-        self._show_hint()
         self._show_facts()
         self.title.setText(self._progress())
         self._show_taught()
@@ -308,7 +335,6 @@ class TrialPage(QWidget):
             self._announce()
 
     def _show_taught(self) -> None:
-        """Show feedback on the last practice trial, and the end of practice."""
         session = self.session
         words = [session.taught] if session.taught else []
         if session.practising:
@@ -326,22 +352,17 @@ class TrialPage(QWidget):
         return text + (f" · {session.void} void, repeated" if session.void else "")
 
     def _around(self) -> TrialConditions:
-        underruns = self.player.underruns - self._underruns
-        if self.player.problem or underruns < 0:
+        player, underruns = self.player, self.player.underruns - self._underruns
+        if player.problem or underruns < 0:
             underruns = max(1, underruns)  # The device was lost, or came back with a new count.
-        return TrialConditions(
-            round(1000 * (time.monotonic() - self._began)),
-            underruns,
-            self.player.device_name,
-            round(self.player.output_latency, 4),
-            self.player.comparison.mode.value,
-        )
+        passed, mode = round(1000 * (time.monotonic() - self._began)), player.comparison.mode.value
+        return TrialConditions(passed, underruns, player.device_name, round(player.output_latency, 4), mode)
 
     def _answer(self, give: Callable[[TrialConditions], TrialRecord | None]) -> None:
         """Give an answer if the trial can be answered; continue with the next trial."""
         self._note_end()
         if self.session.why_not_answer():
-            self._show_hint()
+            self._show()
             return
         around = self._around()
         self.player.pause()
@@ -354,29 +375,21 @@ class TrialPage(QWidget):
             self.answered.emit(record)
 
     def follow(self) -> None:
-        """Poll the player. Called 30 times a second."""
         if self.player.comparison.mode is Mode.SYNC:
             # Positions would identify sounds of different lengths.
             self.time_line.show_position(self.player.position)
         self._note_end()
-        if self.player.problem != self._problem:
-            self._problem = self.player.problem
-            self.problem_changed.emit(self._problem)
+        super().follow()
 
     def _note_end(self) -> None:
-        """Note that a sound has just reached its end."""
-        playing = self.player.playing
-        ended = self._was_playing and not playing and self.player.mixer.settled
-        button = self.session.sounding
+        ended = self._was_playing and not self.player.playing and self.player.mixer.settled
+        button, item = self.session.sounding, self.session.item
         if ended and button is not None:
             self._was_playing = False
-            stimulus = self.session.item.stimuli[self.session.trial.order[button]]
-            if self.player.mixer.state.position / self.player.rate >= (
-                len(stimulus.samples) / self.session.item.rate - _END_SECONDS
-            ):
+            seconds = len(item.stimuli[self.session.trial.order[button]].samples) / item.rate
+            if self.player.mixer.state.position / self.player.rate >= seconds - _END_SECONDS:
                 self.session.heard_to_the_end(button)
             self._show()
-            self._show_hint()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -387,28 +400,18 @@ class TrialPage(QWidget):
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
 
     def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
         self.time_line.set_colours(colours)
-        self._show()
-
-    def _show_hint(self) -> None:
-        todo = self.session.why_not_answer()
-        self.hint.setText(f"{todo} {self._keys_hint()}" if todo else self._keys_hint())
-        self.setAccessibleDescription(f"{self.question.text()} {self._keys_hint()}")
 
     def _show_facts(self) -> None:
         item = self.session.item
         mode = self.player.comparison
         level = f"All sounds play at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
-        shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self._mode_reason(mode.reason)}"
+        shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self.mode_reason or mode.reason}"
         self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 
     def _known_gains(self) -> str:
         """Gains of sounds that are not hidden."""
         return ""
-
-    def _mode_reason(self, reason: str) -> str:
-        return reason
 
     # --- Leaving -----------------------------------------------------------------------------------------------------
     def _leave(self) -> None:
@@ -422,11 +425,6 @@ class TrialPage(QWidget):
     def _doubt(self) -> None:
         self._sure_to_leave = False
         self.leave_button.setText("A&bandon…")
-
-    def shut_down(self) -> None:
-        """Stop playing; the page is no longer used."""
-        self._poll.stop()
-        self.player.pause()
 
 
 def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
@@ -447,6 +445,4 @@ def answer_button(text: str, name: str) -> QPushButton:
 
 def row_of(*widgets: QWidget) -> QWidget:
     """``widgets`` side by side, equally wide."""
-    held = QWidget()
-    build.fill(HBoxLayout(held), [(one, 1) for one in widgets])
-    return held
+    return build.row(*((one, 1) for one in widgets))

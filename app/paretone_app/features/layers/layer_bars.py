@@ -1,9 +1,5 @@
-"""Importance of each layer as bars with intervals, one lane per measure, and the kept layers.
-
-Layers are numbered as in the checkpoint, from 0. Mouse: a click on a layer keeps or removes it. Keys:
-left and right, Home and End choose a layer, Space or Enter keeps or removes it, up and down keep one layer more or
-less, Ctrl+C copies all as text.
-"""
+"""Importance of each layer as bars with intervals, one lane per measure, and the kept layers. Layers are numbered as in
+the checkpoint, from 0. A click, Space or Enter keeps or removes a layer; up and down keep one layer more or less."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
-from PySide6.QtWidgets import QGraphicsRectItem, QWidget
+from PySide6.QtWidgets import QGraphicsRectItem
 
 from paretone.figures.scatter import Scale
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
@@ -29,6 +25,7 @@ LANES = {
     DIVERGENCE: "KL proxy: divergence of the next token without the layer (nats)",
     COSINE: "Cosine importance: 1 − cosine between the layer's input and output",
 }
+_SHORT = {WORD_ERROR: "WLI", DIVERGENCE: "KL", COSINE: "1 − cosine"}
 _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
@@ -47,8 +44,8 @@ class LayerBars(Chart):
     ideal, least = (40.0, 24.0), (16.0, 12.0)
     framed = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Importance of the layers", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Importance of the layers", colours)
         self._record: ImportanceRecord | None = None
         self._layers = 0
         self._retained: frozenset[int] = frozenset()
@@ -90,8 +87,7 @@ class LayerBars(Chart):
 
     @property
     def cut(self) -> tuple[str, float] | None:
-        """The measure that separates kept from removed layers, and its threshold; ``None`` if layers were chosen by
-        hand, or none is removed."""
+        """The measure that separates kept from removed layers, and its threshold; ``None`` if there is none."""
         if self._record is None or self._by_hand:
             return None
         return self._record.cut(len(self._retained))
@@ -103,7 +99,7 @@ class LayerBars(Chart):
     def describe(self, layer: int) -> str:
         parts = [f"Layer {layer}: {'kept' if layer in self._retained else 'removed'}"]
         for one in self.measures:
-            text = f"{_short(one)} {_value(one, one.values[layer])}"
+            text = f"{_SHORT[one.measure]} {_value(one, one.values[layer])}"
             if one.low:
                 text += f" (95 % interval {_value(one, one.low[layer])} to {_value(one, one.high[layer])})"
             if one.ranks:
@@ -197,8 +193,7 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _bare_middle(self) -> float:
-        """Layer at which the cut's label hides least: the middle of the longest run of removed layers, whose bars end
-        below the cut."""
+        """Layer at which the cut's label hides least: the middle of the longest run of removed layers."""
         runs: list[list[int]] = [[]]
         for layer in range(self._layers):
             if layer in self._retained:
@@ -353,10 +348,6 @@ def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
         return Scale(0.0, _round_up(most) or 1.0)
     first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
     return Scale(10.0**first, 10.0**last, logarithmic=True)
-
-
-def _short(one: LayerImportance) -> str:
-    return {WORD_ERROR: "WLI", DIVERGENCE: "KL", COSINE: "1 − cosine"}[one.measure]
 
 
 def _number(one: LayerImportance, value: float) -> str:

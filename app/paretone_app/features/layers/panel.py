@@ -56,8 +56,8 @@ class LayersPanel(QWidget):
     toggled = Signal(int)
     depth_changed = Signal(int)
 
-    def __init__(self, colours: Colours, can: LayersActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: LayersActions) -> None:
+        super().__init__()
         self.can = can
         self._layers = 0
         self._retained: tuple[int, ...] = ()
@@ -91,7 +91,9 @@ class LayersPanel(QWidget):
         tip = "Number of Harvard sentences; intervals are over them"
         sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
         self.sentences = build.named(sentences, "Sentences to measure on", tip)
-        self.sentences.valueChanged.connect(self._show_sentences)
+        self.sentences.valueChanged.connect(
+            lambda count: self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
+        )
         self.word_errors = QCheckBox("&Word errors too (WLI)")
         self.word_errors.setToolTip(
             "Speak every sentence without each layer and recognise it: layers × "
@@ -104,8 +106,8 @@ class LayersPanel(QWidget):
         parts = self.sentences, self.word_errors, buttons, self.progress, *further
         build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
-        self._state = build.words("muted", selectable=True)
-        parts = row, self.kept, self.by_importance, self._state, hearing, measuring, 1
+        self.state = build.words("muted", selectable=True)
+        parts = row, self.kept, self.by_importance, self.state, hearing, measuring, 1
         build.fill(VBoxLayout(content := QWidget()), parts, (TIGHT, TIGHT, GAP, TIGHT))
         area = Scrolled(content)
         area.setMinimumWidth(16 * em)
@@ -127,16 +129,12 @@ class LayersPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (self.pages, 1)], [18 * em, 48 * em]))
 
     def set_layers(
-        self,
-        layers: int,
-        record: ImportanceRecord | None,
-        retained: Sequence[int],
-        depth: int,
-        by_hand: bool,
+        self, layers: int, record: ImportanceRecord | None, retained: Sequence[int], depth: int, by_hand: bool
     ) -> None:
         """Set the number of layers (0: none can be removed), the measurement, and the kept layers."""
         if record is not self._record and record is not None:
-            self.logarithmic.setChecked(_spreads(record))
+            values = sorted(record.deciding.values)
+            self.logarithmic.setChecked(values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9))
         self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
         with QSignalBlocker(self.depth_box):
             self.depth_box.setRange(1, max(1, layers))
@@ -160,10 +158,6 @@ class LayersPanel(QWidget):
         self.progress.begin()
         self._say("")
 
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._measuring:
-            self.progress.show_progress(done, total, seconds_left)
-
     def end(self, sentence: str = "", failed: bool = False) -> None:
         self._measuring = False
         self._say(sentence, "warning" if failed else "muted")
@@ -180,10 +174,6 @@ class LayersPanel(QWidget):
             "Click or Space: keep or remove a layer. ↑ ↓: keep more or fewer."
         )
 
-    @property
-    def state(self) -> str:
-        return self._state.text()
-
     def _show(self) -> None:
         some = bool(self._layers) and not self._reason
         for one in (self.depth_box, self.sentences, self.word_errors, self.bars):
@@ -193,9 +183,10 @@ class LayersPanel(QWidget):
         self.progress.setVisible(self._measuring)
         for action in (*self.can.hear.values(), self.can.train, self.can.study):
             action.refresh()
-        self._state.setText(self._said or self._reason or self._hint())
-        set_look(self._state, self._look if self._said else "muted")
-        self._state.setVisible(bool(self._state.text()))
+        hint = "" if self._record else "No measurement of this model yet: measure, or select layers by hand."
+        self.state.setText(self._said or self._reason or hint)
+        set_look(self.state, self._look if self._said else "muted")
+        self.state.setVisible(bool(self.state.text()))
         self._show_page()
 
     @property
@@ -215,9 +206,6 @@ class LayersPanel(QWidget):
         self._show_page()
         self.bars.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _show_sentences(self, count: int) -> None:
-        self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
-
     def _kept_text(self) -> str:
         count = len(self._retained)
         listed = ", ".join(map(str, self._retained))
@@ -236,17 +224,6 @@ class LayersPanel(QWidget):
             "faster per token."
         )
 
-    def _hint(self) -> str:
-        if self._record is None:
-            return "No measurement of this model yet: measure, or select layers by hand."
-        return ""
-
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look
         self._show()
-
-
-def _spreads(record: ImportanceRecord) -> bool:
-    """Whether most bars would be invisible next to the greatest on a linear axis."""
-    values = sorted(record.deciding.values)
-    return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)

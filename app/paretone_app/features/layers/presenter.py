@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
@@ -16,7 +16,7 @@ from paretone.models.base import Utterance
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, read_record
 from paretone.paths import own_place
 from paretone.session.commands import Prepare
-from paretone.session.events import Event, Prepared, Progress
+from paretone.session.events import Event, Prepared
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import problem, spade
 from paretone.techniques.spade import ImportanceRequest, LayersMeasured
@@ -69,7 +69,7 @@ class LayerChoice(QObject):
     def retained(self) -> tuple[int, ...]:
         """Kept layers, in order; all without a manual selection or a measurement."""
         if self.by_hand:
-            listed = spade.parsed_layers(str(self._state.selection.knobs(spade.NAME)["layers"]))
+            listed = spade.listed_layers(self._state.selection.knobs(spade.NAME))
             return tuple(layer for layer in listed if layer < self.layers)
         if self.record is None or self.record.layers != self.layers:
             return tuple(range(self.layers))
@@ -140,7 +140,6 @@ class LayersPresenter(Presenter):
         self.choice.problem.connect(services.notices.warn)
         self.choice.measured.connect(self.refresh)
         self.layers: LayersPanel | None = None
-        self._job = 0
         self.later: dict[str, Callable[[], QWidget]] = {"layers": self._build_layers}
         services.state.jobs.ended.connect(self._job_ended)
         add, find = services.actions.add, services.features.find
@@ -163,7 +162,6 @@ class LayersPresenter(Presenter):
             self._why_not_now,
         )
 
-    @Slot()
     def refresh(self) -> None:
         if self.layers is None:
             return
@@ -199,6 +197,7 @@ class LayersPresenter(Presenter):
             self._by_importance, self._hear, self._train, self._measure, self._cancel, self._study, self._saving
         )
         self.layers = LayersPanel(self._theme.colours, actions)
+        self._bar = self.layers.progress
         self.layers.toggled.connect(lambda layer: self._actions.attempt(lambda: self.choice.toggle(layer)))
         self.layers.depth_changed.connect(self.choice.set_depth)
         self.refresh()
@@ -218,11 +217,6 @@ class LayersPresenter(Presenter):
         if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
             self.choice.take_up(event.result.record)
 
-    @Slot(object)
-    def show_progress(self, event: Progress) -> None:
-        if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
-            self.layers.show_progress(event.done, event.total, event.seconds_left)
-
     def measure(self, plan: MeasurePlan) -> None:
         state = self._state
         reason = self.why_not() or state.availability.why_not_synthesise()
@@ -236,15 +230,11 @@ class LayersPresenter(Presenter):
         built(self.layers).begin()
         request = ImportanceRequest(setting, spoken, measures)
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
-        self._job = job.number
+        self._own_job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
-            said = {
-                Outcome.CANCELLED: "Cancelled; word errors so far are kept.",
-                Outcome.FAILED: sentence,
-            }
+            said = {Outcome.CANCELLED: "Cancelled; word errors so far are kept.", Outcome.FAILED: sentence}
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Mode
 from paretone_app.features.listen.plots import ComingTake, ComparisonPlots, Picture
@@ -26,10 +25,7 @@ _DRAW_MILLISECONDS = 33
 
 
 class ListenPanel(QWidget):
-    """Plots of a deck's two takes, with cautions about comparing them. Follows ``playing``.
-
-    Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
-    """
+    """Plots of a deck's two takes, with cautions about comparing them. Keys: + and - zoom, 0 shows all."""
 
     screen_role = GROUP
 
@@ -37,8 +33,8 @@ class ListenPanel(QWidget):
     loop_wanted = Signal(float, float)
     """Loop a part of A and B: start and end in seconds."""
 
-    def __init__(self, deck: Deck, playing: Playing, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, deck: Deck, playing: Playing, colours: Colours) -> None:
+        super().__init__()
         self._deck = deck
         self._playing = playing
         self._colours = colours
@@ -50,7 +46,8 @@ class ListenPanel(QWidget):
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
-        self._lay_out()
+        parts: list[build.Placed] = [self._difference, self.caution, (self.plots, 1), self._facts]
+        build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self._make_shortcuts()
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_takes)
@@ -60,9 +57,6 @@ class ListenPanel(QWidget):
         self.set_colours(colours)
         self._show_deck()
         self._show_takes()
-
-    def set_warning(self, text: str) -> None:
-        self._caution.say(text)
 
     def set_difference(self, text: str) -> None:
         self._difference.setText(text)
@@ -86,22 +80,18 @@ class ListenPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.plots.set_colours(colours)
-        self._caution.set_colours(colours)
+        self.caution.set_colours(colours)
 
     def _make_widgets(self) -> None:
         self._difference = build.words("muted", name="What differs")
         self._difference.hide()
-        self._caution, self._facts = Caution(), Facts()
+        self.caution, self._facts = Caution(), Facts()
         self.plots = ComparisonPlots(self._colours)
         self.plots.sought.connect(self.seek_wanted)
         self.plots.region_drawn.connect(self.loop_wanted)
         self.plots.seen_changed.connect(self._note_seen)
         self.plots.read_out.connect(self._facts.show_read_out)
         self.plots.difference_shown.connect(self._facts.show_difference)
-
-    def _lay_out(self) -> None:
-        parts: list[build.Placed] = [self._difference, self._caution, (self.plots, 1), self._facts]
-        build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
 
     def _make_shortcuts(self) -> None:
         for key, slot in (
@@ -113,15 +103,13 @@ class ListenPanel(QWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(slot)
 
-    @Slot()
     def _note_seen(self) -> None:
         """A loop begins with the visible section."""
         self._deck.seen = self.plots.seen
 
-    @Slot()
     def _show_takes(self) -> None:
         self._coming = None
-        self.plots.set_names(*(_name(take) for take in self._deck.analysis.takes))
+        self.plots.set_names(*("" if one is None else label_of(one) or one.text for one in self._deck.analysis.takes))
         self._draw()
 
     def _draw(self) -> None:
@@ -145,7 +133,6 @@ class ListenPanel(QWidget):
         self.plots.set_pictures(picture_a, picture_b, reason)
         self.plots.set_loop(deck.loop)
 
-    @Slot()
     def _draw_coming(self) -> None:
         """Draw the streaming take, at most 30 times per second."""
         if self._coming is not None and self.isVisible():
@@ -156,7 +143,6 @@ class ListenPanel(QWidget):
         self._draw_coming()
         self._show_heard()
 
-    @Slot(float)
     def _show_position(self, seconds: float) -> None:
         now = self._playing.now
         if self.isVisible():
@@ -165,16 +151,13 @@ class ListenPanel(QWidget):
             self.plots.set_position(now.start + seconds if there else None)
         self._facts.show_underruns(self._deck.player.underruns, self._deck.waits[0])
 
-    @Slot()
     def _show_heard(self) -> None:
         now = self._playing.now
         if now.origin is not Origin.TEST:
             self.plots.set_heard(SIDES.index(now.letter) if now.letter else None)
             self._show_position(self._playing.position)
 
-    @Slot()
     def _show_deck(self) -> None:
-        """Show the loop and the mode of switching."""
         deck = self._deck
         if deck.lent:
             return
@@ -185,7 +168,3 @@ class ListenPanel(QWidget):
         self._facts.show_mode(titles[active.mode], active.reason if told else "")
         if deck.gains != self._drawn_gains:
             self._draw()
-
-
-def _name(take: Take | None) -> str:
-    return "" if take is None else label_of(take) or take.text

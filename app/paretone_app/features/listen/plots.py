@@ -1,7 +1,4 @@
-"""Stacked waveforms and mel spectrograms of A, B and A - B, on locked axes with one playhead.
-
-Mouse: click to go there, drag to loop a region, wheel to zoom in time, Shift-drag to move, double click to see all.
-"""
+"""Stacked waveforms and mel spectrograms of A, B and A - B, on locked axes with one playhead."""
 
 from __future__ import annotations
 
@@ -70,11 +67,8 @@ def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
 
 
 def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds.
-
-    Several samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost. Up to two
-    samples per column are returned unchanged.
-    """
+    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds. Several
+    samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost."""
     first = max(0, int(np.floor(start * rate)))
     last = min(len(samples), int(np.ceil(end * rate)) + 1)
     part = samples[first:last]
@@ -260,11 +254,8 @@ class Picture:
 
 
 def difference(one: Picture, other: Picture, floor: float) -> Picture:
-    """Difference of the samples and of the log-mel spectrograms, over the common duration.
-
-    Levels below ``floor`` (in nepers) count as ``floor``, so that two silences do not differ by their noise.
-    Only meaningful for takes with the same timing and rate.
-    """
+    """Difference of the samples and of the log-mel spectrograms, for takes with the same timing and rate. Levels below
+    ``floor`` (in nepers) count as ``floor``, so that two silences do not differ by their noise."""
     length = min(len(one.samples), len(other.samples))
     frames = min(len(one.mel), len(other.mel))
     mel = np.maximum(one.mel[:frames], floor) - np.maximum(other.mel[:frames], floor)
@@ -285,8 +276,8 @@ class ComparisonPlots(QWidget):
 
     ROWS = ("A", "B", "A − B")
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self.pictures: list[Picture | None] = [None, None, None]
         self.heard: int | None = None
         self._loudest = 0.0
@@ -334,10 +325,10 @@ class ComparisonPlots(QWidget):
         for plot in self.plots:
             if plot is not self.plots[0]:
                 plot.view.setXLink(self.plots[0].view)
-            plot.view.clicked.connect(self._seek)
+            plot.view.clicked.connect(lambda seconds: self.sought.emit(min(max(0.0, seconds), self.duration)))
             plot.view.dragged.connect(self._draw_region)
             plot.view.all_wanted.connect(self.show_all)
-            plot.region.sigRegionChanged.connect(self._mirror_region)
+            plot.region.sigRegionChanged.connect(lambda region: self.set_loop(region.getRegion()))
             plot.region.sigRegionChangeFinished.connect(self._move_region)
             plot.scene().sigMouseMoved.connect(lambda position, plot=plot: self._read_out(plot, position))
         self._ruler = Ruler(self.plots[0])
@@ -455,7 +446,8 @@ class ComparisonPlots(QWidget):
         for mel in self._mels:
             room = mel.height() / line
             shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
-            mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
+            names = (f"{one // 1000} kHz" if one >= 1000 else f"{one} Hz" for one in shown)
+            mel.left.setTicks([list(zip(map(frequency_band, shown), names, strict=True))])
 
     def _make_room(self) -> None:
         """Keep spectrograms readable in a low panel: hide the waveform of A − B, then its whole row."""
@@ -500,17 +492,11 @@ class ComparisonPlots(QWidget):
             else:
                 plot.curve.setData(*outline(picture.samples, picture.rate, start, end, columns))
 
-    def _seek(self, seconds: float) -> None:
-        self.sought.emit(min(max(0.0, seconds), self.duration))
-
     def _draw_region(self, start: float, end: float, finished: bool) -> None:
         loop = max(0.0, min(start, end)), min(self.duration, max(start, end))
         self.set_loop(loop)
         if finished and loop[1] > loop[0]:
             self.region_drawn.emit(*loop)
-
-    def _mirror_region(self, region: pg.LinearRegionItem) -> None:
-        self.set_loop(region.getRegion())
 
     def _move_region(self, region: pg.LinearRegionItem) -> None:
         start, end = region.getRegion()
@@ -542,7 +528,3 @@ class ComparisonPlots(QWidget):
 
 def _spoken(row: str) -> str:
     return "the difference A minus B" if row == ComparisonPlots.ROWS[2] else f"take {row}"
-
-
-def _hertz(frequency: int) -> str:
-    return f"{frequency // 1000} kHz" if frequency >= 1000 else f"{frequency} Hz"

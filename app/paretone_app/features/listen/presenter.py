@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.session.events import AudioReady, Event
@@ -25,7 +24,6 @@ class ListenPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._drawn = 0
         self._failures: dict[str, str] = {}
-        """Why the last take of a side failed, by side."""
         self._compared: tuple[str, str] | None = None
         """Ids of the takes A and B compared last."""
         self.listen: ListenPanel | None = None
@@ -51,7 +49,6 @@ class ListenPresenter(Presenter):
         take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
         return None if take_a is None or take_b is None else (take_a.id, take_b.id)
 
-    # --- Comparing --------------------------------------------------------------------------------------------------
     def _build_listen(self) -> QWidget:
         from paretone_app.features.listen.panel import ListenPanel
 
@@ -69,7 +66,6 @@ class ListenPresenter(Presenter):
         self._show_comparison()
         return self.listen
 
-    @Slot()
     def _show_comparison(self) -> None:
         if self.listen is None:
             return
@@ -86,14 +82,12 @@ class ListenPresenter(Presenter):
             + (f" {side} still plays the previous take." if takes[side] is not None else "")
             for side, sentence in sorted(self._failures.items())
         ]
-        built(self.listen).set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
+        built(self.listen).caution.say(" ".join([*said, self._state.comparison.warning()]).strip())
 
-    @Slot()
     def _note_compared(self) -> None:
         self._compared = self._sides
         self.changed.emit()
 
-    # --- Streaming --------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or self.listen is None:
             return
@@ -105,7 +99,6 @@ class ListenPresenter(Presenter):
                 self.listen.begin_take(side, event.sample_rate)
         self.listen.add_to_take(event.samples)
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         side = STREAM_SIDES.get(job.kind)
         if side is None:

@@ -76,8 +76,8 @@ class PartsBar(QWidget):
 
     screen_role = CHART
 
-    def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, colours: Colours) -> None:
+        super().__init__()
         self._title = title
         self._colours = colours
         self.parts: tuple[tuple[str, float], ...] = ()
@@ -133,8 +133,8 @@ class PartsBar(QWidget):
 class _Figure(QFrame):
     screen_role = GROUP
 
-    def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, meaning: str) -> None:
+        super().__init__()
         self.name = build.label(name, "muted")
         self.name.setProperty(TERM, name)
         self.value = build.label("–", "title", wrapped=True)
@@ -161,8 +161,8 @@ class _Figure(QFrame):
 class MetersPanel(QScrollArea):
     """Live figures of a synthesis, and a comparison of A and B."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self._times: list[float] = []
         self._factors: list[float] = []
@@ -336,7 +336,9 @@ class MetersPanel(QScrollArea):
         what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
         in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
-        self.figures["others"].show_value(_load(measured))
+        share = measured.other_share
+        busy = " (busy)" if measured.busy else ""
+        self.figures["others"].show_value("–" if share is None else f"{percent(share)}{busy}")
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
         """Show the seconds of A and B by part, and the ``headline``: the speed-up of B, or why there is none;
@@ -379,11 +381,6 @@ def _tail(take: Take) -> str:
 def _backbone(measured: Measurements) -> str:
     factor = measured.backbone_time_factor
     return "" if factor is None else f" · backbone RTF {fixed(factor, 2)}"
-
-
-def _load(measured: Measurements) -> str:
-    share = measured.other_share
-    return "–" if share is None else f"{percent(share)}{' (busy)' if measured.busy else ''}"
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

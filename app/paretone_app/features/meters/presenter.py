@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.session.events import Telemetry
@@ -55,22 +54,18 @@ class MetersPresenter(Presenter):
         self._show_comparison()
         return self.meters
 
-    @Slot(object)
     def _show_take(self, take: Take) -> None:
         if not take.unfinished:
             built(self.meters).show_take(take, self._features.find(PlayerPresenter).deck.waits)
 
-    @Slot(str)
     def _tell_of_timing(self, remarks: str) -> None:
         if remarks:
             self._notices.warn(remarks)
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if outcome is not Outcome.FINISHED:
             built(self.meters).forget(job.number, outcome.value)
 
-    @Slot()
     def _show_comparison(self) -> None:
         compared = self._state.comparison
         built(self.meters).show_comparison(compared.take_a, compared.take_b, compared.headline(), compared.basis())

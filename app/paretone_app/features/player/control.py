@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -71,7 +71,6 @@ class Playback(QObject):
         self._stream = Heard(Origin.STREAM, title, detail, letter)
         self.deck.begin_stream(rate)
 
-    @Slot()
     def follow(self) -> None:
         deck, player, playing = self.deck, self.player, self.playing
         if deck.lent:
@@ -143,26 +142,17 @@ _ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _MOVES | _SPAC
 class PlayerKeys(QObject):
     """Shortcuts of ``window``. A focused widget that uses a key itself, such as a text field, keeps it."""
 
-    def __init__(
-        self, window: QWidget, deck: Deck, others: Mapping[str, Callable[[], object]], parent: QObject | None = None
-    ) -> None:
+    def __init__(self, window: QWidget, deck: Deck, others: Mapping[str, Callable[[], object]]) -> None:
         """``others``: functions of further keys, M and N."""
-        super().__init__(parent or window)
+        super().__init__(window)
         self._deck = deck
         actions = {**_actions(deck), **others}
-        self._shortcuts = {key: self._shortcut(window, key, do) for key, do in actions.items()}
+        self._shortcuts = {key: QShortcut(QKeySequence(key), window, do) for key, do in actions.items()}
         deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._leave_keys)
 
-    @staticmethod
-    def _shortcut(window: QWidget, key: str, do: Callable[[], object]) -> QShortcut:
-        shortcut = QShortcut(QKeySequence(key), window)
-        shortcut.activated.connect(do)
-        return shortcut
-
-    @Slot(QWidget, QWidget)
     def _leave_keys(self, _before: QWidget | None, focus: QWidget | None) -> None:
         """Disable the shortcuts of keys that the focused widget needs; during a listening test, all."""
         kept = _ALL if self._deck.lent else own_keys(focus)
@@ -226,7 +216,6 @@ class PlayerAnnouncements(QObject):
     """Announces changes of playback on behalf of the player's bar."""
 
     said = Signal(str)
-    """Sentence announced to screen readers."""
 
     def __init__(self, playing: Playing, bar: QWidget) -> None:
         super().__init__(bar)
@@ -236,7 +225,6 @@ class PlayerAnnouncements(QObject):
         self._soon.timeout.connect(self._say)
         playing.changed.connect(self._soon.start)
 
-    @Slot()
     def _say(self) -> None:
         before, self._last = self._last, self._playing.now
         sentence = what_changed(before, self._last)
@@ -284,7 +272,7 @@ class PlayerControl(QObject):
         )
         actions.reconnect.set_tip("Look for an audio device again (N)")
         bar = self.bar = PlayerPanel(colours, actions)
-        self.keys = PlayerKeys(window, self.deck, {"M": self.bar.toggle_matching, "N": self.bar.reconnect})
+        self.keys = PlayerKeys(window, self.deck, {"M": bar.match.toggle, "N": bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
         bar.side_chosen.connect(deck.choose)
         bar.matching_changed.connect(deck.set_matching)
@@ -299,7 +287,6 @@ class PlayerControl(QObject):
         playing.moved.connect(bar.show_position)
         self._show_deck()
 
-    @Slot()
     def _show_deck(self) -> None:
         """Show the takes, their gains, and the waveform of the current sound."""
         deck = self.deck
@@ -315,7 +302,6 @@ class PlayerControl(QObject):
             self.bar.show_name(side, None if take is None else take_title(take, f"Take {side}"))
         self._show_heard()
 
-    @Slot()
     def _show_heard(self) -> None:
         deck, now = self.deck, self.playing.now
         there = [side for side, take in deck.takes.items() if take is not None]
@@ -323,7 +309,6 @@ class PlayerControl(QObject):
         self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)
 
-    @Slot()
     def _fall_silent(self) -> None:
         if not self.deck.lent:
             self.deck.player.pause()

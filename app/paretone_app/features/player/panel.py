@@ -1,7 +1,4 @@
-"""The player's bar: title, detail and waveform of the current sound, and the controls.
-
-The bar knows neither the player nor the application's state: methods in, signals out.
-"""
+"""The player's bar, which knows neither player nor state: the current sound with its waveform, and the controls."""
 
 from __future__ import annotations
 
@@ -36,14 +33,12 @@ _MARK = 4
 
 
 class WaveStrip(QSlider):
-    """One waveform. Methods in, signals out."""
-
     sought = Signal(float)
     region_drawn = Signal(float, float)
     """A loop was drawn: start and end in seconds."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(Qt.Orientation.Horizontal, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
         self._colours = colours
         self._now = Heard()
         self._envelope: Envelope | None = None
@@ -74,7 +69,6 @@ class WaveStrip(QSlider):
         self.update()
 
     def set_envelope(self, envelope: Envelope | None, gain: float) -> None:
-        """Draw this waveform, scaled by the playback ``gain``."""
         self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
         self.update()
 
@@ -181,7 +175,6 @@ class WaveStrip(QSlider):
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()
 
-    # --- Mouse -------------------------------------------------------------------------------------------------------
     def _at(self, event: QMouseEvent) -> float:
         seconds = event.position().x() / max(1, self.width()) * self.room
         return max(0.0, min(seconds, self._now.seconds))
@@ -236,8 +229,8 @@ class PlayerPanel(QWidget):
     disabled = Signal()
     """The bar was disabled, as when the window closes: stop playback at once."""
 
-    def __init__(self, colours: Colours, can: PlayerActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: PlayerActions) -> None:
+        super().__init__()
         self.can = can
         for action in (can.start, can.play, can.stop, can.loop):
             action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
@@ -252,25 +245,26 @@ class PlayerPanel(QWidget):
         self.setAccessibleName("Player")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._start, self._play, self._stop, self._loop, self._switch = (
-            self._button(one) for one in (can.start, can.play, can.stop, can.loop, can.switch)
+            ActionButton(one, "") for one in (can.start, can.play, can.stop, can.loop, can.switch)
         )
         self._sides = SideButtons("take", verb="Hear", between=self._switch)
         self._sides.chosen.connect(self.side_chosen)
-        for button in self._sides.buttons.values():
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        own = self._start, self._play, self._stop, self._loop, self._switch
+        for button in (*own, *self._sides.buttons.values()):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # A click leaves the focus where it is.
         self._title = build.label(name="What is heard", rich=True, yielding=True)
         self.strip = WaveStrip(colours)
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._reconnect = ActionButton(can.reconnect, look="quiet")
+        self._reconnect = ActionButton(can.reconnect, look="link")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
-        self._match = QCheckBox("Match loudness")
-        self._match.setChecked(True)
-        self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
-        self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._match.toggled.connect(self.matching_changed)
+        self.match = QCheckBox("Match loudness")
+        self.match.setChecked(True)
+        self.match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
+        self.match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.match.toggled.connect(self.matching_changed)
         self._gains = build.label(look="muted", name="Gains")
         self._lay_out()
         self.setFocusProxy(self._play)
@@ -294,28 +288,17 @@ class PlayerPanel(QWidget):
         row.addWidget(build.column(self._line, (self.strip, 1)), 1)
         row.addSpacing(GAP)
         row.addWidget(self._time)
-        row.addWidget(build.column(self._match, self._gains))
+        row.addWidget(build.column(self.match, self._gains))
         self._pages = QStackedWidget()
         self._pages.addWidget(controls)
         self._pages.addWidget(build.label(_TEST, "muted", name="Player"))
         build.fill(VBoxLayout(self), [self._pages], (GAP, NEAR, GAP, NEAR))
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
-    @staticmethod
-    def _button(action: Action) -> ActionButton:
-        button = ActionButton(action, "")
-        # A click leaves the focus where it is.
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        return button
-
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        for button, name in (
-            (self._start, "start"),
-            (self._stop, "stop"),
-            (self._loop, "loop"),
-            (self._switch, "switch"),
-        ):
+        buttons = self._start, self._stop, self._loop, self._switch
+        for button, name in zip(buttons, ("start", "stop", "loop", "switch"), strict=True):
             button.setIcon(icon(name))
         self._sides.set_colours(colours)
         size = round(0.9 * self.fontMetrics().height())
@@ -354,10 +337,6 @@ class PlayerPanel(QWidget):
             self._time.setText(text)
         self.strip.set_position(seconds)
 
-    def toggle_matching(self) -> None:
-        """Switch loudness matching on or off."""
-        self._match.toggle()
-
     def reconnect(self) -> None:
         """Look for an audio device again, if there is none."""
         if self._problem.text():
@@ -389,11 +368,6 @@ class PlayerPanel(QWidget):
             self._show_title()
         return False
 
-    @property
-    def _title_metrics(self) -> QFontMetrics:
-        """Font metrics of the bold part of the title."""
-        return QFontMetrics(bold_font(self._title.font()))
-
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
             self.disabled.emit()
@@ -412,7 +386,8 @@ class PlayerPanel(QWidget):
         if now.origin is Origin.TEST:
             return
         # Elide by hand: Qt cuts rich text off within a letter.
-        bold, plain, right = self._title_metrics, self._title.fontMetrics(), Qt.TextElideMode.ElideRight
+        bold, plain = QFontMetrics(bold_font(self._title.font())), self._title.fontMetrics()
+        right = Qt.TextElideMode.ElideRight
         head = bold.elidedText(now.title or _NOTHING, right, self._title.width())
         room = self._title.width() - bold.horizontalAdvance(f"{head}    ")
         tail = plain.elidedText(now.detail, right, room) if room > 0 else ""

@@ -1,11 +1,10 @@
-"""The player's presenter: plays A and B, streams and sounds of other features, and lends the player to listening
-tests."""
+"""The player's presenter: plays A and B, streams and other sounds, and lends the player to listening tests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
@@ -53,7 +52,6 @@ class PlayerPresenter(Presenter):
         state.jobs.ended.connect(self._job_ended)
         self._show_takes_to_hear()
 
-    # --- As every presenter ------------------------------------------------------------------------------------------
     @property
     def player(self) -> Player:
         return self.playback.player
@@ -83,7 +81,6 @@ class PlayerPresenter(Presenter):
     def shut_down(self) -> None:
         self.playback.shut_down()
 
-    @Slot()
     def _show_takes_to_hear(self) -> None:
         compared = self._state.comparison
         takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
@@ -91,7 +88,6 @@ class PlayerPresenter(Presenter):
         self.deck.set_take("B", compared.take_b)
         self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
 
-    @Slot()
     def _note_listening(self) -> None:
         now, sides = self.playing.now, (self._state.comparison.take_a, self._state.comparison.take_b)
         if now.sounding != self._sounding:
@@ -99,13 +95,11 @@ class PlayerPresenter(Presenter):
             if now.sounding and all(take is not None for take in sides) and now.origin is Origin.COMPARED:
                 self.compared.emit()
 
-    @Slot(str)
     def _tell_audio_problem(self, sentence: str) -> None:
         if sentence:
             self._notices.note(sentence, Level.WARNING)
         self.problem_changed.emit(sentence)
 
-    # --- Playing -----------------------------------------------------------------------------------------------------
     def _compare(self) -> None:
         """Play A or B; during playback, switch to the other."""
         deck = self.deck
@@ -115,7 +109,6 @@ class PlayerPresenter(Presenter):
             deck.toggle_play()
         self.compared.emit()
 
-    @Slot(str, float)
     def hear(self, side: str, seconds: float) -> None:
         """Play side ``"A"`` or ``"B"`` from ``seconds`` on; of a streaming take, the part received."""
         now = self.playing.now
@@ -143,7 +136,6 @@ class PlayerPresenter(Presenter):
         """Why nothing can be heard now, as a sentence, or ``""``."""
         return "A listening test is using the player." if self.deck.lent else self.player.problem
 
-    # --- Listening tests ---------------------------------------------------------------------------------------------
     def lend(self) -> Player:
         """Lend the player to a listening test, until :meth:`take_back`."""
         player = self.deck.lend()
@@ -154,7 +146,6 @@ class PlayerPresenter(Presenter):
         self.deck.take_back()
         self.refresh()
 
-    # --- Streaming ---------------------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
         if not isinstance(event, AudioReady) or event.job == self._left:
             return
@@ -175,12 +166,10 @@ class PlayerPresenter(Presenter):
             title, text = setting_title(command.setting, what), command.text
         self.playback.begin_stream(event.sample_rate, title, text, side)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         if job.kind in STREAM_SIDES:
             self.deck.expect_stream()
 
-    @Slot(object, object)
     def _job_ended(self, job: Job, _outcome: Outcome) -> None:
         if job.number == self._streaming:
             self._end_stream()

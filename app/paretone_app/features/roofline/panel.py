@@ -1,7 +1,5 @@
-"""Roofline: the measured time of every component against its least time on this machine.
-
-A is the model without techniques, B with those in use.
-"""
+"""Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
+with them (B)."""
 
 from __future__ import annotations
 
@@ -9,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -29,7 +27,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
+from paretone_app.widgets.panel_parts import CopyKey, ExportButtons, JobProgress, TextsTable
 from paretone_app.widgets.side_panel import SIDES, SidePanel
 
 COLUMNS = (
@@ -87,33 +85,21 @@ def _tip(report: RooflineReport, one: Component) -> str:
     return " ".join(f"{part}." for part in parts if part)
 
 
-class RooflineTable(QTableWidget):
-    """One report. Ctrl+C copies it as text."""
-
+class RooflineTable(TextsTable):
     row_chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(COLUMNS), parent)
+    def __init__(self) -> None:
+        super().__init__("Components", COLUMNS)
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
-        self.setAccessibleName("Components")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)
-        self.setShowGrid(False)
-        self.verticalHeader().hide()
+        self.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
-        for number, (title, meaning) in enumerate(COLUMNS):
-            head = QTableWidgetItem(title)
-            head.setToolTip(meaning)
-            head.setTextAlignment(_aligned(number))
-            self.setHorizontalHeaderItem(number, head)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setHighlightSections(False)
+        for number in range(len(COLUMNS)):
+            if (head := self.horizontalHeaderItem(number)) is not None:
+                head.setTextAlignment(_aligned(number))
+        self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
+        CopyKey(self, self.as_text)
 
     def show_report(self, report: RooflineReport | None) -> None:
         self._report = report
@@ -168,19 +154,6 @@ class RooflineTable(QTableWidget):
         row = next((row for row, one in self._lines.items() if one == line), None)
         if row is not None:
             self.row_chosen.emit(row)
-
-    def event(self, event: QEvent) -> bool:
-        overrides = event.type() is QEvent.Type.ShortcutOverride
-        if isinstance(event, QKeyEvent) and overrides and event.matches(QKeySequence.StandardKey.Copy):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
-        else:
-            super().keyPressEvent(event)
 
 
 def _aligned(column: int) -> Qt.AlignmentFlag:
@@ -263,14 +236,13 @@ class RooflineActions:
     trace: Action
     cancel: Action
     save: tuple[Action, ...]
-    """One per file type."""
 
 
 class RooflinePanel(SidePanel):
     """Top: measuring. Middle: the roofline plot next to the waterfall. Bottom: the table of one side."""
 
-    def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
-        super().__init__("the table of", colours, parent, first="A")
+    def __init__(self, colours: Colours, can: RooflineActions) -> None:
+        super().__init__("the table of", colours, first="A")
         self.can = can
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self._running: str | None = None
@@ -301,8 +273,8 @@ class RooflinePanel(SidePanel):
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
         top.addWidget(self.progress)
-        self._state = build.label(look="muted", yielding=True)
-        top.addWidget(self._state, 1)
+        self.state = build.label(look="muted", yielding=True)
+        top.addWidget(self.state, 1)
         for action in can.save:
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
         top.addWidget(ExportButtons(can.save))
@@ -346,10 +318,6 @@ class RooflinePanel(SidePanel):
             self._said, self._look = text, "muted"
             self._show_state()
 
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._running is not None:
-            self.progress.show_progress(done, total, seconds_left)
-
     def show_report(self, side: str, report: RooflineReport) -> None:
         self._reports[side] = report
         self.side = side
@@ -375,10 +343,6 @@ class RooflinePanel(SidePanel):
         card = self.ceilings_box.currentData()
         measured = self._reports.items()
         return {side: one if one is None or card is None else on_paper(one, card) for side, one in measured}
-
-    @property
-    def state(self) -> str:
-        return self._state.text()
 
     def _known_cards(self) -> tuple[Ceilings, ...]:
         try:
@@ -426,9 +390,9 @@ class RooflinePanel(SidePanel):
         for action in self.can.save:
             action.refresh()
         waiting = self.can.measure["A"].reason if idle and not shown else ""
-        self._state.setText(self._said)
-        self._state.setToolTip(self._said)
-        set_look(self._state, self._look)
+        self.state.setText(self._said)
+        self.state.setToolTip(self._said)
+        set_look(self.state, self._look)
         self.pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QLineF, QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen
-from PySide6.QtWidgets import QWidget
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
@@ -40,8 +39,8 @@ class Waterfall(Chart):
     least = (20.0, 12.0)
     saved_alone = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
-        super().__init__("Where the time goes", colours, parent, on_paper)
+    def __init__(self, colours: Colours, on_paper: bool = False) -> None:
+        super().__init__("Where the time goes", colours, on_paper=on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         frame = self.frame
@@ -70,7 +69,6 @@ class Waterfall(Chart):
         em = self.fontMetrics().height()
         return QSize(30 * em, round((_ABOVE_AND_BELOW + _ROW * max(_ROWS_AT_LEAST, len(self.names))) * em))
 
-    # --- In words ----------------------------------------------------------------------------------------------------
     def describe(self) -> str:
         lines = []
         for side, report in self._measured():
@@ -270,8 +268,8 @@ class RooflinePlot(Chart):
     own_keys = _MOVES
     saved_alone = False
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
-        super().__init__("Roofline plot", colours, parent, on_paper)
+    def __init__(self, colours: Colours, on_paper: bool = False) -> None:
+        super().__init__("Roofline plot", colours, on_paper=on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self.points: tuple[RooflinePoint, ...] = ()
         self._at = -1
@@ -288,7 +286,8 @@ class RooflinePlot(Chart):
         self._roof_words, self._names = Labels(frame, 3), Labels(frame, 6)
         self._drawn, self._ring = Points(frame, 4), Rings(frame, 5)
         self._roof_words.labels, self._roof_words.covers = self._labels_of_roofs, self._touches
-        self._names.labels, self._names.covers = self._labels, self._covers
+        self._names.labels = self._labels
+        self._names.covers = lambda spot: any(spot.contains(self._place(one)) for one in self.points)
         self._names.taken = lambda: [spot for _, spot in self._roof_words.placed]
         frame.changed.connect(self._place_points)
 
@@ -389,11 +388,9 @@ class RooflinePlot(Chart):
 
     def point_at(self, place: QPointF) -> int | None:
         """Index of the nearest point at a place in widget coordinates; ``None`` if none is near."""
-        distances = [
-            (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self.points)
-        ]
-        nearest = min(distances, default=(math.inf, 0))
-        return nearest[1] if nearest[0] <= 0.4 * self.em else None
+        far = [QLineF(self._place(one), place).length() - self._radius(one) for one in self.points]
+        index = int(np.argmin(far)) if far else -1
+        return index if far and far[index] <= 0.4 * self.em else None
 
     def _labels_of_roofs(self) -> Iterator[Label]:
         for number, (precision, corners) in enumerate(self._edges()):
@@ -439,10 +436,6 @@ class RooflinePlot(Chart):
         rooms = ((self._place(one), self._radius(one)) for one in self.points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
 
-    def _covers(self, spot: QRectF) -> bool:
-        return any(spot.contains(self._place(one)) for one in self.points)
-
-    # --- Choosing ----------------------------------------------------------------------------------------------------
     def describe(self, index: int) -> str:
         point = self.points[index]
         report, one = point.report, point.component
@@ -500,7 +493,3 @@ def _power(value: float) -> str:
         return general(value)
     digits = "" if math.isclose(value, 10.0**power) else f"{general(value / 10.0 ** math.floor(math.log10(value)))}·"
     return f"{digits}10{str(power if not digits else math.floor(math.log10(value))).translate(_SUPERSCRIPTS)}"
-
-
-def _distance(one: QPointF, other: QPointF) -> float:
-    return math.hypot(one.x() - other.x(), one.y() - other.y())

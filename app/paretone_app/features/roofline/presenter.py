@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.session.commands import MeasureRoofline
-from paretone.session.events import EngineStatus, Event, Progress, RooflineMeasured
+from paretone.session.events import EngineStatus, Event, RooflineMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell import file_dialogs
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -27,7 +26,6 @@ _TRACE = "Chrome trace (*.json)"
 class RooflinePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._job = 0
         self._side = "A"
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
@@ -70,17 +68,12 @@ class RooflinePresenter(Presenter):
         return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
-        if self.roofline is None or event.job != self._job:
+        if self.roofline is None or event.job != self._own_job:
             return
         if isinstance(event, RooflineMeasured):
             self.roofline.show_report(self._side, event.report)
         elif isinstance(event, EngineStatus):
             self.roofline.say(event.text)
-
-    @Slot(object)
-    def show_progress(self, event: Progress) -> None:
-        if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
-            self.roofline.show_progress(event.done, event.total, event.seconds_left)
 
     def _build_roofline(self) -> QWidget:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
@@ -93,13 +86,13 @@ class RooflinePresenter(Presenter):
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)
+        self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.roofline
 
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
-        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError` when it cannot
-        be done."""
+        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError`."""
         state = self._state
         reason = self._why_not(side)
         if reason:
@@ -113,9 +106,8 @@ class RooflinePresenter(Presenter):
         job = state.jobs.start(
             Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
         )
-        self._job = job.number
+        self._own_job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not Kind.ROOFLINE:
             return
@@ -123,7 +115,6 @@ class RooflinePresenter(Presenter):
         wrote = f"Wrote {self._trace}." if self._trace is not None else ""
         built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
-    @Slot(str)
     def _ask_for_sheet(self, ending: str) -> None:
         name = f"roofline-{self._state.selection.model_id}.{ending}"
         self._ask_where_to_write("Write the roofline", file_dialogs.PLOTS[ending], name, self.write)

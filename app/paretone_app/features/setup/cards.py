@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QSizePolicy, QWidget
 
@@ -35,13 +35,12 @@ _MARK_WIDTH = 2.0
 
 
 class StepGrid(QWidget):
-    """Marks at the times of a step grid, from noise (left) to speech (right); below, fainter, those of a compared
-    grid."""
+    """Marks at the times of a step grid, from noise (left) to speech (right); below, fainter, another grid's."""
 
     screen_role = CHART
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self._colours = colours
         self.times: tuple[float, ...] = ()
         self.others: tuple[float, ...] = ()
@@ -107,8 +106,7 @@ _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it f
 
 
 def fit_words(technique: Technique, found: Applicability, little: str) -> str:
-    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little, or
-    ``""``."""
+    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little."""
     if found.fit is Fit.APPLIES:
         words = little.rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
@@ -189,9 +187,10 @@ class TechniqueCard(QGroupBox):
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.published = build.combo(f"Published settings of {technique.title}", tip="Settings of its source")
-        self.published.activated.connect(self._choose_published)
         tip, name = "Set the knobs and the sampler as in the source", f"{technique.title} as published"
-        self.as_published = build.button("As published", self._choose_published, tip, name=name)
+        self.as_published = build.button("As published", tip=tip, name=name)
+        for signal in (self.published.activated, self.as_published.clicked):
+            signal.connect(lambda _: self.published_chosen.emit(self.published.currentData()))
         self.comparison = build.words("muted")
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
@@ -237,13 +236,9 @@ class TechniqueCard(QGroupBox):
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
 
     def _show_weights(self, state: AppState) -> None:
-        there, name = state.selection.fitting_weights(self.technique.name), self.technique.name
-        with QSignalBlocker(self.weights):
-            self.weights.clear()
-            for one in there:
-                self.weights.addItem(weights_title(one), one.fingerprint)
-                self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
-            self.weights.setCurrentIndex(max(0, self.weights.findData(state.selection.chosen_weights(name))))
+        there = state.selection.fitting_weights(self.technique.name)
+        offered = [(weights_title(one), one.fingerprint, one.path) for one in there]
+        build.offer(self.weights, offered, state.selection.chosen_weights(self.technique.name))
         self.weights.setVisible(len(there) > 1)
 
     def _show_published(self, state: AppState, used: bool) -> None:
@@ -251,20 +246,12 @@ class TechniqueCard(QGroupBox):
         there = offered(self.technique, state.selection.sampler_knobs)
         known = comparisons(state.selection.setting) if there and used else ()
         found = next((one for one in known if one.technique == self.technique.name), None)
-        with QSignalBlocker(self.published):
-            self.published.clear()
-            for one in there:
-                self.published.addItem(one.name, one)
-                self.published.setItemData(self.published.count() - 1, one.source, Qt.ItemDataRole.ToolTipRole)
-            if found is not None:
-                self.published.setCurrentIndex(there.index(found.published))
+        build.offer(self.published, [(one.name, one, one.source) for one in there], None)
+        if found is not None:
+            self.published.setCurrentIndex(there.index(found.published))
         self.published.setVisible(len(there) > 1)
         self.as_published.setVisible(bool(there))
         _say(self.comparison, localised(found.sentence) if found is not None else "")
-
-    @Slot()
-    def _choose_published(self) -> None:
-        self.published_chosen.emit(self.published.currentData())
 
     def show_reason(self, state: AppState) -> None:
         """Show whether the technique applies, its gain, and what prevents a run."""
@@ -338,24 +325,21 @@ LITTLE_GAIN = 1.05
 
 
 class TechniqueList(QWidget):
-    """All techniques that apply to the chosen model's family. Shows :class:`AppState` and changes it.
-
-    Cards keep their order until a model is loaded or chosen, so that none moves under the pointer.
-    """
+    """All techniques that apply to the chosen model's family. Cards keep their order until a model is loaded or chosen,
+    so that none moves under the pointer."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)
     rebuilt = Signal()
     """Widgets were added or reordered."""
 
-    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, colours: Colours) -> None:
+        super().__init__()
         self._state = state
         self._colours = colours
         self.groups: dict[str, TechniqueCard] = {}
         """Cards by technique name; each is created when first shown."""
         self._order: tuple[str, ...] = ()
-        """Names of the shown techniques, in order."""
         self.experiments = QPushButton(self)
         self.experiments.hide()
         self.experiments.setCheckable(True)
@@ -401,7 +385,6 @@ class TechniqueList(QWidget):
             self.groups[name].show_selection(self._state)
         self._show_folded()
 
-    @Slot()
     def show_reasons(self) -> None:
         """Show remarks, gains, what prevents a run, and offers of training."""
         for name in self._order:
@@ -432,7 +415,6 @@ class TechniqueList(QWidget):
         self.experiments.setVisible(bool(folded))
         self.rebuilt.emit()
 
-    @Slot(bool)
     def _fold(self, open_: bool) -> None:
         """Show all experiments, or only those in use; focus the first one unfolded."""
         before = self._folded

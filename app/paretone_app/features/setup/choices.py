@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QProgressBar, QWidget
 
@@ -64,14 +64,12 @@ class ModelActions:
 class ModelChoice(QWidget):
     """Choosing a model only shows it. The one in use stays until the other is loaded."""
 
-    def __init__(self, selection: Selection, can: ModelActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: Selection, can: ModelActions) -> None:
+        super().__init__()
         self._selection = selection
         self.can = can
         self.box = build.named(_ModelBox(), "Model")
-        for entry in catalogue.MODELS:
-            self.box.addItem(entry.title, entry.id)
-            self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.MODELS], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
@@ -136,8 +134,8 @@ class VoiceChoice(QWidget):
     problem = Signal(str)
     """Why a recording cannot be used, or a remark on the one in use."""
 
-    def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState) -> None:
+        super().__init__()
         self._state = state
         self._edited: Voice | None = None
         """The recording whose name and transcript are being edited; ``None`` while one is being added."""
@@ -148,7 +146,7 @@ class VoiceChoice(QWidget):
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.named(NarrowBox(), "Voice")
-        self.voice.activated.connect(self._choose)
+        self.voice.activated.connect(lambda: state.editing.choose_voice(self.voice.currentData()))
         self.own = build.button("O&wn…", name="Own recording")
         self.own.setCheckable(True)
         self.own.toggled.connect(self._begin_adding)
@@ -168,7 +166,10 @@ class VoiceChoice(QWidget):
         recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
         self.recording = build.named(recording, "Path of your own recording")
         self.recording.editingFinished.connect(self._look_at_recording)
-        self._browse = build.button("&Browse…", self._ask_for_recording)
+        kinds = file_dialogs.recordings()
+        self._browse = build.button(
+            "&Browse…", lambda: file_dialogs.ask_for_file(self, "Your recording", kinds, self.propose)
+        )
         self.name = build.named(QLineEdit(placeholderText="Name"), "Name of your own voice")
         transcript = QLineEdit(placeholderText="Transcript, word for word")
         self.transcript = build.named(transcript, "Transcript of your own recording")
@@ -197,9 +198,7 @@ class VoiceChoice(QWidget):
         chosen = self._state.selection
         listed = [(one.title, one.id) for one in chosen.voices]
         if listed != [(self.voice.itemText(index), self.voice.itemData(index)) for index in range(self.voice.count())]:
-            self.voice.clear()
-            for title, voice in listed:
-                self.voice.addItem(title, voice)
+            build.offer(self.voice, listed, None)
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
             without = HEARD if chosen.entry.released_voices else "No transcript yet."
@@ -223,11 +222,6 @@ class VoiceChoice(QWidget):
         self._look_at_recording()
         (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
 
-    @Slot()
-    def _choose(self) -> None:
-        self._state.editing.choose_voice(self.voice.currentData())
-
-    @Slot(bool)
     def _begin_adding(self, adding: bool) -> None:
         if adding:
             self.edit.setChecked(False)
@@ -235,7 +229,6 @@ class VoiceChoice(QWidget):
         elif self._edited is None:
             self.form.hide()
 
-    @Slot(bool)
     def _begin_editing(self, editing: bool) -> None:
         own = self._state.own_voices.chosen
         if editing and own is not None:
@@ -256,17 +249,11 @@ class VoiceChoice(QWidget):
         self.form.show()
         (self.name if edited else self.recording).setFocus()
 
-    @Slot()
     def _remove(self) -> None:
         own = self._state.own_voices.chosen
         if own is not None:
             self._state.own_voices.remove(own)
 
-    @Slot()
-    def _ask_for_recording(self) -> None:
-        file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose)
-
-    @Slot()
     def _look_at_recording(self) -> None:
         """Propose a name, and say at once if the file cannot be used."""
         path = Path(self.recording.text().strip())
@@ -279,7 +266,6 @@ class VoiceChoice(QWidget):
             self._proposed = self._state.own_voices.free_name(path.stem)
             self.name.setText(self._proposed)
 
-    @Slot()
     def _use(self) -> None:
         chosen, path = self._state.selection, self.recording.text().strip()
         transcript = " ".join(self.transcript.text().split())
@@ -354,7 +340,6 @@ class VoiceChoice(QWidget):
         self.edit.setChecked(False)
         self.form.hide()
 
-    @Slot()
     def _forget_findings(self) -> None:
         self._asked, self._doubted = self._asked + 1, None
         self.checking.hide()

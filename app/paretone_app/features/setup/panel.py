@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from paretone.errors import PlainError
@@ -88,10 +88,8 @@ class SetupPanel(QWidget):
     problem = Signal(str)
     training_wanted = Signal(str, object)
 
-    def __init__(
-        self, state: AppState, colours: Colours, model_actions: ModelActions, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions) -> None:
+        super().__init__()
         self._state = state
         self.model_choice = ModelChoice(state.selection, model_actions)
         content = QWidget()
@@ -99,7 +97,9 @@ class SetupPanel(QWidget):
         self._column.setSpacing(TIGHT)
         self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
         self._group("Model").addWidget(self.model_choice)
-        self._add_voice_group()
+        self.voice_choice = VoiceChoice(state)
+        self.voice_choice.problem.connect(self.problem)
+        self._group("Voice").addWidget(self.voice_choice)
         self._add_text_group()
         self.techniques = TechniqueList(state, colours)
         self.techniques.problem.connect(self.problem)
@@ -128,11 +128,6 @@ class SetupPanel(QWidget):
         layout.setSpacing(NEAR)
         self._column.addWidget(group)
         return layout
-
-    def _add_voice_group(self) -> None:
-        self.voice_choice = VoiceChoice(self._state)
-        self.voice_choice.problem.connect(self.problem)
-        self._group("Voice").addWidget(self.voice_choice)
 
     def _add_text_group(self) -> None:
         layout = self._group("Text")
@@ -176,7 +171,6 @@ class SetupPanel(QWidget):
         bar = self._scroll.verticalScrollBar().sizeHint().width()
         return QSize(self._scroll.content.minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
 
-    @Slot()
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
@@ -189,14 +183,12 @@ class SetupPanel(QWidget):
         self.grid.set_colours(colours)
         self.techniques.set_colours(colours)
 
-    @Slot()
     def _show_model(self) -> None:
         self.voice_choice.show_model()
         self.model_choice.show_models()
         self.techniques.show_techniques()
         self._show_selection()
 
-    @Slot()
     def _show_selection(self) -> None:
         state = self._state
         self.model_choice.show_choice()
@@ -215,7 +207,6 @@ class SetupPanel(QWidget):
         self.techniques.show_selection()
         self._show_cost()
 
-    @Slot()
     def _show_cost(self) -> None:
         state = self._state
         self.techniques.show_reasons()
@@ -226,14 +217,11 @@ class SetupPanel(QWidget):
         set_look(self.notes, "warning" if state.availability.notes else "muted")
         self.cost.setText(cost_line(state))
 
-    # --- Changing ---------------------------------------------------------------------------------------------------
-    @Slot()
     def _choose_sentence(self) -> None:
         if self.sentences.currentData() is not None:
             self._take_over_text()
             self._state.editing.set_text(self.sentences.currentData())
 
-    @Slot()
     def _take_over_text(self) -> None:
         self._pending_text.stop()
         self._state.editing.set_text(self.text.toPlainText(), typed=True)
@@ -243,6 +231,14 @@ class SetupPanel(QWidget):
         group = self.techniques.groups.get(technique)
         if group is not None:
             group.controls.editor(knob).setStatusTip(tip)
+
+    def reveal(self, technique: str = "", knob: str = "") -> None:
+        """Scroll to a knob, of the sampler by default, or to the card of a technique, and focus it."""
+        card = self.techniques.groups.get(technique)
+        controls = card.controls if card is not None else self.sampler
+        wanted = controls.editor(knob) if knob else card or self.text
+        self._scroll.ensureWidgetVisible(wanted)
+        wanted.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def commit(self) -> None:
         """Apply input that is still being typed; called before a job starts."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
@@ -14,15 +14,21 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
+from paretone.setting.knobs import Knob
 from paretone.techniques import problems
+from paretone.techniques.published import offered
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
 from paretone_app.shell.bridge import Background
+from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
+from paretone_app.state.availability import Fit
+from paretone_app.state.differences import value_text
 from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.widgets import build
 
 if TYPE_CHECKING:
     from paretone.models.files.releases import Extent
@@ -34,7 +40,6 @@ CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
@@ -60,7 +65,9 @@ class SetupPresenter(Presenter):
         )
         self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.training_wanted.connect(self._train)
+        self.setup.training_wanted.connect(
+            lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
+        )
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
@@ -110,8 +117,7 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from its last place, with the vocoder in a folder (``""``: its usual one); asks like
-        :meth:`load`."""
+        """As :meth:`load`, from its last place, with the vocoder in a folder (``""``: the usual one)."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
@@ -138,6 +144,42 @@ class SetupPresenter(Presenter):
         question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
         self._notices.ask(question, (cancel, wait), answer)
 
+    def findable(self) -> Iterator[Findable]:
+        chosen, edit = self._state.selection, self._state.editing
+        for model in catalogue.MODELS:
+            load = partial(self._actions.model_wanted.emit, model.id)
+            yield Findable(model.title, "Model", model.family, model.summary, load)
+        for voice in chosen.voices:
+            meaning = f"Speak in the voice {voice.title}."
+            yield Findable(voice.title, "Voice", "", meaning, partial(edit.choose_voice, voice.id))
+        for knob in chosen.sampler_knobs:
+            yield self._setting(knob, chosen.options.get(knob.name, knob.default))
+        for one in chosen.techniques:
+            used, fit = chosen.is_used(one.name), self._state.availability.applicability(one.name)
+            why_not = fit.why if fit.fit is Fit.IMPOSSIBLE and not used else ""
+            use, state = partial(self._use, one.name), "in use" if used else ""
+            yield Findable(one.title, "Technique", state, one.summary, use, why_not, one.paper.title)
+            for published in offered(one, chosen.sampler_knobs):
+                adopt = partial(edit.use_published, one.name, published)
+                yield Findable(f"{one.title}: {published.name}", "As published", "", published.source, adopt, why_not)
+            for knob in one.knobs if used else ():
+                yield self._setting(knob, chosen.knobs(one.name)[knob.name], one.title, one.name)
+
+    def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
+        detail = " · ".join(filter(None, (owner, value_text(knob, value))))
+        go = partial(self._reveal, technique, knob.name)
+        return Findable(knob.label, "Setting", detail, knob.meaning, go, more=owner)
+
+    def _use(self, technique: str) -> None:
+        """Switch the technique on, and show its card."""
+        if not self._state.selection.is_used(technique):
+            self._state.editing.switch(technique, True)
+        self._reveal(technique)
+
+    def _reveal(self, technique: str, knob: str = "") -> None:
+        self._workspaces.go_to("setup")
+        self.setup.reveal(technique, knob)
+
     def shut_down(self) -> None:
         self.setup.shut_down()
 
@@ -145,10 +187,6 @@ class SetupPresenter(Presenter):
         """Note the architectures and files to choose from after a failed load."""
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
-
-    @Slot(str, object)
-    def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
-        self._features.find(TrainingPresenter).propose(technique, **knobs)
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
         title = catalogue.entry(command.model).title
@@ -158,7 +196,6 @@ class SetupPresenter(Presenter):
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle("Choose a checkpoint")
         dialog.setLabelText("Checkpoints, the newest first:")
         dialog.setComboBoxItems(list(names))
@@ -170,9 +207,8 @@ class SetupPresenter(Presenter):
                 title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
             )
         )
-        dialog.open()
+        build.show(dialog)
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
@@ -212,7 +248,6 @@ class SetupPresenter(Presenter):
     def _ask_to_download(self, model: str) -> None:
         entry = catalogue.entry(model)
         box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(f"Download {entry.title}")
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
         question = f"Do you accept this licence and download them to {entry.folder}?"
@@ -221,7 +256,7 @@ class SetupPresenter(Presenter):
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
-        box.open()
+        build.show(box)
 
         def tell(found: Extent | BaseException) -> None:
             if isValid(box):

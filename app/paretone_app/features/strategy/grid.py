@@ -147,8 +147,8 @@ class StrategyGrid(CellGrid):
     _reason = ""
     """A class attribute, because it is read during construction."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__(colours)
         self._actions = np.zeros((0, 0), np.int8)
         self._reference: np.ndarray | None = None
         self._reference_name = ""
@@ -177,10 +177,6 @@ class StrategyGrid(CellGrid):
 
     def value(self, layer: int, step: int) -> int:
         return int(self._actions[layer, step])
-
-    def differing(self) -> int:
-        """Number of cells that differ from the reference table."""
-        return 0 if self._reference is None else int(np.count_nonzero(self._reference != self._actions))
 
     def describe(self, layer: int, step: int) -> str:
         value = self.value(layer, step)

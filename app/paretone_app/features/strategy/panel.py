@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QUndoStack
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QLabel, QSizePolicy, QStackedWidget, QTableView, QWidget
 
 from paretone.sampling.actions import SkipAction
@@ -32,12 +32,12 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import CopyKey
 
 CHECK = "check"
 """The calibration's first pass, before any trial."""
 ONE_BRANCH_REASON = "Without guidance there is only one branch, so none can be skipped."
 _NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
-_PRESSES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
 _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
@@ -60,11 +60,8 @@ class StrategyPanel(QWidget):
     table_edited = Signal(object)
     """The user edited the table, or undid an edit: the new :class:`StrategyTable`."""
 
-    def __init__(
-        self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions, parent: QWidget | None = None
-    ) -> None:
-        """Edits go to ``undo_stack``."""
-        super().__init__(parent)
+    def __init__(self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions) -> None:
+        super().__init__()
         self.can = can
         calibrating = "The table is being calibrated; press Esc to cancel."
         for action in (can.import_, can.export):
@@ -98,7 +95,7 @@ class StrategyPanel(QWidget):
         self.grid.cursor_moved.connect(self._show_cell)
         self.text_view = build.named(QTableView(), "Strategy table as text")
         self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.text_view.installEventFilter(self)
+        CopyKey(self.text_view, self.grid.as_text)
         self._model = TableModel(self.grid)
         self.text_view.setModel(self._model)
         self._views = QStackedWidget()
@@ -199,7 +196,6 @@ class StrategyPanel(QWidget):
         self.grid.light(None)
         self._show()
 
-    # --- Editing -----------------------------------------------------------------------------------------------------
     @property
     def editable(self) -> StrategyTable | None:
         return self.table if self._live is None else None
@@ -313,19 +309,8 @@ class StrategyPanel(QWidget):
         self._views.setCurrentWidget(self.text_view if as_text else self.grid)
         self.setFocusProxy(self._views.currentWidget())
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.text_view and isinstance(event, QKeyEvent) and event.type() in _PRESSES:
-            copies = event.matches(QKeySequence.StandardKey.Copy)
-            if copies and event.type() is QEvent.Type.KeyPress:
-                QGuiApplication.clipboard().setText(self.grid.as_text())
-            if copies:
-                event.accept()
-                return True
-        return super().eventFilter(watched, event)
-
 
 def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
-    """Whether both tables exist and have the same shape."""
     return one is not None and other is not None and (one.layers, one.steps) == (other.layers, other.steps)
 
 

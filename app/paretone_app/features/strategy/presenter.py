@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone import files
@@ -107,7 +106,6 @@ class StrategyPresenter(Presenter):
         self._show_table()
         return self.strategy
 
-    @Slot()
     def _show_table(self) -> None:
         if self.strategy is None:
             return
@@ -137,7 +135,6 @@ class StrategyPresenter(Presenter):
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 
-    # --- Calibration ------------------------------------------------------------------------------------------------
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the trials of a running calibration; ignore those of an ended one."""
         if self.strategy is None:
@@ -150,7 +147,6 @@ class StrategyPresenter(Presenter):
         if trials:
             self.strategy.add_trials(trials)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
@@ -160,14 +156,12 @@ class StrategyPresenter(Presenter):
             threshold = None if for_end else float(knobs["threshold"])
             self.strategy.begin_calibration(state.selection.info.layers, steps, threshold, for_end)
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.CALIBRATE:
             if self.strategy is not None:
                 self.strategy.end_calibration()
             self._show_table()
 
-    # --- Import and export ------------------------------------------------------------------------------------------
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
         try:

@@ -1,7 +1,4 @@
-"""The strategy table in use: calibrated or imported, derived anew for every threshold, edited, undone.
-
-One object holds the table, its calibration and δ; every change emits ``changed``.
-"""
+"""The strategy table in use, its calibration and δ: derived anew for every threshold, edited, undone."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError, ProfileError, SettingError
 from paretone.files import reason, write_atomically
@@ -391,7 +388,6 @@ class StrategyState(ArtefactStore):
         self.artefact = self._derivation(record, self.threshold).table
         self.changed.emit()
 
-    @Slot()
     def _find(self) -> None:
         """Use the newest calibration that fits, unless it is in use; without one, drop a table of another model."""
         wanted = self.compatibility()

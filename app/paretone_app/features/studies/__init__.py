@@ -6,7 +6,6 @@ from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 
 MOST_RECENT = 12
-"""Most recent studies listed."""
 
 FEATURE = Feature(
     "studies",

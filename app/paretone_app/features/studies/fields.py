@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
@@ -11,8 +12,8 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
 from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
-from paretone.techniques import applying_to, techniques
-from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example, objectives
+from paretone.techniques import applying_to, technique
+from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example
 from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
 from paretone_app.shell.theme import GAP
@@ -20,7 +21,7 @@ from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.build import cross_button
-from paretone_app.widgets.layouts import Flow, FormLayout, GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import Flow, FormLayout, HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer
 
 _USUAL = (
@@ -33,32 +34,92 @@ _USUAL = (
 """Default bounds for "as good as the baseline", for installed judges."""
 
 
-class _BoundLine(QWidget):
+class _Entry(QWidget):
+    """A line of the form that the user can remove."""
+
     changed = Signal()
     removed = Signal()
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, what: str) -> None:
         super().__init__()
+        self.remove = cross_button(f"Remove the {what}", f"Remove this {what}")
+        self.remove.clicked.connect(self.removed)
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """Its controls, in the Tab order."""
+        raise NotImplementedError
+
+
+class _Entries(QWidget):
+    """Entries above a button that adds one."""
+
+    changed = Signal()
+
+    def __init__(self, text: str, tip: str) -> None:
+        super().__init__()
+        self.lines: list[Any] = []
+        self._column = build.fill(VBoxLayout(), ())
+        self.add_button = build.button(text, lambda: self.add().reachable[0].setFocus(), tip)
+        build.fill(VBoxLayout(self), (self._column, self.add_button))
+
+    def _entry(self, content: Any) -> _Entry:
+        """A new entry, filled in from ``content`` unless it is ``None``."""
+        raise NotImplementedError
+
+    def add(self, content: Any = None) -> Any:
+        line = self._entry(content)
+        self.lines.append(line)
+        self._column.addWidget(line)
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        insert_before(self.add_button, line.reachable)
+        self.changed.emit()
+        return line
+
+    def replace(self, contents: Sequence[Any]) -> None:
+        for line in tuple(self.lines):
+            self._remove(line)
+        for content in contents:
+            self.add(content)
+
+    def _remove(self, line: _Entry) -> None:
+        place = self.lines.index(line)
+        self.lines.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        (self.lines[min(place, len(self.lines) - 1)].reachable[0] if self.lines else self.add_button).setFocus()
+        self.changed.emit()
+
+
+class _BoundLine(_Entry):
+    def __init__(self, bound: Bound) -> None:
+        super().__init__("bound")
         bounded = ((one.title, one.name) for one in METRICS if one.better != NEITHER)
         self.metric_box = build.combo("Bounded figure", bounded)
-        self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
         self.kind = build.combo("Kind of bound", ((title, name) for name, title in KINDS.items()))
-        self.kind.setCurrentIndex(self.kind.findData(bound.kind))
-        self.bound = build.named(
-            DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound),
-            "Bound",
-            "Type shares as fractions: one point of word error rate is 0.01",
-        )
-        self.remove = cross_button("Remove the bound", "Remove this bound")
-        build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
-        self.metric_box.currentIndexChanged.connect(self.changed)
-        self.kind.currentIndexChanged.connect(self.changed)
+        for combo, chosen in ((self.metric_box, bound.metric), (self.kind, bound.kind)):
+            combo.setCurrentIndex(combo.findData(chosen))
+            combo.currentIndexChanged.connect(self.changed)
+        value = DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
+        tip = "Type shares as fractions: one point of word error rate is 0.01"
+        self.bound = build.named(value, "Bound", tip)
         self.bound.valueChanged.connect(self.changed)
-        self.remove.clicked.connect(self.removed)
+        build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        return self.metric_box, self.kind, self.bound, self.remove
 
     @property
     def filled_in(self) -> Bound:
         return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value())
+
+
+class _Bounds(_Entries):
+    def _entry(self, content: Bound | None) -> _BoundLine:
+        return _BoundLine(content or Bound("log_mel_distance", "at_most", 0.5))
 
 
 class GoalsEditor(QWidget):
@@ -66,64 +127,33 @@ class GoalsEditor(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.goals = [build.combo("Goal"), build.combo("Second goal", (("nothing else", ""),))]
-        for combo in self.goals:
-            for one in objectives():
-                combo.addItem(f"{'highest' if one.better == HIGHER else 'lowest'} {one.title}", one.name)
-            combo.currentIndexChanged.connect(self.changed)
+        known = [(one.title, one.name, one.better == HIGHER) for one in METRICS if one.better != NEITHER]
+        goals = [(f"{'highest' if highest else 'lowest'} {title}", name) for title, name, highest in known]
+        tip = "With two goals the answer is a Pareto front: settings that no other beats in both"
+        self.goals = [build.combo("Goal", goals), build.combo("Second goal", [("nothing else", ""), *goals], tip)]
         self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
-        self.goals[1].setToolTip("With two goals the answer is a Pareto front: settings that no other beats in both")
-        trials = SpinBox(minimum=1, maximum=10_000, value=40)
-        self.trials = build.named(
-            trials, "Number of settings to try", "Search budget; each setting speaks all sentences"
-        )
+        for combo in self.goals:
+            combo.currentIndexChanged.connect(self.changed)
+        trials, tip = SpinBox(minimum=1, maximum=10_000, value=40), "Search budget; each setting speaks all sentences"
+        self.trials = build.named(trials, "Number of settings to try", tip)
         self.trials.valueChanged.connect(self.changed)
-        self.bounds: list[_BoundLine] = []
-        self._column = build.fill(VBoxLayout(), ())
-        self.add_button = build.button(
-            "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric_box.setFocus()
-        )
+        self.bounds = _Bounds("Add &bound", "Add a limit that settings must keep")
+        self.bounds.changed.connect(self.changed)
         form = FormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow(build.title_of("&Goal", self.goals[0]), build.row(*((one, 1) for one in self.goals)))
-        form.addRow("whose", self._column)
-        form.addRow("", self.add_button)
+        form.addRow("whose", self.bounds)
         form.addRow("Tr&ials", self.trials)
 
-    def add(self, bound: Bound) -> _BoundLine:
-        line = _BoundLine(bound)
-        self.bounds.append(line)
-        self._column.addWidget(line)
-        insert_before(self.add_button, (line.metric_box, line.kind, line.bound, line.remove))
-        line.changed.connect(self.changed)
-        line.removed.connect(lambda: self._remove(line))
-        self.changed.emit()
-        return line
-
-    def replace(self, bounds: Sequence[Bound]) -> None:
-        for line in tuple(self.bounds):
-            self._remove(line)
-        for bound in bounds:
-            self.add(bound)
-
     def add_usual(self, judges: set[str]) -> None:
-        """Add the default bounds of the available ``judges``."""
         for bound in _USUAL:
             if metric(bound.metric).judge in judges:
-                self.add(bound)
+                self.bounds.add(bound)
 
     @property
     def filled_in(self) -> Goals:
         names = tuple(combo.currentData() for combo in self.goals if combo.currentData())
-        return Goals(names, tuple(line.filled_in for line in self.bounds), self.trials.value())
-
-    def _remove(self, line: _BoundLine) -> None:
-        self.bounds.remove(line)
-        self._column.removeWidget(line)
-        line.hide()
-        line.deleteLater()
-        self.add_button.setFocus()
-        self.changed.emit()
+        return Goals(names, tuple(line.filled_in for line in self.bounds.lines), self.trials.value())
 
 
 USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
@@ -146,7 +176,6 @@ class JudgeBoxes(QWidget):
         self.show_missing()
 
     def follow(self, installing: Installing) -> None:
-        """Offer to install packages that the usual judges lack."""
         self.install.follow(installing)
         self.show_missing()
 
@@ -161,32 +190,21 @@ class JudgeBoxes(QWidget):
         self.install.offer(lacking)
 
 
-_MODEL = ""
-"""Stands for the model among the owners of knobs."""
-
-
-class _Line(QWidget):
-    changed = Signal()
-    removed = Signal()
-
+class _Line(_Entry):
     def __init__(self, model: str) -> None:
-        super().__init__()
+        super().__init__("line")
         self._model = ""
+        self._knobs: tuple[Knob, ...] = ()
+        """Of the chosen technique, or the model's options."""
         self.owner = build.named(ComboBox(), "Technique or model")
         self.knob = build.named(ComboBox(), "Parameter")
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.choices = Flow(GAP)
-        self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
+        self._boxes: dict[tuple[str, str], tuple[tuple[str, QCheckBox], ...]] = {}
         """For each knob with named values, by owner and name: (value in the study, its box)."""
         self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
-        self.remove = cross_button("Remove the line", "Do not vary this")
-        grid = GridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
-            grid.addWidget(one, 0, column)
-        grid.addWidget(self.choices, 1, 0, 1, grid.columnCount())
-        for column, stretch in ((0, 3), (1, 3), (2, 4)):
-            grid.setColumnStretch(column, stretch)
+        line = (self.owner, 3), (self.knob, 3), (self.values, 4), self.without, self.remove
+        build.fill(VBoxLayout(self), (build.fill(HBoxLayout(), line), self.choices))
         for combo in (self.owner, self.knob):
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             combo.setMinimumContentsLength(10)
@@ -194,7 +212,6 @@ class _Line(QWidget):
         self.knob.currentIndexChanged.connect(self._change_knob)
         self.values.textChanged.connect(self.changed)
         self.without.toggled.connect(self.changed)
-        self.remove.clicked.connect(self.removed)
         self.offer(model)
 
     def offer(self, model: str) -> None:
@@ -204,7 +221,7 @@ class _Line(QWidget):
         self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
         entry = catalogue.entry(model)
         owners = [(one.title, one.name) for one in applying_to(entry.family, entry.options, entry.mel_steps)]
-        build.offer(self.owner, [*owners, (f"{entry.title} (model)", _MODEL)], chosen[0])
+        build.offer(self.owner, [*owners, (f"{entry.title} (model)", "")], chosen[0])
         self._change_owner()
         self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
 
@@ -220,10 +237,9 @@ class _Line(QWidget):
 
     @property
     def varied(self) -> Varied:
-        owner = self.owner.currentData()
-        knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
+        owner, knob = self._key
         typed = ", ".join(value for value, box in self.boxes if box.isChecked()) if self.boxes else self.values.text()
-        return Varied(owner, knob, typed if knob else "", without)
+        return Varied(owner, knob, typed if knob else "", self.without.isChecked() and bool(owner))
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
@@ -236,11 +252,10 @@ class _Line(QWidget):
         return self._boxes.get(self._key, ())
 
     @property
-    def _key(self) -> str:
-        return f"{self.owner.currentData()}.{self.knob.currentData()}"
+    def _key(self) -> tuple[str, str]:
+        return self.owner.currentData(), self.knob.currentData()
 
     def _show_boxes(self, knob: Knob | None) -> None:
-        """Show a box for each named value of ``knob``."""
         named = _named_values(knob)
         if named and self._key not in self._boxes:
             self._boxes[self._key] = tuple((value, QCheckBox(title)) for value, title in named)
@@ -257,24 +272,17 @@ class _Line(QWidget):
         self.values.setVisible(not named)
         self.choices.arrange()
 
-    def _knobs(self) -> tuple[Knob, ...]:
-        owner = self.owner.currentData()
-        if owner == _MODEL:
-            return catalogue.entry(self._model).options
-        return next((one.knobs for one in techniques() if one.name == owner), ())
-
     def _change_owner(self) -> None:
         owner = self.owner.currentData()
-        knobs = [(" ".join(filter(None, (one.title, one.symbol))), one.name) for one in self._knobs()]
-        build.offer(self.knob, knobs if owner == _MODEL else [*knobs, ("default settings", "")], None)
-        self.without.setEnabled(owner != _MODEL)
-        self.owner.setToolTip(
-            next((one.summary for one in techniques() if one.name == owner), "An option of the model")
-        )
+        self._knobs = technique(owner).knobs if owner else catalogue.entry(self._model).options
+        knobs = [(" ".join(filter(None, (one.title, one.symbol))), one.name) for one in self._knobs]
+        build.offer(self.knob, [*knobs, ("default settings", "")] if owner else knobs, None)
+        self.without.setEnabled(bool(owner))
+        self.owner.setToolTip(technique(owner).summary if owner else "An option of the model")
         self._change_knob()
 
     def _change_knob(self) -> None:
-        one = next((one for one in self._knobs() if one.name == self.knob.currentData()), None)
+        one = next((one for one in self._knobs if one.name == self.knob.currentData()), None)
         self._show_boxes(one)
         self.values.setEnabled(one is not None)
         self.values.setPlaceholderText(example(one) if one is not None else "")
@@ -292,40 +300,18 @@ def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
     return []
 
 
-class AxesEditor(QWidget):
-    changed = Signal()
-
+class AxesEditor(_Entries):
     def __init__(self, model: str) -> None:
-        super().__init__()
+        super().__init__("Add p&arameter", "Add an option of the model or a knob of a technique")
         self._model = model
-        self.lines: list[_Line] = []
-        self._column = build.fill(VBoxLayout(), ())
-        self.add_button = build.button(
-            "Add p&arameter", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
-        )
-        build.fill(VBoxLayout(self), (self._column, self.add_button))
 
-    def add(self, varied: Varied | None = None) -> _Line:
-        """Add a line, filled in from ``varied`` if given."""
+    def _entry(self, content: Varied | None) -> _Line:
         line = _Line(self._model)
-        if varied is not None:
-            line.choose(varied)
-        self.lines.append(line)
-        self._column.addWidget(line)
-        line.changed.connect(self.changed)
-        line.removed.connect(lambda: self._remove(line))
-        insert_before(self.add_button, line.reachable)
-        self.changed.emit()
+        if content is not None:
+            line.choose(content)
         return line
 
-    def replace(self, lines: Sequence[Varied]) -> None:
-        for one in tuple(self.lines):
-            self._remove(one)
-        for varied in lines:
-            self.add(varied)
-
     def offer(self, model: str) -> None:
-        """Offer what ``model`` can vary."""
         self._model = model
         for line in self.lines:
             line.offer(model)
@@ -334,12 +320,3 @@ class AxesEditor(QWidget):
     @property
     def varied(self) -> tuple[Varied, ...]:
         return tuple(line.varied for line in self.lines)
-
-    def _remove(self, line: _Line) -> None:
-        place = self.lines.index(line)
-        self.lines.remove(line)
-        self._column.removeWidget(line)
-        line.hide()
-        line.deleteLater()
-        (self.lines[min(place, len(self.lines) - 1)].owner if self.lines else self.add_button).setFocus()
-        self.changed.emit()

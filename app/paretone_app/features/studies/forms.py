@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from paretone.errors import SettingError, StudyError
-from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
+from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
@@ -33,7 +33,6 @@ class StudyKind:
     proposal: str
     """Default title, with ``{model}``."""
     judges: tuple[str, ...]
-    """Judges it needs."""
     fields: Callable[[ModelInfo], Mapping[str, object] | None]
     """Fields of the study's file for the loaded model, read by the technique's study hooks; ``None`` if the model
     cannot be studied so."""
@@ -96,7 +95,6 @@ class Goals:
     objectives: tuple[str, ...]
     bounds: tuple[Bound, ...]
     trials: int
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -143,26 +141,26 @@ def definition(form: StudyForm) -> dict[str, object]:
         raise StudyError("Tick at least one voice.")
     if not form.sentences:
         raise StudyError("Choose the list." if form.evaluates else "Choose a text file with one sentence per line.")
-    made: dict[str, object] = {"title": form.title.strip(), "model": form.model}
-    place = {"folder": form.folder, "variant": form.variant, "vocoder": form.vocoder, "device": form.device}
-    made |= {name: value for name, value in place.items() if value}
-    made["manifest" if form.evaluates else "sentences"] = form.sentences
-    if form.evaluates and form.recordings:
-        made["manifest_audio"] = form.recordings
-    if form.count:
-        made["count"] = form.count
-    if not form.evaluates:
-        made["voices"] = [_voice(one) for one in form.voices]
-    made["seeds"] = seeds_of(form.seeds)
-    if form.rounds > 1:
-        made["rounds"] = form.rounds
     judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
     if form.offered is not None:
         judges += form.offered.kind.judges
-    if judges:
-        made["judges"] = list(dict.fromkeys(judges))
-    if form.options:
-        made["options"] = dict(form.options)
+    fields = {
+        "title": form.title.strip(),
+        "model": form.model,
+        "folder": form.folder,
+        "variant": form.variant,
+        "vocoder": form.vocoder,
+        "device": form.device,
+        "manifest" if form.evaluates else "sentences": form.sentences,
+        "manifest_audio": form.recordings if form.evaluates else "",
+        "count": form.count,
+        "voices": [] if form.evaluates else [_voice(one) for one in form.voices],
+        "seeds": seeds_of(form.seeds),
+        "rounds": form.rounds if form.rounds > 1 else 0,
+        "judges": list(dict.fromkeys(judges)),
+        "options": dict(form.options),
+    }
+    made: dict[str, object] = {name: value for name, value in fields.items() if value}
     if form.offered is not None:
         return made | dict(form.offered.fields or {})
     axes = _axes(form)
@@ -220,18 +218,14 @@ def example(knob: Knob) -> str:
     if isinstance(knob, Choice):
         return ", ".join(knob.titles or knob.values)
     if isinstance(knob, Number):
-        return f"{knob.default:g}, … or a range such as {knob.default:g}..{_further(knob):g}"
+        further = min(knob.maximum, knob.default + 4 * knob.step)
+        return f"{knob.default:g}, … or a range such as {knob.default:g}..{further:g}"
     return "words"
 
 
 def needed_judges(goals: Goals) -> tuple[str, ...]:
-    """Judges needed for a search."""
     names = (*goals.objectives, *(one.metric for one in goals.bounds))
     return tuple(dict.fromkeys(judge for name in names if (judge := metric(name).judge)))
-
-
-def objectives() -> tuple[Metric, ...]:
-    return tuple(one for one in METRICS if one.better != NEITHER)
 
 
 def own_options(setting: Setting, of_all: Mapping[str, object] = {}) -> dict[str, object]:
@@ -241,14 +235,11 @@ def own_options(setting: Setting, of_all: Mapping[str, object] = {}) -> dict[str
 
 
 def file_name(title: str) -> str:
-    """File name for a study titled ``title``."""
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
 
 
 def _voice(voice: Voice) -> object:
-    if is_own(voice.id):
-        return {"audio": voice.audio, "transcript": voice.transcript}
-    return voice.id
+    return {"audio": voice.audio, "transcript": voice.transcript} if is_own(voice.id) else voice.id
 
 
 def _axes(form: StudyForm) -> dict[str, object]:
@@ -293,10 +284,7 @@ def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
         raise StudyError("The search has no goal: choose what to optimise.")
     if len(set(goals.objectives)) < len(goals.objectives):
         raise StudyError("Both goals are the same; choose another second goal, or none.")
-    made: dict[str, object] = {"trials": goals.trials, "objectives": list(goals.objectives)}
-    if goals.seed:
-        made["seed"] = goals.seed
-    made["space"] = dict(space)
+    made: dict[str, object] = {"trials": goals.trials, "objectives": list(goals.objectives), "space": dict(space)}
     if goals.bounds:
         made["constraint"] = [{"metric": one.metric, one.kind: one.bound} for one in goals.bounds]
     return made
@@ -306,8 +294,7 @@ def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]
     """``setting`` as listed in a study; options only where they differ from the study's, ``of_all``."""
     options = own_options(setting, of_all)
     techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
-    made: dict[str, object] = {"name": "as in Setup"}
-    return made | ({"options": options} if options else {}) | {"techniques": techniques}
+    return {"name": "as in Setup", **({"options": options} if options else {}), "techniques": techniques}
 
 
 def _parts(text: str) -> list[str]:
@@ -322,13 +309,10 @@ def _value(knob: Knob, text: str) -> object:
     if isinstance(knob, Choice):
         titles = dict(zip((one.casefold() for one in knob.titles), knob.values, strict=False))
         return _checked(knob, titles.get(text.casefold(), text))
-    if not isinstance(knob, Number):
-        return _checked(knob, text)
     try:
-        number = float(text)
+        return _checked(knob, float(text) if isinstance(knob, Number) else text)
     except ValueError:
         raise StudyError(f"{knob.title} must be numbers, such as {example(knob)}; not “{text}”.") from None
-    return _checked(knob, number)
 
 
 def _checked(knob: Knob, value: object) -> object:
@@ -374,15 +358,8 @@ def _whole_numbers(part: str) -> list[int]:
     return list(range(first, last + 1))
 
 
-def _further(knob: Number) -> float:
-    """A value beyond the default, for an example."""
-    return min(knob.maximum, knob.default + 4 * knob.step)
-
-
 @dataclass(frozen=True)
 class Span:
-    """Variation of a knob."""
-
     technique: str
     """Its name, or ``""`` for an option of the model."""
     knob: str
@@ -393,16 +370,14 @@ class Span:
 
     def varied(self, searching: bool) -> Varied:
         """The line of the form: the whole range for a search, else single values."""
-        low, high = self.values[0], self.values[-1]
-        if searching and low < high:
-            return Varied(self.technique, self.knob, f"{low:.6g}..{high:.6g}", self.without)
-        return Varied(self.technique, self.knob, ", ".join(f"{one:.6g}" for one in self.values), self.without)
+        texts = [f"{one:.6g}" for one in self.values]
+        as_range = searching and self.values[0] < self.values[-1]
+        text = f"{texts[0]}..{texts[-1]}" if as_range else ", ".join(texts)
+        return Varied(self.technique, self.knob, text, self.without)
 
 
 @dataclass(frozen=True)
 class Within:
-    """Limits of a study: knob ranges and bounds."""
-
     model: str
     spans: tuple[Span, ...]
     bounds: tuple[Bound, ...]

@@ -1,6 +1,4 @@
-"""The dialog for a new study: what is compared, on what, judged by whom; every combination, or a search.
-
-It depends on neither the engine nor the checker of its input: methods in, signals out."""
+"""The dialog for a new study: what is compared, on what, judged by whom; every combination, or a search."""
 
 from __future__ import annotations
 
@@ -67,14 +65,9 @@ class StudyMaker(QDialog):
     """Write this definition to this path, and optionally run the study."""
 
     def __init__(
-        self,
-        selection: Selection,
-        folder: Path,
-        kinds: Sequence[OfferedKind] = (),
-        parent: QWidget | None = None,
+        self, selection: Selection, folder: Path, kinds: Sequence[OfferedKind] = (), parent: QWidget | None = None
     ) -> None:
-        """``selection``: Setup's; ``folder``: proposed for files; ``kinds``: further kinds of studies, with their
-        fields for the model in Setup."""
+        """``selection``: Setup's; ``folder``: proposed for files; ``kinds``: further kinds of studies."""
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
         self._own = tuple(selection.own_voices)
@@ -100,7 +93,7 @@ class StudyMaker(QDialog):
 
     def _build(self) -> None:
         em = self.fontMetrics().height()
-        columns = build.fill(HBoxLayout(), ((self._build_material(), 2), (self._build_comparison(), 3)))
+        columns = build.fill(HBoxLayout(), ((self._build_material(em), 2), (self._build_comparison(em), 3)))
         columns.insertSpacing(1, BROAD)
         self.path = build.named(QLineEdit(), "File of the study")
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
@@ -124,23 +117,21 @@ class StudyMaker(QDialog):
         self.resize(70 * em, 38 * em)
         self.path.textChanged.connect(self._changed)
 
-    def _build_material(self) -> QFormLayout:
-        em = self.fontMetrics().height()
+    def _build_material(self, em: int) -> QFormLayout:
         self.title = QLineEdit("My study")
         self.title.textChanged.connect(self._title_changed)
         self.model = ComboBox()
         for one in catalogue.MODELS:
             self.model.addItem(one.title, one.id)
-            item = entry(self.model, self.model.count() - 1)
+            item = entry(self.model, one.id)
             installed, place = self._selection.is_installed(one.id), self._selection.place(one.id)[0]
             item.setEnabled(installed)
             item.setToolTip(place or one.summary if installed else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
         self.checkpoint = build.words("muted", name="Checkpoint")
-        self.sentences = build.combo(
-            "Sentences", (*_LISTS, ("Text file, one per line", _OWN), ("Evaluation set", _SET))
-        )
+        lists = (*_LISTS, ("Text file, one per line", _OWN), ("Evaluation set", _SET))
+        self.sentences = build.combo("Sentences", lists)
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
@@ -148,15 +139,15 @@ class StudyMaker(QDialog):
         self.recordings.setToolTip("For the list of LibriSpeech-PC only; other lists name their recordings")
         self.count = build.named(SpinBox(minimum=0, maximum=100_000, value=5, prefix="First "), "How many sentences")
         self.count.setSpecialValueText("all of them")
-        self._own_row = own = build.fill(HBoxLayout(), ((self.text_file, 1), self.browse_text))
+        self._own_row = build.fill(HBoxLayout(), ((self.text_file, 1), self.browse_text))
         self.voices = TickList("Voices")
         self.voices.setMaximumHeight(5 * em)
         self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
-        self.rounds = SpinBox(minimum=1, maximum=100, value=1)
-        self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
-        judges = self._judge_boxes = JudgeBoxes()
-        judges.changed.connect(self._changed)
-        self.judges = judges.boxes
+        rounds = SpinBox(minimum=1, maximum=100, value=1)
+        self.rounds = build.named(rounds, tip="Speed measurements per take, interleaved with the others")
+        self._judge_boxes = JudgeBoxes()
+        self._judge_boxes.changed.connect(self._changed)
+        self.judges = self._judge_boxes.boxes
         self.install_search = InstallOffer()
         self._form = form = FormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
@@ -165,7 +156,7 @@ class StudyMaker(QDialog):
             ("&Model", self.model),
             ("", self.checkpoint),
             ("S&entences", self.sentences),
-            ("", own),
+            ("", self._own_row),
             ("", self.recordings),
             ("", self.count),
             ("&Voices", self.voices),
@@ -173,7 +164,7 @@ class StudyMaker(QDialog):
             ("&Rounds", self.rounds),
         ):
             form.addRow(title, field)
-        form.addRow(build.title_of("&Judges", self.judges[JUDGES[0].name]), judges)
+        form.addRow(build.title_of("&Judges", self.judges[JUDGES[0].name]), self._judge_boxes)
         for edit in (self.text_file, self.recordings, self.seeds):
             edit.textChanged.connect(self._changed)
         for spin in (self.count, self.rounds):
@@ -181,12 +172,12 @@ class StudyMaker(QDialog):
         self.voices.itemChanged.connect(self._note_voices)
         return form
 
-    def _build_comparison(self) -> QBoxLayout:
+    def _build_comparison(self, em: int) -> QBoxLayout:
         further = ((one.kind.title, name) for name, one in self._kinds.items())
         kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
         self.kind = build.combo("Choice of settings", kinds)
         self.kind.currentIndexChanged.connect(self._show_kind)
-        self.no_search = build.label("", "muted", wrapped=True)
+        self.no_search = build.words("muted")
         self.goals = GoalsEditor()
         self.goals.changed.connect(self._changed)
         self.axes = AxesEditor(self._setting.model)
@@ -194,7 +185,7 @@ class StudyMaker(QDialog):
         build.fill(VBoxLayout(inside := QWidget()), (self.axes, 1), (0, 0, NEAR, 0))
         self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         area = Scrolled(inside)
-        area.setMinimumWidth(42 * self.fontMetrics().height())
+        area.setMinimumWidth(42 * em)
         hint = build.label(
             "Type values as 4, 8, 12 or as a range such as 4..12 or 0.1..0.5 by 0.1. A search samples a range: "
             "0.05..0.5, or 0.05..0.5 log for a logarithmic scale. The baseline is always included.",
@@ -202,9 +193,9 @@ class StudyMaker(QDialog):
             wrapped=True,
         )
         self.selected = QCheckBox("Include the setting of Set&up")
-        self.selected.toggled.connect(self._changed)
         self.options = QCheckBox("Sampler &options as in Setup")
-        self.options.toggled.connect(self._changed)
+        for box in (self.selected, self.options):
+            box.toggled.connect(self._changed)
         varied = QLabel("Parameters")
         self._varying = varied, area, hint, self.selected
         above = self.kind, self.no_search, self.install_search, self.goals, varied
@@ -212,7 +203,6 @@ class StudyMaker(QDialog):
         return build.fill(VBoxLayout(), (*above, (area, 1), *below))
 
     def follow(self, installing: Installing) -> None:
-        """Offer to install packages that judges and searches lack."""
         self._judge_boxes.follow(installing)
         self.install_search.follow(installing)
         installing.changed.connect(self.show_missing)
@@ -220,12 +210,10 @@ class StudyMaker(QDialog):
 
     @Slot()
     def show_missing(self) -> None:
-        """Enable available judges and searches, with reasons for the others."""
         self._judge_boxes.show_missing()
-        no_search = why_no_search()
-        entry(self.kind, 1).setEnabled(not no_search)
-        tip = no_search or "Each setting is proposed from the results so far"
-        self.kind.setItemData(1, tip, Qt.ItemDataRole.ToolTipRole)
+        no_search, item = why_no_search(), entry(self.kind, SEARCH)
+        item.setEnabled(not no_search)
+        item.setToolTip(no_search or "Each setting is proposed from the results so far")
         self.no_search.setText(no_search)
         self.no_search.setVisible(bool(no_search))
         self.install_search.offer(no_search)
@@ -252,7 +240,7 @@ class StudyMaker(QDialog):
         if searching:
             self.kind.setCurrentIndex(self.kind.findData(SEARCH))
         self.axes.replace([one.varied(searching) for one in within.spans])
-        self.goals.replace(within.bounds)
+        self.goals.bounds.replace(within.bounds)
 
     def choose_kind(self, name: str, sentences: int) -> None:
         """Fill in a study of a further kind on a number of sentences, with only the judges it needs."""
@@ -265,7 +253,6 @@ class StudyMaker(QDialog):
         self.title.selectAll()
 
     def check(self) -> None:
-        """Check the input now."""
         self._pause.stop()
         try:
             self.definition = definition(self.form)
@@ -276,7 +263,7 @@ class StudyMaker(QDialog):
         self.definition_changed.emit(self.definition)
 
     def show_verdict(self, text: str, ok: bool) -> None:
-        """Show the size of the study, or why it is not possible."""
+        """``text``: size of the study, or why it is not possible."""
         self.verdict.setText(text)
         set_look(self.verdict, "" if ok else "warning")
         self._allow_saving("" if ok else text)
@@ -287,8 +274,7 @@ class StudyMaker(QDialog):
 
     @property
     def form(self) -> StudyForm:
-        chosen = self.sentences.currentData()
-        model = self.model.currentData()
+        chosen, model = self.sentences.currentData(), self.model.currentData()
         same_model = model == self._setting.model
         place, variant = self._selection.place(model)
         device = self._selection.device_wanted
@@ -368,12 +354,10 @@ class StudyMaker(QDialog):
     def _show_possible_kinds(self, same: bool) -> None:
         """Enable the possible further kinds; ``same``: the model is Setup's."""
         for name, one in self._kinds.items():
-            index = self.kind.findData(name)
-            possible = same and one.fields is not None
-            entry(self.kind, index).setEnabled(possible)
-            tip = one.kind.tip if possible else one.kind.missing
-            self.kind.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
-            if not possible and self.kind.currentIndex() == index:
+            item, possible = entry(self.kind, name), same and one.fields is not None
+            item.setEnabled(possible)
+            item.setToolTip(one.kind.tip if possible else one.kind.missing)
+            if not possible and self.kind.currentData() == name:
                 self.kind.setCurrentIndex(self.kind.findData(EVERY))
 
     def _show_sentences(self) -> None:
@@ -385,9 +369,8 @@ class StudyMaker(QDialog):
         self._changed()
 
     def _show_kind(self) -> None:
-        kind = self.kind.currentData()
-        self.goals.setVisible(kind == SEARCH)
-        further = self._kinds.get(kind)
+        further = self._kinds.get(self.kind.currentData())
+        self.goals.setVisible(self.kind.currentData() == SEARCH)
         self.about_kind.setText(further.kind.about if further is not None else "")
         self.about_kind.setVisible(further is not None)
         for one in self._varying:

@@ -1,6 +1,5 @@
-"""Studies: which setting should be shipped? Many settings on many sentences: run, pause, resume, report.
-
-The panel depends on neither the application's state nor the engine: it receives its actions."""
+"""Studies: many settings on many sentences: run, pause, resume, report. The panel depends on neither the application's
+state nor the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
@@ -30,15 +29,14 @@ from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 
 def plan_words(study: Study, seconds: float | None) -> str:
-    searched = study.search.trials if study.search else 0
-    parts = [
-        counted(len(study.candidates) + searched, "setting", "settings"),
-        counted(len({one.text for one in study.utterances}), "sentence", "sentences"),
-        counted(len({one.voice.id for one in study.utterances}), "voice", "voices"),
-        counted(len(study.seeds), "seed", "seeds"),
-        counted(study.rounds, "round", "rounds"),
-    ]
-    product = " × ".join(parts)
+    counts = {
+        "setting": len(study.candidates) + (study.search.trials if study.search else 0),
+        "sentence": len({one.text for one in study.utterances}),
+        "voice": len({one.voice.id for one in study.utterances}),
+        "seed": len(study.seeds),
+        "round": study.rounds,
+    }
+    product = " × ".join(counted(count, name, f"{name}s") for name, count in counts.items())
     listed = study.evaluation.words if study.evaluation else ""
     sentences = f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study)
     words = " ".join(filter(None, sentences))
@@ -86,12 +84,9 @@ def _omitted(study: Study) -> str:
 def _further(study: Study) -> str:
     """Work other than takes, as a sentence, or ``""``; progress includes it."""
     prepared = sum(bool(one.unprepared) for one in study.candidates)
-    parts = [
-        counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",
-        counted(prepared, "calibration", "calibrations") if prepared else "",
-    ]
-    found = " and ".join(filter(None, parts))
-    return f"In addition {found}." if found else ""
+    parts = [f"{counted(len(study.utterances), 'recording', 'recordings')} of reference speech"] if study.judges else []
+    parts += [counted(prepared, "calibration", "calibrations")] if prepared else []
+    return f"In addition {' and '.join(parts)}." if parts else ""
 
 
 def _takes(count: int) -> str:
@@ -112,15 +107,12 @@ class StudiesActions:
     new: Action
     open: Action
     folder: Action
-    """Open a folder with results."""
     example: Action
     run: Action
     pause: Action
     cancel: Action
     aside: Action
-    """Set damaged results aside."""
     choose_folder: Action
-    """Choose the new place of the model's folder."""
     use: Action
     export: Action
     report: Action
@@ -202,10 +194,9 @@ class StudiesPanel(QWidget):
         self.report_button = ActionButton(can.report, "Wr&ite report")
         self.close_button = ActionButton(can.close, "Close stud&y")
         # Next to the tabs, because the dock of a small window is low.
-        of_setting = self.use_button, self.export_button
-        self.tabs.setCornerWidget(
-            build.row(*of_setting, self.report_button, ActionButton(can.reveal), self.close_button)
-        )
+        reveal = ActionButton(can.reveal)
+        of_study = self.use_button, self.export_button, self.report_button, reveal, self.close_button
+        self.tabs.setCornerWidget(build.row(*of_study))
 
         self.install = InstallOffer()
         build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
@@ -215,26 +206,22 @@ class StudiesPanel(QWidget):
 
     def show_studies(self, studies: Sequence[tuple[Path, str]], chosen: Path | None) -> None:
         """List the open studies (folder, title), with ``chosen`` shown."""
-        titles = Counter(title for _, title in studies)
-        places = [
-            (str(folder), title if titles[title] == 1 else f"{title} – {_short(str(folder))}")
-            for folder, title in studies
+        titles, box = Counter(title for _, title in studies), self.chooser
+        named = [
+            (title if titles[title] == 1 else f"{title} – {_short(str(place))}", str(place)) for place, title in studies
         ]
-        box = self.chooser
         with QSignalBlocker(box):
             # Only after a change: its list may be open.
-            if places != [(box.itemData(index), box.itemText(index)) for index in range(box.count())]:
-                box.clear()
-                for place, title in places:
-                    box.addItem(title, place)
-                    box.setItemData(box.count() - 1, place, Qt.ItemDataRole.ToolTipRole)
+            if named != [(box.itemText(index), box.itemData(index)) for index in range(box.count())]:
+                build.offer(box, named, str(chosen))
+                for _, place in named:
+                    entry(box, place).setToolTip(place)
             box.setCurrentIndex(box.findData(str(chosen)))
         box.setEnabled(bool(studies))
         if not studies:
             self.show_summary(None)
 
     def show_recent(self, places: Sequence[str]) -> None:
-        """List recent files and folders."""
         for index, action in enumerate(self._recent):
             action.setVisible(index < len(places))
             if index < len(places):
@@ -255,13 +242,9 @@ class StudiesPanel(QWidget):
         self.tabs.setTabVisible(self.tabs.indexOf(self.worst), bool(self.worst.rowCount()))
         failed = self.failures.rowCount()
         found = "\n\n".join(summary.findings) if summary is not None else ""
-        for widget, text in (
-            (
-                self.found,
-                found or "Nothing yet. This page shows a search's answer and the judges' scores of reference speech.",
-            ),
-            (self.file, summary.definition if summary is not None else ""),
-        ):
+        nothing = "Nothing yet. This page shows a search's answer and the judges' scores of reference speech."
+        definition = summary.definition if summary is not None else ""
+        for widget, text in ((self.found, found or nothing), (self.file, definition)):
             if widget.toPlainText() != text:
                 widget.setPlainText(text)
         titles = ("Settings", f"Failures ({failed})" if failed else "Failures", "Most errors", "Found", "File")
@@ -271,22 +254,20 @@ class StudiesPanel(QWidget):
 
     def set_cluster(self, cluster: str) -> None:
         """Disable clusters for the reason ``cluster``; ``""`` enables them."""
-        index = self.where.findData(CLUSTER)
-        entry(self.where, index).setEnabled(not cluster)
-        self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
+        item = entry(self.where, CLUSTER)
+        item.setEnabled(not cluster)
+        item.setToolTip(cluster)
         self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
         if cluster:
             self.where.setCurrentIndex(self.where.findData(HERE))
 
     def begin(self, folder: Path) -> None:
-        """The study in ``folder`` starts running."""
         self._running, self._said, self._now = folder, "", ""
         self.progress.begin()
         self.set_pausing(False)
         self._show()
 
     def set_pausing(self, on: bool) -> None:
-        """Show whether the study will pause after the current takes."""
         self._pausing = on
         self.pause_button.set_text("&Pausing…" if on else "&Pause")
         self.can.pause.refresh()
@@ -309,7 +290,6 @@ class StudiesPanel(QWidget):
         self._show()
 
     def say(self, text: str, tone: str = "muted") -> None:
-        """Show a message about the shown study."""
         self._said, self._tone = text, tone
         self._show_state()
 
@@ -323,9 +303,8 @@ class StudiesPanel(QWidget):
     @property
     def cluster(self) -> tuple[str, int]:
         """Address of the chosen cluster, ``""`` for this machine, and number of workers."""
-        if self.where.currentData() == HERE:
-            return "", 0
-        return self.address.text().strip() or "auto", self.workers.value()
+        here = self.where.currentData() == HERE
+        return ("", 0) if here else (self.address.text().strip() or "auto", self.workers.value())
 
     def _show(self) -> None:
         self.install.offer(self.can.run.reason)

@@ -26,6 +26,8 @@ from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
+from paretone_app.shell.bridge import arrived
+from paretone_app.shell.entries import Findable
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
@@ -59,7 +61,6 @@ class StudiesMemory:
         self._settings.setValue(_RECENT, json.dumps(recent[:MOST_RECENT]))
 
     def save(self, folders: Iterable[Path], chosen: Path | None) -> None:
-        """Save the open studies and the shown one."""
         self._settings.setValue(_OPEN, json.dumps([str(one) for one in folders]))
         self._settings.setValue(_CHOSEN, str(chosen or ""))
         self._settings.sync()
@@ -97,7 +98,7 @@ class OpenedStudies(QObject):
 
     def __init__(self, results: Results, settings: QSettings, parent: QObject) -> None:
         super().__init__(parent)
-        self._results, self._memory = results, StudiesMemory(settings)
+        self._results, self.memory = results, StudiesMemory(settings)
         self.chosen: Path | None = None
         """Folder of the shown study."""
         results.study_changed.connect(self._follow)
@@ -106,10 +107,8 @@ class OpenedStudies(QObject):
     def summary(self) -> OpenStudy | None:
         return self._results.studies.get(self.chosen) if self.chosen is not None else None
 
-    @property
-    def recent(self) -> list[str]:
-        """Recently opened files and folders, the latest first."""
-        return self._memory.recent
+    def _save(self) -> None:
+        self.memory.save(self._results.studies, self.chosen)
 
     def open(
         self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda study: None
@@ -118,10 +117,10 @@ class OpenedStudies(QObject):
         ``then`` with it."""
 
         def opened(study: OpenStudy) -> None:
-            self._memory.remember(place)
+            self.memory.remember(place)
             if in_front:
                 self.chosen = study.folder
-            self._memory.save(self._results.studies, self.chosen)
+            self._save()
             self.changed.emit()
             if in_front:
                 self.brought_forward.emit(study)
@@ -132,7 +131,7 @@ class OpenedStudies(QObject):
 
     def open_last(self) -> None:
         """Open the last session's studies. Nothing is saved meanwhile: a crash would lose those not open yet."""
-        for place in self._memory.places():
+        for place in self.memory.places():
             self._results.open(place)
 
     def close(self) -> None:
@@ -144,7 +143,7 @@ class OpenedStudies(QObject):
         """Show this open study, and read it again."""
         if folder is not None and folder in self._results.studies:
             self.chosen = folder
-            self._memory.save(self._results.studies, self.chosen)
+            self._save()
             self.changed.emit()
             self._results.read_study(folder)
 
@@ -155,7 +154,7 @@ class OpenedStudies(QObject):
         if folder not in studies:
             if self.chosen == folder:
                 self.chosen = next(reversed(studies), None)
-            self._memory.save(self._results.studies, self.chosen)
+            self._save()
         elif self.chosen is None:
             self.chosen = folder
         self.changed.emit()
@@ -178,7 +177,6 @@ class StudiesPresenter(Presenter):
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
         self.maker: StudyMaker | None = None
-        """The dialog for a new study, while open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         self._bind()
@@ -199,7 +197,7 @@ class StudiesPresenter(Presenter):
             ("open", "open_study", partial(self._ask_for_file, "Open a study", _KINDS, self.open), str),
             ("folder", "open_study_folder", ask_for_folder, str),
             ("example", "open_example", self.open_example, str),
-            ("run", "run_study", lambda: self.run(*built(self.studies).cluster), self.why_not_run),
+            ("run", "run_study", self._run, self.why_not_run),
             ("pause", "pause_study", self.pause, lambda: "" if self._running else "No study is running."),
             ("use", "use_study_setting", lambda: self.use(built(self.studies).table.current), self.why_not_use),
             ("report", "report_study", self.report, self._why_no_report),
@@ -210,31 +208,27 @@ class StudiesPresenter(Presenter):
             action.explain(why_not)
         self._verify = actions["verify_study"]
         actions.bind(self._verify, self.verify, lambda: self._why_no_report() or self._state.jobs.why_wait)
+        place = "Say where the model's folder is now, in the study's file"
+        export = "Load this setting into Setup and export it as a profile"
         self._can |= {
             "aside": add("Set &aside…", self.set_aside, "Move the damaged results away and start over"),
-            "choose_folder": add(
-                "Choose folder…", self.ask_for_model_folder, "Say where the model's folder is now, in the study's file"
-            ),
+            "choose_folder": add("Choose folder…", self.ask_for_model_folder, place),
             "export": add(
-                "E&xport profile…",
-                lambda: self.export(built(self.studies).table.current),
-                "Load this setting into Setup and export it as a profile",
-                self.why_not_use,
+                "E&xport profile…", lambda: self.export(built(self.studies).table.current), export, self.why_not_use
             ),
             "reveal": add("Show fi&les", self._reveal, "Open the folder with the study's results", self._why_none),
         }
 
+    def findable(self) -> Iterator[Findable]:
+        for place in map(Path, self.opened.memory.recent):
+            yield Findable(place.stem, "Study", place.parent.name, f"Open {place}.", partial(self.open, place))
+
     def shut_down(self) -> None:
-        """Stop polling the running study."""
         self._soon.stop()
 
     @property
     def summary(self) -> OpenStudy | None:
         return self.opened.summary
-
-    @property
-    def _is_running_here(self) -> bool:
-        return self._running is not None and self._running[1] == self.opened.chosen
 
     def why_not_run(self) -> str:
         """Why the shown study cannot be run now, as a sentence, or ``""``."""
@@ -245,15 +239,14 @@ class StudiesPresenter(Presenter):
             return seen.folder_problem
         if seen.study is None and (seen.file.exists() or seen.results is None):
             return seen.file_problem
+        problems = []
         if seen.study is not None:
-            if seen.study.search is not None and why_no_search():
-                return why_no_search()
             from paretone.measure.evaluation.judges import judge_named
 
             problems = [judge_named(name).problem() for name in seen.study.judges]
-            if any(problems):
-                return next(filter(None, problems))
-        return self._state.jobs.why_wait
+            if seen.study.search is not None:
+                problems.insert(0, why_no_search())
+        return next(filter(None, problems), self._state.jobs.why_wait)
 
     def why_not_use(self) -> str:
         """Why no setting of the shown study can be loaded into Setup, as a sentence, or ``""``."""
@@ -267,13 +260,19 @@ class StudiesPresenter(Presenter):
     def _why_none(self) -> str:
         return "" if self.summary is not None else "Open or create a study first."
 
+    @property
+    def _shown(self) -> OpenStudy:
+        """The shown study. Raises :class:`StudyError` if there is none."""
+        if self.summary is None:
+            raise StudyError(self._why_none())
+        return self.summary
+
     def _why_no_report(self) -> str:
-        made = self.summary is not None and self.summary.made
-        return self._why_none() or ("" if made else "No takes yet; run the study first.")
+        return self._why_none() or ("" if self._shown.made else "No takes yet; run the study first.")
 
     def _why_not_close(self) -> str:
-        running = "The study is running; wait for it to finish, or cancel it."
-        return self._why_none() or (running if self._is_running_here else "")
+        here = self._running is not None and self._running[1] == self.opened.chosen
+        return self._why_none() or ("The study is running; wait for it to finish, or cancel it." if here else "")
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
@@ -289,21 +288,27 @@ class StudiesPresenter(Presenter):
     @Slot(object)
     def _go_to(self, found: OpenStudy) -> None:
         self._workspaces.go_to("studies")
-        if found.folder_problem:
-            self._tell_damage(found)
+        if found.damaged:
+            self._notices.ask(found.folder_problem, ("Set it aside",), lambda _: self.set_aside())
+        elif found.folder_problem:
+            self._notices.warn(found.folder_problem)
 
     def close(self) -> None:
-        if self._is_running_here:
-            raise StudyError("The study is running; wait for it to finish, or cancel it.")
+        if reason := self._why_not_close():
+            raise StudyError(reason)
         self.opened.close()
 
     # --- Running -----------------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        """Run where the panel says."""
+        self.run(*built(self.studies).cluster)
+
     def run(self, ray: str = "", workers: int = 0) -> None:
         """Run the rest of the shown study, on the Ray cluster at ``ray`` if given. Raises :class:`PlainError` if not
         possible."""
-        seen, reason = self.summary, self.why_not_run()
-        if seen is None or reason:
+        if reason := self.why_not_run():
             raise StudyError(reason)
+        seen = self._shown
         # The folder may be back, on a disk for example. On a cluster, the workers' folder counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
             from paretone_app.features.studies.panel import lost_words
@@ -332,7 +337,6 @@ class StudiesPresenter(Presenter):
         self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
 
     def ask_for_model_folder(self) -> None:
-        """Ask for the present folder of the shown study's checkpoint."""
         self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder)
 
     def set_model_folder(self, folder: Path) -> None:
@@ -340,11 +344,9 @@ class StudiesPresenter(Presenter):
         are refused at the run. Raises :class:`PlainError`."""
         from paretone.studies.definition import with_folder
 
-        seen = self.summary
-        if seen is None:
-            raise StudyError("Open or create a study first.")
-        if self._is_running_here:
-            raise StudyError("The study is running; wait for it to finish, or cancel it.")
+        if reason := self._why_not_close():
+            raise StudyError(reason)
+        seen = self._shown
         if not seen.file.exists():
             self._write_again(seen)
         try:
@@ -377,7 +379,6 @@ class StudiesPresenter(Presenter):
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show the progress of the running study."""
         if self._running is not None and event.job == self._running[0].number and self.studies is not None:
             self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
 
@@ -390,10 +391,9 @@ class StudiesPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._running is None or job != self._running[0]:
             return
-        folder = self._running[1]
+        folder, said = self._running[1], sentence
         self._running = None
         self._soon.stop()
-        said = sentence
         if outcome is Outcome.CANCELLED:
             said = "Cancelled. Finished takes are kept; Resume continues."
         elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
@@ -405,7 +405,6 @@ class StudiesPresenter(Presenter):
 
     # --- A new study -------------------------------------------------------------------------------------------------
     def begin_new(self) -> None:
-        """Open the dialog for a new study."""
         from paretone_app.features.studies.forms import offered_kinds
         from paretone_app.features.studies.maker import StudyMaker
 
@@ -428,7 +427,6 @@ class StudiesPresenter(Presenter):
         built(self.maker).check()
 
     def begin_within(self, within: Within) -> None:
-        """Open the dialog for a new study within ranges."""
         self.begin_new()
         built(self.maker).ask_within(within)
         built(self.maker).check()
@@ -439,7 +437,6 @@ class StudiesPresenter(Presenter):
 
     @Slot(object)
     def _check(self, given: dict) -> None:
-        """Show the size of a study, or why it is not possible."""
         from paretone.studies import definition
         from paretone.studies.results import estimated_seconds
         from paretone_app.features.studies.panel import plan_words
@@ -452,13 +449,8 @@ class StudiesPresenter(Presenter):
             return planned, estimated_seconds(planned, pace(planned.model))
 
         def shown(found: tuple[Study, float | None] | BaseException) -> None:
-            if self.maker is not maker or maker.definition != given:
-                return
-            if isinstance(found, PlainError):
-                maker.show_verdict(str(found), ok=False)
-            elif isinstance(found, BaseException):
-                raise found
-            else:
+            current = self.maker is maker and maker.definition == given
+            if current and arrived(found, lambda problem: maker.show_verdict(problem, ok=False)):
                 maker.show_verdict(plan_words(*found), ok=True)
 
         self._results.run(checked, shown)
@@ -476,18 +468,14 @@ class StudiesPresenter(Presenter):
         built(self.maker).accept()
         self._notices.note(f"Wrote {path}")
 
-        def begin(_study: OpenStudy) -> None:
-            if start:
-                self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
-
-        self.opened.open(path, then=begin)
+        self.opened.open(path, then=lambda _: self._actions.attempt(self._run) if start else None)
 
     # --- Results ------------------------------------------------------------------------------------------------------
     def use(self, key: str) -> None:
         """Load a setting of the shown study into Setup, with its strategy table. Raises :class:`PlainError`."""
-        seen, state = self.summary, self._state
-        row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
-        if seen is None or row is None or row.setting is None:
+        seen, state = self._shown, self._state
+        row = next((one for one in seen.rows if one.key == key), None)
+        if row is None or row.setting is None:
             raise StudyError("Select a setting in the study's table first.")
         state.editing.adopt_setting(row.setting)
         entry = state.artefacts.entry(row.setting)
@@ -528,27 +516,20 @@ class StudiesPresenter(Presenter):
 
     def report(self) -> None:
         """Write the report of the shown study, and open it."""
-        if self.summary is None:
-            raise StudyError("Open or create a study first.")
+        folder = self._shown.folder
         built(self.studies).say("Writing the report…")
-        self._results.write_report(self.summary.folder, self._report_written)
+        self._results.write_report(folder, self._report_written)
 
     def _report_written(self, page: Path | BaseException) -> None:
         built(self.studies).say("")
-        if isinstance(page, PlainError):
-            self._notices.warn(str(page))
-        elif isinstance(page, BaseException):
-            raise page
-        else:
+        if arrived(page, self._notices.warn):
             self._notices.note(f"Wrote {page}")
             self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
 
     def verify(self) -> None:
         """Check the results of the shown study. Raises :class:`PlainError` if there are none."""
-        if self.summary is None:
-            raise StudyError("Open or create a study first.")
-        folder = str(self.summary.folder)
+        folder = str(self._shown.folder)
         self._state.jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, folder))
 
     def _tell_verified(self, event: StudyVerified) -> None:
@@ -565,12 +546,6 @@ class StudiesPresenter(Presenter):
             self._notices.say(f"The results in {name} agree; the log lists what was checked.{rest}", "info")
 
     # --- Damage ------------------------------------------------------------------------------------------------------
-    def _tell_damage(self, seen: OpenStudy) -> None:
-        if seen.damaged:
-            self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
-        else:
-            self._notices.warn(seen.folder_problem)
-
     def set_aside(self) -> None:
         """Move damaged results away, so that the study can run again."""
         seen = self.summary
@@ -606,12 +581,11 @@ class StudiesPresenter(Presenter):
             return
         titles = [(folder, one.title) for folder, one in self._results.studies.items()]
         self.studies.show_studies(titles, self.opened.chosen)
-        self.studies.show_recent(self.opened.recent)
+        self.studies.show_recent(self.opened.memory.recent)
         self.studies.show_summary(self.summary)
         self.refresh()
 
     def _reveal(self) -> None:
-        seen = self.summary
-        if seen is not None:
-            place = seen.folder if seen.folder.exists() else seen.file.parent
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(place)))
+        seen = self._shown
+        place = seen.folder if seen.folder.exists() else seen.file.parent
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(place)))

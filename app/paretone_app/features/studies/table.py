@@ -46,21 +46,19 @@ class StudyModel(QAbstractTableModel):
 
     def show_summary(self, summary: OpenStudy | None) -> None:
         """Show a study's settings and figures; update only changed rows if the layout is the same."""
-        rows = summary.rows if summary is not None else ()
-        metrics = ()
+        rows, metrics = summary.rows if summary is not None else (), ()
         self._results = summary.results if summary is not None else None
         if summary is not None and summary.results is not None:
             metrics = shown(summary.results)
             heard = {one.text for takes in summary.results.heard.values() for one in takes}
             self._over = ("sentence", "sentences") if len(heard) != 1 else ("voice-seed pair", "voice-seed pairs")
             rows = (*rows, summary.reference) if summary.reference is not None else rows
-        same = metrics == self.metrics and [one.key for one in rows] == [one.key for one in self._rows]
-        if same:
+        if metrics == self.metrics and [one.key for one in rows] == [one.key for one in self._rows]:
             # A take changes a row or two: redraw and sort only these.
             changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
             self._rows = rows
             for line in changed:
-                self.dataChanged.emit(self.index(line, 0), self.index(line, self.columnCount() - 1))
+                self._redraw(line, line)
             return
         self.beginResetModel()
         self._rows, self.metrics = rows, metrics
@@ -69,10 +67,10 @@ class StudyModel(QAbstractTableModel):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         if self._rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, self.columnCount() - 1))
+            self._redraw(0, len(self._rows) - 1)
 
-    def row(self, key: str) -> Row | None:
-        return next((one for one in self._rows if one.key == key and one.setting is not None), None)
+    def _redraw(self, first: int, last: int) -> None:
+        self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._rows)
@@ -106,17 +104,14 @@ class StudyModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:
             return None
-        if section < len(_FIXED):
-            title, meaning = _FIXED[section]
-        else:
-            one = self.metrics[section - len(_FIXED)]
-            title, meaning = one.label, one.definition
-        if role == Qt.ItemDataRole.DisplayRole:
-            return title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return meaning
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+        title, meaning = (*_FIXED, *((one.label, one.definition) for one in self.metrics))[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return title
+            case Qt.ItemDataRole.ToolTipRole:
+                return meaning
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(section)
         return None
 
     # --- Cells --------------------------------------------------------------------------------------------------------
@@ -128,11 +123,6 @@ class StudyModel(QAbstractTableModel):
         if column < len(_FIXED) or not row.busy or self._figure(row, column) is None:
             return False
         return self.metrics[column - len(_FIXED)].wall_time
-
-    @staticmethod
-    def _doubt(row: Row) -> str:
-        several = f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"
-        return localised(busy_line(during=several))
 
     def _text(self, row: Row, column: int) -> str:
         if column == _MARK:
@@ -152,11 +142,12 @@ class StudyModel(QAbstractTableModel):
             interval = (
                 f"95 % interval {general(figure.low, 4)} to {general(figure.high, 4)}, " if figure.spreads else ""
             )
-            value, interval = (_with_minus(text) for text in (general(figure.value, 4), interval))
+            value, interval = _with_minus(general(figure.value, 4)), _with_minus(interval)
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
-            doubt = f"{self._doubt(row)}\n" if self._doubtful(row, column) else ""
+            busy = localised(busy_line(during=f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"))
+            doubt = f"{busy}\n" if self._doubtful(row, column) else ""
             return f"{one.title} {value}, {interval}{from_what}.\n{self._paired(row, one)}{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE
@@ -173,12 +164,8 @@ class StudyModel(QAbstractTableModel):
         return f"Against the baseline: {_with_minus(localised(found.words))}.\n" if found is not None else ""
 
     def _order(self, row: Row, column: int, place: int) -> object:
-        if column == _MARK:
-            return (not row.answer) + 0.0
-        if column == _SETTING:
-            return float(place)
-        if column == _TAKES:
-            return float(row.finished)
+        if column < len(_FIXED):
+            return float((not row.answer, place, row.finished)[column])
         one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
         # Missing values come last if the best is first.
         worst = float("inf") if one.better == LOWER else float("-inf")
@@ -231,21 +218,12 @@ class StudyTable(QTableView):
             self.choose(kept)
 
     def choose(self, key: str) -> None:
-        """Make the setting with the key ``key`` current."""
         for line in range(self._sorted.rowCount()):
             index = self._sorted.index(line, _MARK)
             if index.data(KEY_ROLE) == key:
                 self.setCurrentIndex(index)
                 self.scrollTo(index)
                 return
-
-    def texts(self) -> list[list[str]]:
-        """The rows as texts, in display order."""
-        columns = range(self._sorted.columnCount())
-        return [
-            [str(self._sorted.index(line, column).data()) for column in columns]
-            for line in range(self._sorted.rowCount())
-        ]
 
     def set_colours(self, colours: Colours) -> None:
         self.study.set_colours(colours)
@@ -260,7 +238,6 @@ class StudyTable(QTableView):
 
 
 def _with_minus(text: str) -> str:
-    """``text`` with minus signs instead of hyphens."""
     return text.replace("-", "−")
 
 
@@ -275,7 +252,11 @@ class FailuresTable(TextsTable):
         super().__init__("Failed takes", columns, widths=(_WIDE, _WIDE))
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        self.show_rows([*_rows(summary)] if summary is not None else [])
+        rows: list[tuple[str, ...]] = []
+        for one in summary.failures if summary is not None else ():
+            spoken = one.text if one.seed is None else _spoken(one.text, one.voice, one.seed)
+            rows.append((one.setting, spoken, one.why))
+        self.show_rows(rows)
 
 
 class WorstTable(TextsTable):
@@ -295,26 +276,12 @@ class WorstTable(TextsTable):
         results = summary.results if summary is not None else None
         found = [(one, take) for one in results.settings for take in results.worst(one.key)] if results else []
         self._takes = [(take.take, setting_title(one), take.text) for one, take in found]
-        self.show_rows(
-            [
-                (
-                    setting_title(one),
-                    f"“{take.text}” ({shown_name(take.voice)}, seed {take.seed})",
-                    localised(percent(take.error_rate or 0.0)),
-                    take.understood,
-                )
-                for one, take in found
-            ]
-        )
+        rows: list[tuple[str, ...]] = []
+        for one, take in found:
+            spoken, errors = _spoken(take.text, take.voice, take.seed), localised(percent(take.error_rate or 0.0))
+            rows.append((setting_title(one), spoken, errors, take.understood))
+        self.show_rows(rows)
 
 
-def _rows(summary: OpenStudy) -> list[tuple[str, str, str]]:
-    """Setting, sentence and reason of every failure."""
-    return [
-        (
-            one.setting,
-            one.text if one.seed is None else f"“{one.text}” ({shown_name(one.voice)}, seed {one.seed})",
-            one.why,
-        )
-        for one in summary.failures
-    ]
+def _spoken(text: str, voice: str, seed: int) -> str:
+    return f"“{text}” ({shown_name(voice)}, seed {seed})"

@@ -34,8 +34,6 @@ _BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}
 
 @dataclass(frozen=True)
 class Asked:
-    """Content of a take: text, voice and setting."""
-
     text: str
     voice: str
     """The voice's id."""
@@ -43,7 +41,6 @@ class Asked:
 
     @classmethod
     def of(cls, take: TakeSummary) -> Asked:
-        """The content of ``take``."""
         return cls(take.text, take.voice, take.setting)
 
 
@@ -57,7 +54,6 @@ class Dimension:
     """A knob of the technique, or an option of models without one."""
 
     def value(self, asked: Asked) -> Value:
-        """The value of ``asked`` in this dimension."""
         setting = asked.setting
         if self.knob is None:
             fixed: dict[str, Value] = {TEXT: asked.text, VOICE: asked.voice, SEED: setting.seed, MODEL: setting.model}
@@ -68,7 +64,6 @@ class Dimension:
         return None if used is None else used.knobs.get(self.knob.name, self.knob.default)
 
     def put(self, asked: Asked, value: Value) -> Asked:
-        """``asked`` with another value."""
         setting = asked.setting
         if self.name == TEXT:
             return replace(asked, text=str(value))
@@ -321,8 +316,7 @@ def take_grid(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figure
 def over_sentences(
     takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())
 ) -> TakeGrid:
-    """The grid around ``reference`` with means over all sentences with comparable takes; each sentence has its own
-    reference."""
+    """As :func:`take_grid`, with means over all sentences; each sentence has its own reference."""
     said = _by_sentence(takes, reference, what)
     wanted = _identity(reference, what)
     same = {text: next((one for one in some if _identity(one, what) == wanted), None) for text, some in said.items()}
@@ -361,7 +355,6 @@ def _by_sentence(takes: Sequence[TakeSummary], reference: TakeSummary, what: Fig
 
 
 def _values(takes: Sequence[TakeSummary], what: Figures, more: More) -> More:
-    """Values of rows and columns, in order."""
     rows, columns, _ = what
     asked = [Asked.of(one) for one in takes]
     return (
@@ -371,7 +364,6 @@ def _values(takes: Sequence[TakeSummary], what: Figures, more: More) -> More:
 
 
 def _arranged(alike: Sequence[TakeSummary], reference: TakeSummary, what: Figures, places: More) -> TakeGrid:
-    """The grid with these values of rows and columns."""
     rows, columns, figure = what
     both, around = (rows, columns), Asked.of(reference)
     found: dict[tuple[Value, Value], list[TakeSummary]] = {}

@@ -1,7 +1,5 @@
 """The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing at
-them.
-
-The panel depends on neither the application's state nor the engine: it receives its actions."""
+them."""
 
 from __future__ import annotations
 
@@ -75,14 +73,12 @@ class TakeCells(CursorCanvas):
         self._states: Mapping[Cell, tuple[str, str]] = {}
         self._playing = ""
         self.cursor_cell: Cell = 0, 0
-        """(row, column) of the cursor."""
         self._hovered: Cell | None = None
         self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
         self._resting.timeout.connect(self._rest)
 
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
-        """Show these cells; ``states``: kind (``WAITING`` or ``FAILED``) and sentence of empty cells that wait or
-        failed."""
+        """Show these cells; ``states``: ``WAITING`` or ``FAILED``, and a sentence, of empty cells."""
         self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
         self.cursor_cell = min(self.cursor_cell[0], max(rows - 1, 0)), min(self.cursor_cell[1], max(columns - 1, 0))
@@ -96,7 +92,6 @@ class TakeCells(CursorCanvas):
             self.update()
 
     def set_cursor(self, row: int, column: int) -> None:
-        """Move the cursor to the nearest valid cell."""
         if self.grid is None:
             return
         rows, columns = self.grid.shape
@@ -107,7 +102,6 @@ class TakeCells(CursorCanvas):
             self.moved.emit(*cell)
 
     def describe(self, row: int, column: int) -> str:
-        """A cell with its position, as sentences."""
         if self.grid is None:
             return ""
         state = self._states.get((row, column))
@@ -159,7 +153,6 @@ class TakeCells(CursorCanvas):
         return QRectF(self._label_width + column * wide, self._top + row * high, wide, high)
 
     def cell_at(self, place: QPointF) -> Cell | None:
-        """The cell at ``place``."""
         if self.grid is None or not all(self.grid.shape):
             return None
         rows, columns = self.grid.shape
@@ -226,7 +219,6 @@ class TakeCells(CursorCanvas):
             painter.drawText(line, Qt.AlignmentFlag.AlignCenter, shortened)
 
     def _lines(self, grid: TakeGrid, row: int, column: int) -> list[str]:
-        """The value, and its difference from the reference."""
         take, state = grid.takes[row][column], self._states.get((row, column))
         if take is None:
             return ["" if state is None else "…" if state[0] == WAITING else "!"]
@@ -322,7 +314,6 @@ class TakeGridPanel(QWidget):
     shown = Signal()
     chosen = Signal(object)
     sentence_chosen = Signal(str)
-    """Show the grid of another sentence."""
 
     def __init__(self, colours: Colours, from_point: Action, make: Action) -> None:
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
@@ -350,10 +341,10 @@ class TakeGridPanel(QWidget):
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area = area
-        self._words = build.label(look="muted", name="The cell")
-        self._words.setWordWrap(False)
-        self._words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        body = build.column(first, second, (area, 1), build.row((self._words, 1), self.point_button, self.make_button))
+        self.words = build.label(look="muted", name="The cell")
+        self.words.setWordWrap(False)
+        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        body = build.column(first, second, (area, 1), build.row((self.words, 1), self.point_button, self.make_button))
         self.pages = Invited(body, _INVITATION, sketching.cells(4, 6))
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.cells.moved.connect(self._cursor_moved)
@@ -377,13 +368,11 @@ class TakeGridPanel(QWidget):
         return edit
 
     def show_choices(self, known: Sequence[Dimension], figures: Sequence[Metric], chosen: Chosen) -> None:
-        """Offer dimensions and figures, and show the ``chosen`` ones."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             build.offer(combo, [(one.title, one.name) for one in known], name)
         self._mean = chosen.mean
-        build.offer(self.figure, [(one.label + ARROWS.get(one.better, ""), one.name) for one in figures], chosen.figure)
-        for place, one in enumerate(figures):
-            self.figure.setItemData(place, one.definition, Qt.ItemDataRole.ToolTipRole)
+        offered = [(one.label + ARROWS.get(one.better, ""), one.name, one.definition) for one in figures]
+        build.offer(self.figure, offered, chosen.figure)
         for edit, text in ((self.more_rows, chosen.more_rows), (self.more_columns, chosen.more_columns)):
             if edit.text() != text and not edit.hasFocus():
                 with QSignalBlocker(edit):
@@ -408,11 +397,6 @@ class TakeGridPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.cells.set_colours(colours)
 
-    @property
-    def words(self) -> str:
-        return self._words.text()
-
-    # --- User input ---------------------------------------------------------------------------------------------------
     def _choose(self) -> None:
         self.chosen.emit(
             Chosen(
@@ -440,8 +424,8 @@ class TakeGridPanel(QWidget):
 
     def _show_words(self) -> None:
         text = "  ".join(one for one in (self._remark, self.cells.cursor_text()) if one)
-        self._words.setText(text)
-        self._words.setToolTip(text)
+        self.words.setText(text)
+        self.words.setToolTip(text)
 
     def _show_page(self) -> None:
         there = self.cells.grid is not None

@@ -1,5 +1,4 @@
-"""The presenter of the take grid: arranges takes of the library and of open studies around a reference; plays,
-compares and makes cells."""
+"""The presenter of the take grid: arranges takes around a reference; plays, compares and makes cells."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
@@ -23,6 +22,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.numbers import counted, rough_duration
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.cost import LONG_SECONDS
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
@@ -53,7 +53,6 @@ class CellHearing(QObject):
         load_audio: Callable[[], Callable[[str], tuple[np.ndarray, int]]],
         parent: QObject,
     ) -> None:
-        """``load_audio`` returns the function that reads takes by id."""
         super().__init__(parent)
         self._player, self._load_audio = player, load_audio
         self._sounds: OrderedDict[str, Sound] = OrderedDict()
@@ -93,11 +92,8 @@ class CellHearing(QObject):
             self._player.player.pause()
 
     def _take_over(self, take: TakeSummary, made: Sound | BaseException) -> None:
-        if isinstance(made, PlainError):
-            self.failed.emit(str(made))
+        if not arrived(made, self.failed.emit):
             return
-        if isinstance(made, BaseException):
-            raise made
         if is_silent(made.samples):
             self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
         self._sounds[take.id] = made
@@ -123,7 +119,6 @@ class CellHearing(QObject):
 
 
 _SHOWN = "take grid/shown"
-"""Settings key of the choices."""
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None and not one.of_runs)
 _UNKNOWN_SECONDS = 10.0
 """Assumed time to make a take if none is known."""
@@ -140,7 +135,6 @@ class TakeGridPresenter(Presenter):
         """Id of the take."""
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
-        """The choices in effect."""
         self._known: tuple[Dimension, ...] = ()
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)
@@ -153,10 +147,10 @@ class TakeGridPresenter(Presenter):
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
         for name, do, why_not in (
-            ("grid_hear", self._hear, self._why_no_grid),
-            ("grid_reference", self._take_reference, self._why_no_grid),
+            ("grid_hear", lambda: self._toggle(self._cursor), self._why_no_grid),
+            ("grid_reference", lambda: self.set_reference(self._take_at(self._cursor).id), self._why_no_grid),
             ("grid_make", self.make_all, self._why_not_make),
-            ("grid_point", self._from_point, self._why_not_built),
+            ("grid_point", self._from_point, lambda: "" if self.take_grid else "The take grid is not there yet."),
         ):
             actions.bind(actions[name], do, why_not)
 
@@ -175,7 +169,7 @@ class TakeGridPresenter(Presenter):
         panel.pages.offer(self._actions["open_example"], "Open example")
         cells.moved.connect(self._cursor_moved)
         cells.pointed.connect(self._pointed)
-        cells.left.connect(self._left)
+        cells.left.connect(self._pointed)
         cells.activated.connect(lambda *cell: attempt(lambda: self._toggle(cell)))
         cells.reference_chosen.connect(lambda *cell: attempt(lambda: self.set_reference(self._take_at(cell).id)))
         cells.take_asked.connect(lambda *cell: attempt(lambda: self.make([cell])))
@@ -186,9 +180,6 @@ class TakeGridPresenter(Presenter):
     def refresh(self) -> None:
         for name in ("grid_hear", "grid_reference", "grid_make", "grid_point"):
             self._actions[name].refresh()
-
-    def _why_not_built(self) -> str:
-        return "" if self.take_grid is not None else "The take grid is not there yet."
 
     def _why_no_grid(self) -> str:
         return "" if self.grid is not None else "There is no grid yet."
@@ -207,11 +198,9 @@ class TakeGridPresenter(Presenter):
         """All available takes: the library's, newest first, then those of studies."""
         return self._results.all_takes
 
-    @Slot()
     def _show_soon(self) -> None:
         self._soon.start()
 
-    @Slot()
     def _show(self) -> None:
         from paretone_app.features.take_grid.grid import Asked, by_name, dimensions, over_sentences, take_grid
 
@@ -299,7 +288,6 @@ class TakeGridPresenter(Presenter):
         left = len(self._making.waiting)
         return f"Making takes: {left} left." if left else ""
 
-    @Slot()
     def _show_playing(self) -> None:
         if self.take_grid is not None:
             now = self._state.playing.now
@@ -351,7 +339,6 @@ class TakeGridPresenter(Presenter):
         self._show_soon()
 
     def set_reference(self, take: str) -> None:
-        """Compare all cells with the take ``take``."""
         if take != self._reference:
             self._state.undo_stack.push(Edit("choose the grid's reference", self._reference, take, self._put_reference))
 
@@ -359,7 +346,6 @@ class TakeGridPresenter(Presenter):
         self._reference = take
         self._show_soon()
 
-    @Slot(str)
     def _go_to_sentence(self, text: str) -> None:
         """Make the take of another sentence with the reference's setting the reference."""
         reference = next((one for one in self.takes if one.id == self._reference), None)
@@ -390,22 +376,21 @@ class TakeGridPresenter(Presenter):
         self._workspaces.go_to("take_grid")
         self.set_reference(sound.take)
 
-    def _take_reference(self) -> None:
-        self.set_reference(self._take_at(built(self.take_grid).cells.cursor_cell).id)
+    @property
+    def _cursor(self) -> Cell:
+        return built(self.take_grid).cells.cursor_cell
+
+    def _known_at(self, cell: Cell) -> TakeSummary | None:
+        return None if self.grid is None else self.grid.takes[cell[0]][cell[1]]
 
     def _take_at(self, cell: Cell) -> TakeSummary:
-        grid = self.grid
-        take = None if grid is None else grid.takes[cell[0]][cell[1]]
+        take = self._known_at(cell)
         if take is None:
             raise SettingError("The cell is empty: press M to make its take first.")
         return take
 
     # --- Playing ------------------------------------------------------------------------------------------------------
-    def _hear(self) -> None:
-        self._toggle(built(self.take_grid).cells.cursor_cell)
-
     def _toggle(self, cell: Cell) -> None:
-        """Play a cell, or stop it."""
         take = self._take_at(cell)
         if reason := self._player.why_not_hear():
             raise SettingError(f"The take cannot be played: {reason}")
@@ -414,26 +399,18 @@ class TakeGridPresenter(Presenter):
         else:
             self.hearing.hear(take)
 
-    @Slot(int, int)
-    def _pointed(self, row: int, column: int) -> None:
-        panel, grid = built(self.take_grid), self.grid
-        take = None if grid is None else grid.takes[row][column]
-        if panel.hover_box.isChecked():
+    def _pointed(self, *cell: int) -> None:
+        """The mouse rests on a cell, or has left all."""
+        if built(self.take_grid).hover_box.isChecked():
+            take = self._known_at((cell[0], cell[1])) if cell else None
             if take is None:
                 self.hearing.stop()
             else:
                 self.hearing.hear(take)
 
-    @Slot()
-    def _left(self) -> None:
-        if built(self.take_grid).hover_box.isChecked():
-            self.hearing.stop()
-
-    @Slot(int, int)
     def _cursor_moved(self, row: int, column: int) -> None:
         """While a cell is heard, the cursor plays others."""
-        grid = self.grid
-        take = None if grid is None else grid.takes[row][column]
+        take = self._known_at((row, column))
         if self.hearing.heard and take is not None:
             self.hearing.hear(take)
 

@@ -1,5 +1,4 @@
-"""Takes: what have I tried? History with figures, differences of settings, star, re-run with a change, delete,
-export."""
+"""Takes: history with figures, differences of settings, star, re-run with a change, delete, export."""
 
 from __future__ import annotations
 
@@ -10,16 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QItemSelection,
-    QItemSelectionModel,
-    QItemSelectionRange,
-    Qt,
-    QTimer,
-    QUrl,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -72,7 +62,6 @@ class TakesActions:
 
 class TakesPanel(QWidget):
     problem = Signal(str)
-    """Failure of an action, as a sentence."""
 
     def __init__(
         self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
@@ -152,7 +141,6 @@ class TakesPanel(QWidget):
         kept.changed.connect(self._show_takes)
         self._show_takes()
 
-    @Slot()
     def _fit(self) -> None:
         """Widen columns to their visible contents, icons included. Shorten long texts instead, further so if the
         first figure would be cut off."""
@@ -182,18 +170,15 @@ class TakesPanel(QWidget):
         self._colours = colours
         self._show_difference()
 
-    @Slot()
     def _show_takes(self) -> None:
         self._model.set_takes(self.kept.all)
         self._enable()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Show a failed take."""
         self._model.add_failed(take)
         self._enable()
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Mark the takes A and B."""
         self._a = take_a
         sides: dict[str, str] = {}
         for take, side in ((take_a, "A"), (take_b, "B")):
@@ -207,7 +192,6 @@ class TakesPanel(QWidget):
         self._model.set_playing(take)
 
     def selected(self) -> list[TakeSummary]:
-        """The selected takes, in display order."""
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 
     def _selected_rows(self) -> list[int]:
@@ -240,22 +224,17 @@ class TakesPanel(QWidget):
         self.select((take,))
         self.table.setFocus()
 
-    @Slot()
     def _remember_selection(self) -> None:
         self._remembered = frozenset(one.id for one in self.selected())
 
-    @Slot()
     def _restore_selection(self) -> None:
-        """Keep the selection of takes still shown."""
         if self._remembered:
             self.select(self._remembered)
         self._enable()
 
-    @Slot()
     def _apply_filter(self) -> None:
         self._model.show_only(self.search.text(), self._starred.isChecked(), self._faulty.isChecked())
 
-    @Slot()
     def _enable(self) -> None:
         self.pages.show_content(not self._model.is_empty)
         for action in self._actions:
@@ -322,10 +301,8 @@ class TakesPanel(QWidget):
             self.undo_stack.push(Edit(name, not on, on, put))
 
     def delete(self) -> None:
-        """Delete the selected takes after a question."""
         selected = self.selected()
         box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")
         box.setInformativeText(_DELETED_ONE if len(selected) == 1 else _DELETED_MANY)
@@ -333,7 +310,7 @@ class TakesPanel(QWidget):
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._delete(selected))
-        box.open()
+        build.show(box)
 
     def _delete(self, takes: Sequence[TakeSummary]) -> None:
         """Delete ``takes``; they can be restored while their undo entry exists."""
@@ -370,6 +347,5 @@ class TakesPanel(QWidget):
             self.problem.emit(sentence)
 
     def reveal(self) -> None:
-        """Open the folder of the selected take's audio."""
         folder = self.kept.library.audio_path(self.chosen.id).parent
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

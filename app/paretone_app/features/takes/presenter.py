@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from paretone.checks.faults import Finding
@@ -19,15 +20,16 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own
 from paretone.session.commands import JudgeTake, Synthesise
 from paretone.session.events import Event, JobFailed, TakeJudged
-from paretone.setting.take import Measurements, Take
+from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
+from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
-from paretone_app.state.differences import measured_against
+from paretone_app.state.differences import label_of, measured_against, setting_text
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.playing import Origin, take_title
 from paretone_app.widgets.action import Action
@@ -45,7 +47,6 @@ class TakeJudging(QObject):
     def __init__(
         self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
     ) -> None:
-        """``voices``: all available voices, the user's own included."""
         super().__init__(parent)
         self._voices = voices
         self._work = IdleWork(jobs, self)
@@ -53,11 +54,9 @@ class TakeJudging(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a take is being judged or waits."""
         return self._work.busy
 
     def add(self, take: Take) -> None:
-        """Judge ``take`` at the next idle time."""
         voice = voice_of(take, self._voices())
         prompt, transcript = ("", "") if voice is None else (voice.audio, voice.transcript)
         about = prompt, "" if take.unfinished else take.text, transcript, seams_of(take)
@@ -66,14 +65,11 @@ class TakeJudging(QObject):
         )
 
     def follow(self, event: Event) -> None:
-        """Handle an event about the take being judged."""
         self._work.follow(event)
 
     def shut_down(self) -> None:
-        """Start nothing more."""
         self._work.clear()
 
-    @Slot(object, object)
     def _note(self, _take: str, event: Event) -> None:
         if isinstance(event, TakeJudged):
             self.judged.emit(event.take, event.figures)
@@ -98,8 +94,6 @@ _COMPARED = "compared"
 
 
 class TakesPresenter(Presenter):
-    """Owns Takes and the library."""
-
     moved = Signal(object)
     """The data folder changed to this :class:`Path`."""
 
@@ -127,17 +121,19 @@ class TakesPresenter(Presenter):
         actions.bind(
             actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
         )
+        ask = partial(self._ask_for_folder, "Folder for the WAV files", self.save_wavs)
+        actions.bind(actions["save_wav"], ask, lambda: "" if self._compared else "Make a take first.")
         actions.bind(
-            actions["save_wav"], self._ask_where_to_save, lambda: "" if self._compared else "Make a take first."
+            actions["data_folder"],
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder))),
         )
-        actions.bind(actions["data_folder"], self._open_data_folder)
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
-        actions.bind(actions["set_a"], self._set_a)
-        actions.bind(actions["set_b"], self._set_b)
+        actions.bind(actions["set_a"], lambda: state.comparison.set_a(self.takes.load_chosen()))
+        actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
-        state.synthesis.timed_again.connect(self._keep_repeats)
+        state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
@@ -149,8 +145,8 @@ class TakesPresenter(Presenter):
 
         return TakesActions(
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
-            set_a=add("Set &A", self._set_a, "Compare with the selected take as A", "A"),
-            set_b=add("Set &B", self._set_b, "Compare with the selected take as B", "B"),
+            set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
+            set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
@@ -174,9 +170,18 @@ class TakesPresenter(Presenter):
 
     @property
     def _compared(self) -> dict[str, Take]:
-        """Takes A and B, by side."""
         sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)
         return {side: take for side, take in sides if take is not None}
+
+    def findable(self) -> Iterator[Findable]:
+        for take in self._kept.all:
+            said = f"“{take.text}”, {setting_text(take.setting)}"
+            go = partial(self._go_to, take.id)
+            yield Findable(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
+
+    def _go_to(self, take: str) -> None:
+        self._workspaces.go_to("takes")
+        self.takes.go_to(take)
 
     def shut_down(self) -> None:
         self.judging.shut_down()
@@ -184,11 +189,9 @@ class TakesPresenter(Presenter):
         self.judging.judged.disconnect(self._keep_figures)
         self.judging.checked.disconnect(self._keep_faults)
 
-    @Slot()
     def _count_gains(self) -> None:
         self._state.gains.set_takes(self._kept.finished)
 
-    @Slot(object)
     def _keep_take(self, take: Take) -> None:
         for note in take.notes:
             if note not in self._notices.cautioned:
@@ -200,7 +203,6 @@ class TakesPresenter(Presenter):
             return
         self.judging.add(take)
 
-    @Slot(object)
     def _keep_made(self, take: Take) -> None:
         """Store a take made for later use, measured against its baseline if that exists."""
         if take.setting.techniques:
@@ -212,35 +214,27 @@ class TakesPresenter(Presenter):
                 take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
         self._keep_take(take)
 
-    @Slot(str, object)
-    def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
-        self._keep(lambda: self._kept.repeat(take, runs))
-
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
-    @Slot(str, object)
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
-        self._keep(lambda: self._kept.measure(take, figures))
+        self._keep(self._kept.measure, take, figures)
 
-    def _keep(self, measure: Callable[[], None]) -> None:
+    def _keep(self, measure: Callable[..., None], *found: object) -> None:
         try:
-            measure()
+            measure(*found)
         except PlainError as error:
             self._notices.warn(str(error))
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add_failed(FailedTake.of(job.command, sentence))
 
-    @Slot()
     def _show_playing(self) -> None:
         now = self._state.playing.now
         self.takes.show_playing(now.key if now.sounding else "")
         self._show_faults()
 
-    @Slot(str, object)
     def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
         self._faults[take] = findings
         self._show_faults()
@@ -256,7 +250,6 @@ class TakesPresenter(Presenter):
             self._asked.add(now.key)
             self.judging.add(compared)
 
-    @Slot()
     def _show_comparison(self) -> None:
         self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
         warning = self._state.comparison.warning()
@@ -298,12 +291,6 @@ class TakesPresenter(Presenter):
             title = take_title(take, f"Take of {made_at(take)}")
             player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
-    def _set_a(self) -> None:
-        self._state.comparison.set_a(self.takes.load_chosen())
-
-    def _set_b(self) -> None:
-        self._state.comparison.set_b(self.takes.load_chosen())
-
     def _use(self) -> None:
         caution = self._state.editing.use_setting(self.takes.chosen)
         if caution:
@@ -315,7 +302,6 @@ class TakesPresenter(Presenter):
         self._state.comparison.set_a(take_b)
         self._state.comparison.set_b(take_a)
 
-    # --- Damaged library ----------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
         opened = self._kept.opened
         if opened.damaged is None and opened.temporary:
@@ -331,16 +317,11 @@ class TakesPresenter(Presenter):
         self._notices.note(opened.problem)
         self._notices.say(opened.problem, "warning" if opened.damaged else "info")
 
-    # --- Files ------------------------------------------------------------------------------------------------------
-    def _open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder)))
-
     def _ask_for_data_folder(self) -> None:
         self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 
     def move_data(self, folder: Path) -> None:
-        """Keep takes in ``folder`` from now on, and everything else from the next start. Raises :class:`PlainError`
-        if it is not writable."""
+        """Keep takes in ``folder`` from now on, all else from the next start. Raises :class:`PlainError`."""
         self._kept.move(folder / "takes")
         caution = choose_folder(folder)
         self.moved.emit(folder)
@@ -350,9 +331,6 @@ class TakesPresenter(Presenter):
             + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
             "info",
         )
-
-    def _ask_where_to_save(self) -> None:
-        self._ask_for_folder("Folder for the WAV files", self.save_wavs)
 
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` on failure."""

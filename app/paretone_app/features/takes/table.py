@@ -36,11 +36,9 @@ class FailedTake(TakeSummary):
     """A failed take: no audio, no figures, not in the library."""
 
     reason: str = ""
-    """The reason, as a sentence."""
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
-        """The failed take of ``command``."""
         created = datetime.now(UTC).isoformat(timespec="milliseconds")
         label = f"Failed: {command.label or 'take'}"
         voice, setting = command.voice.id, command.setting
@@ -49,8 +47,6 @@ class FailedTake(TakeSummary):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: title, meaning, displayed text and sort key."""
-
     title: str
     meaning: str
     text: Callable[[TakeSummary], str]
@@ -76,13 +72,11 @@ class Column:
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
-        """Alignment of values and title."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _model(take: TakeSummary) -> str:
-    """Title of the model; its id if no longer installed."""
     try:
         title = catalogue.entry(take.setting.model).title
     except SettingError:  # Takes outlive models.
@@ -208,10 +202,8 @@ TAKE_ROLE = Qt.ItemDataRole.UserRole
 
 
 class TakesModel(QAbstractTableModel):
-    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read for playback.
-
-    It filters and sorts lists itself: a proxy model would call Python for every value in every comparison, a second
-    for ten thousand takes."""
+    """The library's takes as rows, filtered and sorted: a proxy model would call Python for every value in every
+    comparison, a second for ten thousand takes. Holds summaries only: audio is read for playback."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -223,16 +215,13 @@ class TakesModel(QAbstractTableModel):
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
         self._playing = ""
-        """Id of the take being played."""
         self._words: tuple[str, ...] = ()
         self._starred = self._faulty = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
         self._described: dict[str, str] = {}
-        """Searchable text by id."""
 
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
-        """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows in
-        place."""
+        """Show ``takes``, newest first, and failed ones. A single new or changed take leaves the other rows alone."""
         before, self._kept = self._kept, tuple(takes)
         if self._kept[1:] == before and self._kept:
             self._add(self._kept[0])
@@ -246,7 +235,6 @@ class TakesModel(QAbstractTableModel):
         self._arrange()
 
     def add_failed(self, take: FailedTake) -> None:
-        """Add a failed take as the newest."""
         self._failed.append(take)
         self._add(take)
 
@@ -271,16 +259,13 @@ class TakesModel(QAbstractTableModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no takes, failed ones included."""
         return not self._takes
 
     @property
     def failed(self) -> tuple[FailedTake, ...]:
-        """Takes that failed in this session."""
         return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:
-        """Remove a failed take."""
         self._failed.remove(take)
         self._takes.remove(take)
         self._arrange()
@@ -290,7 +275,6 @@ class TakesModel(QAbstractTableModel):
         return [row for row, one in enumerate(self._shown) if one.id in takes]
 
     def set_sides(self, sides: dict[str, str]) -> None:
-        """Mark takes, by id, as A or B."""
         self._sides = sides
         if self._sorted_by == _SIDE:
             self._arrange()
@@ -304,7 +288,6 @@ class TakesModel(QAbstractTableModel):
         for row in self.rows_of(changed):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
-    # --- Filter and order ---------------------------------------------------------------------------------------------
     def show_only(self, words: str, starred: bool, faulty: bool = False) -> None:
         """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
         starred ones; ``faulty``: only those with faults."""

@@ -1,9 +1,5 @@
-"""Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip.
-
-Keys in the plots: left and right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home
-returns to the calibrated δ, Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a
-table.
-"""
+"""Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip. In the plots
+left and right move δ, with Shift (or Page Up and Down) by ten steps; Home returns to the calibrated δ."""
 
 from __future__ import annotations
 
@@ -37,12 +33,7 @@ from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
 _FAR_STEPS = 10
 """Steps that δ moves with Shift, or by Page Up and Page Down."""
-_STEPS = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_PageDown: -_FAR_STEPS,
-    Qt.Key.Key_PageUp: _FAR_STEPS,
-}
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -_FAR_STEPS, Qt.Key.Key_PageUp: _FAR_STEPS}
 _INTERVAL_ALPHA = 0.28
 _LEFT, _MARK = 4.6, 0.32
 """In font heights: left margin for axis labels, equal in stacked plots; radius of a mark."""
@@ -63,8 +54,8 @@ class ErrorPlot(ZoomChart):
     both_axes = False
     ideal, least = (32.0, 12.0), (18.0, 6.0)
 
-    def __init__(self, name: str, vertical: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(name, colours, parent)
+    def __init__(self, name: str, vertical: str, colours: Colours) -> None:
+        super().__init__(name, colours)
         self._whole, self._up = Scale(), Scale()
         self.threshold = 0.0
         self.interval: tuple[float, float] | None = None
@@ -121,7 +112,6 @@ class ErrorPlot(ZoomChart):
         self.copy_wanted.emit()
 
     def figure_at(self, place: QPointF) -> float:
-        """The normalised error at a place in widget coordinates."""
         area = self.frame.area
         return self.frame.across.at((place.x() - area.left()) / max(1.0, area.width()))
 
@@ -165,8 +155,8 @@ class ErrorPlot(ZoomChart):
 class Histogram(ErrorPlot):
     """Number of trials by error: temporal skips, and branch skips on top of them."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Histogram of the measured errors", "Trials", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Histogram of the measured errors", "Trials", colours)
         self.edges = np.empty(0)
         self.counts: dict[SkipAction, np.ndarray] = {}
         self._bars = Blocks(self.frame, 2)
@@ -217,10 +207,8 @@ class Histogram(ErrorPlot):
 
 
 class SharePlot(ErrorPlot):
-    """Share of skipped cells over δ."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__("Share of skipped cells over δ", "Skip, %", colours, parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__("Share of skipped cells over δ", "Skip, %", colours)
         self.thresholds = self.shares = np.empty(0)
         """The curve; shares in per cent."""
         self.share: float | None = None
@@ -268,15 +256,11 @@ class ThresholdPanel(QWidget):
     """The user moved δ. Coalesced while dragging."""
 
     def __init__(
-        self,
-        colours: Colours,
-        calibrate: Action,
-        derive: Callable[[float], Derivation | None] | None = None,
-        parent: QWidget | None = None,
+        self, colours: Colours, calibrate: Action, derive: Callable[[float], Derivation | None] | None = None
     ) -> None:
         """``calibrate`` calibrates at :attr:`threshold`; ``derive`` derives the table of the shown record at a
         threshold, from a cache shared with others."""
-        super().__init__(parent)
+        super().__init__()
         self._calibrate = calibrate
         self._derived = derive
         self._colours = colours
@@ -306,7 +290,7 @@ class ThresholdPanel(QWidget):
         for plot, other in ((self.histogram, self.share), (self.share, self.histogram)):
             plot.section_changed.connect(lambda plot=plot, other=other: other.show_sections(plot.sections))
             plot.moved_to.connect(self._drag)
-            plot.steps_wanted.connect(self._step)
+            plot.steps_wanted.connect(lambda steps: self._move_to(self.threshold + steps * THRESHOLD.step))
             plot.home_wanted.connect(self._return)
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
         self.legend = build.words(name="Legend", rich=True)
@@ -372,8 +356,7 @@ class ThresholdPanel(QWidget):
             self._label()
 
     def set_reason(self, reason: str, yet: str = "calibrate once") -> None:
-        """Set why the model cannot be measured, as a sentence, or ``""``; ``yet``: how to measure it, as part of a
-        sentence."""
+        """Set why the model cannot be measured, or ``""``; ``yet``: how to measure it, as part of a sentence."""
         self._reason, self._yet = reason, yet
         self._show()
 
@@ -403,7 +386,6 @@ class ThresholdPanel(QWidget):
             lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self._record, one):.4f}" for one in thresholds]
         return "\n".join(lines)
 
-    # --- Moving δ ----------------------------------------------------------------------------------------------------
     def _drag(self, position: float) -> None:
         # Repainting per mouse event would lag behind the mouse; the latest position wins.
         self._pending = position
@@ -413,9 +395,6 @@ class ThresholdPanel(QWidget):
     def _move(self) -> None:
         if self._pending is not None:
             self._move_to(self._pending)
-
-    def _step(self, steps: int) -> None:
-        self._move_to(self.threshold + steps * THRESHOLD.step)
 
     def _return(self) -> None:
         if self._record is not None:

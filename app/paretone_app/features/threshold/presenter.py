@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
@@ -82,7 +81,6 @@ class ThresholdPresenter(Presenter):
         self._show_record()
         return self.threshold
 
-    @Slot()
     def _show_record(self) -> None:
         if self.threshold is None:
             return
@@ -97,7 +95,6 @@ class ThresholdPresenter(Presenter):
         self._strategy.set_threshold(built(self.threshold).threshold)
         self._actions["calibrate"].trigger()
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.CALIBRATE:
             self._show_record()

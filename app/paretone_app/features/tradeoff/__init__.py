@@ -17,13 +17,9 @@ FEATURE = Feature(
         FeatureAction("point_a", "Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7"),
         FeatureAction("point_b", "Set point as &B", "Compare the point selected in Trade-off as B", "Shift+F8"),
         FeatureAction("point_keep", "Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6"),
-        FeatureAction(
-            "point_use", "&Use point in Setup", "Load the point's setting, with its strategy table", "Ctrl+7"
-        ),
-        FeatureAction(
-            "front_back", "Bac&k along the front", "Select the next point to the left on the front", "Ctrl+["
-        ),
-        FeatureAction("front_on", "&On along the front", "Select the next point to the right on the front", "Ctrl+]"),
+        FeatureAction("point_use", "&Use point in Setup", "Load the point's setting and strategy table", "Ctrl+7"),
+        FeatureAction("front_back", "Bac&k along the front", "Select the front's next point to the left", "Ctrl+["),
+        FeatureAction("front_on", "&On along the front", "Select the front's next point to the right", "Ctrl+]"),
         FeatureAction(
             "front_play",
             "Play the front",
@@ -43,24 +39,20 @@ FEATURE = Feature(
             "Ctrl+8",
         ),
         FeatureAction(
-            "shown_study", "Study within ranges…", "A new study of what is brushed on Parallel axes: knobs and bounds"
+            "shown_study", "Study within ranges…", "New study of what is brushed on Parallel axes: knobs and bounds"
         ),
         FeatureAction("shown_rank", "Rank what is shown…", "Blind test of 3 to 12 shown settings: which is preferred?"),
-        FeatureAction(
-            "point_dominated", "Show &dominated points", "Also show points beaten on both axes", checkable=True
+        *(
+            FeatureAction(name, text, tip, checkable=True)
+            for name, text, tip in (
+                ("point_dominated", "Show &dominated points", "Also show points beaten on both axes"),
+                ("point_intervals", "Show &intervals", "95 % bootstrap intervals over sentences"),
+                ("point_ratios", "Show &ratios", "Divide figures by those of each point's baseline"),
+                ("point_published", "Show &published results", "Results of five papers, as ratios to their baselines"),
+                ("point_log_x", "&Logarithmic X axis", "Logarithmic X axis, for figures above 0"),
+                ("point_log_y", "Lo&garithmic Y axis", "Logarithmic Y axis, for figures above 0"),
+            )
         ),
-        FeatureAction("point_intervals", "Show &intervals", "95 % bootstrap intervals over sentences", checkable=True),
-        FeatureAction(
-            "point_ratios", "Show &ratios", "Divide figures by those of each point's baseline", checkable=True
-        ),
-        FeatureAction(
-            "point_published",
-            "Show &published results",
-            "Results of five papers, as ratios to their baselines",
-            checkable=True,
-        ),
-        FeatureAction("point_log_x", "&Logarithmic X axis", "Logarithmic X axis, for figures above 0", checkable=True),
-        FeatureAction("point_log_y", "Lo&garithmic Y axis", "Logarithmic Y axis, for figures above 0", checkable=True),
         FeatureAction("point_nearer", "&Zoom in", "Zoom Trade-off in around the selected point"),
         FeatureAction("point_farther", "Zoo&m out", "Zoom Trade-off out"),
         FeatureAction("point_everything", "Show &everything", "Show all points of Trade-off"),
@@ -87,16 +79,8 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *(
-                    "front_back",
-                    "front_on",
-                    "front_play",
-                    "front_mark",
-                    "front_heard",
-                    "shown_rank",
-                    "shown_study",
-                    None,
-                ),
+                *("front_back", "front_on", "front_play", "front_mark", "front_heard"),
+                *("shown_rank", "shown_study", None),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),

@@ -1,5 +1,5 @@
 """Actions along the front: play one sentence with each setting in turn or with a chosen one, mark where a difference
-becomes audible, and set up blind tests (staircase along the front, ranking of the shown settings)."""
+becomes audible, and set up blind tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtGui import QUndoStack
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError
 from paretone.listening.trials import RANKING, STAIRCASE
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound, is_silent
@@ -25,6 +25,7 @@ from paretone_app.listening.preference import FEWEST_RANKED, MOST_RANKED
 from paretone_app.numbers import counted
 from paretone_app.results.points import candidate_key
 from paretone_app.results.reader import Results
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
 from paretone_app.state.synthesis import Wanted, wanted_take
@@ -52,12 +53,10 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
     spoken = [one for one in walk if one.sounds]
     if not spoken:
         raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
-    there = {one.folder for one in spoken}
-    own = (
-        current.folder
-        if current in walk and current.folder in there
-        else Counter(one.folder for one in spoken).most_common(1)[0][0]
-    )
+    folders = Counter(one.folder for one in spoken)
+    own = folders.most_common(1)[0][0]
+    if current is not None and current in walk and current.folder in folders:
+        own = current.folder
     return [one for one in walk if one.folder == own]
 
 
@@ -77,14 +76,13 @@ class FrontRow(QObject):
     def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
         super().__init__(parent)
         self._results, self._player, self._state, self._making = results, player, state, state.making
-        self.front: tuple[Point, ...] = ()
-        """Its points, including those without audio yet."""
+        self.front: dict[str, Point] = {}
+        """Its points by key, including those without audio yet."""
         self._sentence: Spoken = "", "", 0
         self._made: dict[str, Sound] = {}
         """By point key."""
         self._row: tuple[Sound, ...] = ()
         self.at = ""
-        """Key of the requested point."""
         """Key of the requested point."""
         self._reading = 0
         self._on = False
@@ -110,81 +108,66 @@ class FrontRow(QObject):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks shown while it plays, as sentences."""
-        if not self.on:
-            return ()
-        lacking = [one for one in self.front if one.key not in self._made]
-        heard = self._made.get(self.at)
-        if heard is not None and is_silent(heard.samples):
+        lacking, heard = len(self.front) - len(self._made), self._made.get(self.at)
+        if self.on and heard is not None and is_silent(heard.samples):
             return ("This take is silent: there is nothing to hear in it.",)
-        if not lacking:
+        if not self.on or not lacking:
             return ()
-        here = "This setting has not said the sentence yet. " if self.at not in self._made else ""
-        which = f"{counted(len(lacking), 'setting', 'settings')} on the front"
+        here = "This setting has not said the sentence yet. " if heard is None else ""
+        which = f"{here}{counted(lacking, 'setting', 'settings')} on the front"
         if self._no_more:
-            return (f"{here}{which} cannot say it: {self._no_more}",)
-        return (f"{here}{which} still to say it, the nearest first, while nothing else is made.",)
+            return (f"{which} cannot say it: {self._no_more}",)
+        return (f"{which} still to say it, the nearest first, while nothing else is made.",)
 
     def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
         """Play ``sentence`` with the settings of ``front``. Raises :class:`PlainError` if fewer than two can speak
         it."""
-        self.front, self._sentence, self._made = tuple(front), sentence, {}
-        found = {one: self._results.sound_of(one, sentence) for one in self.front}
-        spoken = [(one, sound) for one, sound in found.items() if sound is not None]
-        lacking = [one for one, sound in found.items() if sound is None]
-        if len(spoken) < 2 and not (spoken and self._can_make(lacking)):
-            raise SettingError(
-                "Only one setting on the front has spoken this sentence; choose another one, or Hear it. "
-                + self._no_more
-            )
+        self.front, self._sentence, self._made = {one.key: one for one in front}, sentence, {}
+        found = {key: self._results.sound_of(one, sentence) for key, one in self.front.items()}
+        spoken = {key: sound for key, sound in found.items() if sound is not None}
+        if len(spoken) < 2 and not (spoken and self._wanted(key for key in found if key not in spoken)):
+            only = "Only one setting on the front has spoken this sentence; choose another one, or Hear it."
+            raise SettingError(f"{only} {self._no_more}")
         self._reading += 1
         number, player, load, named = self._reading, self._player.player, self._results.load_audio(), self._titles()
-        self.at = current.key if current is not None else spoken[0][0].key
+        self.at = current.key if current is not None else next(iter(spoken))
 
         def read() -> dict[str, Sound]:
             made = {}
-            for point, sound in spoken:
+            for key, sound in spoken.items():
                 samples, rate = load(sound.take)
-                made[point.key] = Sound(samples, rate, named[point.key], sound.text, sound.take).worked_out()
+                made[key] = Sound(samples, rate, named[key], sound.text, sound.take).worked_out()
                 player.prepare(samples, rate)
             return made
 
         self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
 
     def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
-        if isinstance(made, BaseException) and not isinstance(made, PlainError):
-            raise made
-        if number != self._reading:
+        if number != self._reading or not arrived(made, self.failed.emit):
             return
-        if isinstance(made, BaseException):
-            self.failed.emit(str(made))
-        else:
-            self._made = made
-            self.at = self.at if self.at in made else next(iter(made))
-            self._row, at = self._arranged()
-            aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self.front)
-            self._player.hear_row(self._row, at, aligned, repeat=False)
-            self._note()
-            self.began.emit()
-            self._look_ahead()
+        self._made = made
+        self.at = self.at if self.at in made else next(iter(made))
+        self._row, at = self._arranged()
+        aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self.front.values())
+        self._player.hear_row(self._row, at, aligned, repeat=False)
+        self._note()
+        self.began.emit()
+        self._look_ahead()
 
     def _titles(self) -> dict[str, str]:
         """Titles of the front's points in the player, by point key."""
-        count = len(self.front)
-        return {
-            one.key: f"Front, {place} of {count} · {one.title} · {one.model}"
-            for place, one in enumerate(self.front, start=1)
-        }
+        places, count = enumerate(self.front.items(), start=1), len(self.front)
+        return {key: f"Front, {place} of {count} · {one.title} · {one.model}" for place, (key, one) in places}
 
     def _arranged(self) -> tuple[tuple[Sound, ...], int]:
         """The available sounds along the front, and the index of the heard one."""
-        keys = [one.key for one in self.front if one.key in self._made]
+        keys = [key for key in self.front if key in self._made]
         return tuple(self._made[key] for key in keys), keys.index(self.at) if self.at in keys else 0
 
     # --- Navigation ---------------------------------------------------------------------------------------------------
     def next_heard(self) -> str:
         """Key of the next point to the right with audio; ``""`` after the last."""
-        keys = [one.key for one in self.front]
+        keys = list(self.front)
         after = keys[keys.index(self.at) + 1 :] if self.at in keys else []
         return next((key for key in after if key in self._made), "")
 
@@ -203,10 +186,7 @@ class FrontRow(QObject):
             player.play()
 
     def go_to(self, key: str) -> bool:
-        """Switch to the point ``key`` as soon as its take is ready; returns whether it is on the front and ready
-        now."""
-        if not self.on or all(one.key != key for one in self.front):
-            return False
+        """Switch to the point ``key`` of the front as soon as its take is ready; returns whether it is ready now."""
         self.at = key
         if key in self._made:
             self._player.deck.go_in_row(self._arranged()[1])
@@ -223,81 +203,56 @@ class FrontRow(QObject):
             self.changed.emit()
 
     # --- Takes made ahead ---------------------------------------------------------------------------------------------
-    def _wanted(self, point: Point) -> Wanted:
-        """The request for ``point`` to speak the sentence. Raises :class:`SettingError` if it cannot be made now."""
+    def _wanted(self, keys: Iterable[str]) -> list[Wanted]:
+        """Requests for points to speak the sentence; if none can be made now, keep the reason."""
         text, voice, seed = self._sentence
-        if point.setting is None:
-            raise SettingError("It was measured by others, elsewhere.")
-        seeded = replace(point.setting, seed=seed)
-        setting, artefacts = self._results.prepared(seeded, self._results.table_of(point))
-        return wanted_take(self._state.selection, text, voice, setting, artefacts)
-
-    def _can_make(self, points: Iterable[Point]) -> bool:
-        """Whether any of ``points`` can speak the sentence; if not, keep the reason."""
-        self._no_more = ""
-        for one in points:
+        found, reason = [], ""
+        for one in map(self.front.__getitem__, keys):
             try:
-                self._wanted(one)
+                if one.setting is None:
+                    raise SettingError("It was measured by others, elsewhere.")
+                seeded = replace(one.setting, seed=seed)
+                setting, artefacts = self._results.prepared(seeded, self._results.table_of(one))
+                asked = wanted_take(self._state.selection, text, voice, setting, artefacts)
             except SettingError as error:
-                self._no_more = str(error)
+                reason = str(error)
+                continue
+            if asked in self._making.problems:
+                reason = self._making.problems[asked]
             else:
-                return True
-        return False
+                found.append(asked)
+        self._no_more = "" if found else reason
+        return found
 
     @Slot()
     def _look_ahead(self) -> None:
         """Request the missing takes, nearest to the current point first."""
-        if not self.on:
-            return
-        if len(self._made) == len(self.front):
-            self._no_more = ""
-            self._making.ahead(())
+        if self.on:
+            keys = list(self.front)
+            here = keys.index(self.at)
+            lacking = ((abs(place - here), place) for place, key in enumerate(keys) if key not in self._made)
+            self._making.ahead(self._wanted(keys[place] for _, place in heapq.nsmallest(_AHEAD, lacking)))
             self.changed.emit()
-            return
-        here = next((place for place, one in enumerate(self.front) if one.key == self.at), 0)
-        lacking = ((abs(place - here), place) for place, one in enumerate(self.front) if one.key not in self._made)
-        nearest = [self.front[place] for _, place in heapq.nsmallest(_AHEAD, lacking)]
-        wanted = []
-        self._no_more = ""
-        for one in nearest:
-            try:
-                asked = self._wanted(one)
-            except SettingError as error:
-                self._no_more = str(error)
-                continue
-            if asked in self._making.problems:
-                self._no_more = self._making.problems[asked]
-            else:
-                wanted.append(asked)
-        if wanted:
-            self._no_more = ""
-        self._making.ahead(wanted)
-        self.changed.emit()
 
     @Slot(object)
     def _add(self, take: Take) -> None:
-        """Add a new take to the row if it is missing there."""
-        said = take.text, take.voice, take.setting.seed
-        if not self.on or said != self._sentence:
-            return
-        candidate = candidate_key(take.setting)
-        for point in self.front:
-            if point.key not in self._made and point.candidate == candidate:
-                self._prepare(point, take)
+        if self.on and (take.text, take.voice, take.setting.seed) == self._sentence:
+            candidate = candidate_key(take.setting)
+            for key, point in self.front.items():
+                if key not in self._made and point.candidate == candidate:
+                    self._prepare(key, take)
 
-    def _prepare(self, point: Point, take: Take) -> None:
-        number, title, player = self._reading, self._titles()[point.key], self._player.player
+    def _prepare(self, key: str, take: Take) -> None:
+        number, title, player = self._reading, self._titles()[key], self._player.player
 
         def read() -> Sound:
             player.prepare(take.samples, take.sample_rate)
             return Sound(take.samples, take.sample_rate, title, take.text, take.id).worked_out()
 
-        self._player.deck.analyser.run(read, lambda made: self._put(number, point.key, made))
+        self._player.deck.analyser.run(read, lambda made: self._put(number, key, made))
 
     def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
-        if isinstance(made, BaseException):
-            raise made
-        if number != self._reading or not self.on or key in self._made:
+        if not arrived(made, self.failed.emit) or number != self._reading or not self.on or key in self._made:
             return
         heard = self._player.deck.sound
         self._made[key] = made
@@ -312,6 +267,7 @@ class FrontRow(QObject):
 
 
 _LOOK_MILLISECONDS = 30
+"""Polling interval for the end of the sentence."""
 
 
 class AlongFront(QObject):
@@ -321,8 +277,7 @@ class AlongFront(QObject):
         self, panel: TradeoffPanel, row: FrontRow, player: PlayerPresenter, lab: LabPresenter, undo: QUndoStack
     ) -> None:
         super().__init__(panel)
-        self._panel, self.row, self._player, self._lab = panel, row, player, lab
-        self._undo = undo
+        self._panel, self.row, self._player, self._lab, self._undo = panel, row, player, lab, undo
         self._at = ""
         """The point being heard."""
         self._arrived = ""
@@ -332,7 +287,6 @@ class AlongFront(QObject):
         self._goes = False
         """Whether the current change of point is automatic."""
         self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
-        """Polls for the end of the sentence."""
         self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
         """The last step between points of the row, to be marked."""
@@ -340,23 +294,15 @@ class AlongFront(QObject):
         panel.chosen.connect(self._follow)
         row.began.connect(self._begin)
         row.changed.connect(self._show_row)
-        row.arrived.connect(self._arrive)
-
-    @property
-    def on(self) -> bool:
-        """Whether the front is played."""
-        return self.row.on
+        row.arrived.connect(self._note_step)
 
     # --- Playing ------------------------------------------------------------------------------------------------------
     def toggle(self) -> None:
         """Play or stop the front. Raises :class:`PlainError` if it cannot be played."""
-        if self.on:
+        if self.row.on:
             self._player.deck.stop()
             self._player.deck.leave_sound()
-        else:
-            self._play()
-
-    def _play(self) -> None:
+            return
         if reason := self._player.why_not_hear():
             raise SettingError(f"The front cannot be played: {reason}")
         current, sound = self._panel.plot.current, self._panel.details.sound
@@ -380,15 +326,13 @@ class AlongFront(QObject):
     @Slot()
     def _go_on(self) -> None:
         """At the end of the sentence, go to the next point; after the last one, stop."""
-        if not self._walks or not self.on:
+        if not self._walks or not self.row.on:
             self.pace.stop()
+        elif not self.row.at_end:
             return
-        if not self.row.at_end:
-            return
-        following = self.row.next_heard()
-        if following:
+        elif following := self.row.next_heard():
             self._show_at(following)
-            self._note_step(next(one for one in self.row.front if one.key == following))
+            self._note_step(following)
             self.row.begin_at(following)
         else:
             self.pace.stop()
@@ -399,30 +343,24 @@ class AlongFront(QObject):
     @Slot()
     def _show_row(self) -> None:
         count, whole, remarks = len(self.row.front), len(self._panel.scene.walk), self.row.remarks
-        if self.on and self._walks:
+        if self.row.on and self._walks:
             remarks = (playing_words(count, whole), *remarks)
-        self._panel.show_front_playing(self.on, remarks)
+        self._panel.show_front_playing(self.row.on, remarks)
 
     @Slot()
     def _follow(self) -> None:
         """Switch to the chosen point if it is in the row."""
         point = self._panel.plot.current
-        if self._goes:
+        if self._goes or not self.row.on or point is None or point.key not in self.row.front:
             return
-        if self.on and point is not None and any(one.key == point.key for one in self.row.front):
-            if self._walks:
-                self._walks = False
-                self.row.repeat()
-                self._show_row()
-            self._arrived = point.key
-            QTimer.singleShot(0, self, self._settle)
-            if self.row.go_to(point.key):
-                self._note_step(point)
-
-    @Slot(str)
-    def _arrive(self, key: str) -> None:
-        """Note the step to a point that became audible only now."""
-        self._note_step(next(one for one in self.row.front if one.key == key))
+        if self._walks:
+            self._walks = False
+            self.row.repeat()
+            self._show_row()
+        self._arrived = point.key
+        QTimer.singleShot(0, self, self._settle)
+        if self.row.go_to(point.key):
+            self._note_step(point.key)
 
     @Slot()
     def _settle(self) -> None:
@@ -431,20 +369,21 @@ class AlongFront(QObject):
     def has_arrived(self, point: Point) -> bool:
         """Whether the user just moved to ``point``, which made it heard: a click both chooses it and asks to play
         it."""
-        return self.on and point.key == self._arrived
+        return self.row.on and point.key == self._arrived
 
     # --- Marking ------------------------------------------------------------------------------------------------------
-    def _note_step(self, after: Point) -> None:
-        before, self._at = self._at, after.key
-        if before != after.key:
-            other = next(one for one in self.row.front if one.key == before)
-            faster = _slowness(after) < _slowness(other)
-            self._step = Crossing(before, after.key, faster)
-            self._panel.foot.show_direction(faster)
+    @Slot(str)
+    def _note_step(self, after: str) -> None:
+        """Note the step to the point ``after``, now heard."""
+        before, self._at = self._at, after
+        if before != after:
+            faster = _slowness(self.row.front[after]) < _slowness(self.row.front[before])
+            self._step = Crossing(before, after, faster)
+            self._panel.foot.show_direction(self._step.heard)
 
     def mark(self) -> None:
         """Mark that a difference is heard now, or no longer. Raises :class:`SettingError` before the first step."""
-        if not self.on:
+        if not self.row.on:
             raise SettingError("Play the front first (Ctrl+9), and walk along it.")
         if self._step is None:
             raise SettingError("Walk along the front first: what is marked is the step after which you hear otherwise.")

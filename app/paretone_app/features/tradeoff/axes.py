@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
 
 from paretone.measure.estimates import Estimate
-from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
+from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER, Metric
 from paretone.models import catalogue
 from paretone.setting.knobs import Knob, Number
 from paretone.setting.setting import Setting
@@ -20,21 +20,12 @@ from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, techn
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that are already ratios to the baseline."""
-TIMES = (
-    "real_time_factor",
-    "backbone_time_factor",
-    "first_audio_seconds",
-    "first_audio_p90",
-    "largest_gap_seconds",
-    "peak_memory",
-)
-"""Metrics comparable only between takes of one machine."""
 WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
 """Metrics affected by other processes on the machine."""
+TIMES = WALL_TIMES | {"cpu_time_factor", "peak_memory"}
+"""Metrics comparable only between takes of one machine."""
 ARROWS = {LOWER: " ↓", HIGHER: " ↑"}
 """After the title of a figure: which end is better."""
-_KNOB = "knob:"
-"""Prefix of knob axes' names; then technique, full stop, knob."""
 _BY_EAR = " (listening test)"
 """Suffix of the titles of listening scores."""
 
@@ -45,7 +36,6 @@ class TradeoffAxis:
     title: str
     definition: str
     better: str
-    """``LOWER``, ``HIGHER`` or ``NEITHER``, as for metrics."""
     unit: str = ""
     relative: bool = False
     """Whether it is measured against the baseline, whose own value is meaningless."""
@@ -57,13 +47,12 @@ class TradeoffAxis:
     """For a knob axis: the technique's name, ``""`` for options of models."""
     knob: str = ""
     """For a knob axis: name of the knob or option."""
+    divided: bool = False
+    """Whether values are divided by the baseline's."""
 
     @property
-    def listened(self) -> bool:
-        return self.name.startswith(LISTENING)
-
-    def label(self, ratios: bool) -> str:
-        if ratios and self.takes_ratios:
+    def label(self) -> str:
+        if self.divided:
             return f"{self.title} ÷ baseline’s"
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
@@ -72,20 +61,26 @@ class TradeoffAxis:
         """Whether a ratio to the baseline is more meaningful than the value."""
         return not self.relative and self.name not in RATIOS_ALREADY and self.better != NEITHER
 
-    def is_ratio(self, ratios: bool) -> bool:
-        """Whether published results, given as ratios to their own baselines, can be shown on it."""
-        return self.name in RATIOS_ALREADY or (ratios and self.takes_ratios)
+    @property
+    def as_ratio(self) -> TradeoffAxis:
+        """The axis with values divided by the baseline's, or the same where that means less."""
+        return replace(self, unit="", divided=True) if self.takes_ratios else self
 
-    def figure(self, point: Point, ratios: bool) -> Estimate | None:
-        """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's interval divided by
-        the baseline's value. Knob values have no interval."""
+    @property
+    def is_ratio(self) -> bool:
+        """Whether published results, given as ratios to their own baselines, can be shown on it."""
+        return self.divided or self.name in RATIOS_ALREADY
+
+    def figure(self, point: Point) -> Estimate | None:
+        """Value of ``point``, with its interval. A ratio's interval is the point's interval divided by the baseline's
+        value. Knob values have no interval."""
         if self.knob:
             value = None if point.setting is None else knob_value(point.setting, self.technique, self.knob)
             return None if value is None else Estimate(value, value, value, 1, 1)
         found = point.figures.get(self.name)
         if point.published:
-            return found if self.is_ratio(ratios) else None
-        if found is None or not (ratios and self.takes_ratios):
+            return found if self.is_ratio else None
+        if found is None or not self.divided:
             return found
         other = point.baseline.get(self.name)
         if other is None or other.value <= 0.0:
@@ -93,25 +88,24 @@ class TradeoffAxis:
         low, high = found.low / other.value, found.high / other.value
         return Estimate(found.value / other.value, low, high, found.n, found.clusters)
 
-    def floor(self, point: Point, ratios: bool) -> Estimate | None:
+    def floor(self, point: Point) -> Estimate | None:
         """The judge's score of the reference speech for ``point``, if this axis shows it."""
-        return None if ratios and self.takes_ratios else point.floors.get(self.name)
+        return None if self.divided else point.floors.get(self.name)
 
-    def why_not(self, point: Point, ratios: bool) -> str:
+    def why_not(self, point: Point) -> str:
         """Why ``point`` has no value here: the rest of a sentence after "not shown:"."""
         if self.knob:
             return f"the setting has no {self.title}"
         if point.kind == PUBLISHED:
             return f"no paper gives {self.title} as a ratio to a baseline"
         found = point.figures.get(self.name)
-        if found is not None and not (ratios and self.takes_ratios):
+        if found is not None and not self.divided:
             return f"{self.title} is not a number"
+        if found is not None and self.name not in point.baseline:
+            return f"no baseline with {self.title} to divide by"
         if found is not None:
-            other = point.baseline.get(self.name)
-            if other is None:
-                return f"no baseline with {self.title} to divide by"
             return f"{self.title} of the baseline is 0, so there is no ratio"
-        if self.listened:
+        if self.name.startswith(LISTENING):
             return f"no listening test gave the setting {self.title.removesuffix(_BY_EAR)}"
         if point.kind == TAKE:
             if self.studied:
@@ -146,21 +140,15 @@ _METHODS = {
         "",
     ),
 }
+
+
+def _of_metric(one: Metric) -> TradeoffAxis:
+    of = one.of is None, bool(one.judge), one.of_runs
+    return TradeoffAxis(one.name, one.title, one.definition, one.better, one.unit, one.relative, *of)
+
+
 AXES: tuple[TradeoffAxis, ...] = (
-    *(
-        TradeoffAxis(
-            one.name,
-            one.title,
-            one.definition,
-            one.better,
-            one.unit,
-            one.relative,
-            one.of is None,
-            bool(one.judge),
-            one.of_runs,
-        )
-        for one in METRICS
-    ),
+    *map(_of_metric, METRICS),
     *(
         TradeoffAxis(LISTENING + method, title + _BY_EAR, definition, better, unit)
         for method, (title, definition, better, unit) in _METHODS.items()
@@ -170,48 +158,32 @@ AXES: tuple[TradeoffAxis, ...] = (
 
 def _of_knob(technique: str, knob: Knob) -> TradeoffAxis:
     title = f"{technique_title(technique)}: {knob.title.lower()}" if technique else knob.title
-    return TradeoffAxis(
-        f"{_KNOB}{technique}.{knob.name}",
-        f"{title} {knob.symbol}".rstrip(),
-        knob.meaning,
-        NEITHER,
-        knob.unit,
-        technique=technique,
-        knob=knob.name,
-    )
+    name, title = f"knob:{technique}.{knob.name}", f"{title} {knob.symbol}".rstrip()
+    return TradeoffAxis(name, title, knob.meaning, NEITHER, knob.unit, technique=technique, knob=knob.name)
 
 
-KNOB_AXES: tuple[TradeoffAxis, ...] = tuple(
-    {
-        one.name: one
-        for one in (
-            *(_of_knob(each.name, knob) for each in techniques() for knob in each.knobs if isinstance(knob, Number)),
-            *(_of_knob("", knob) for each in catalogue.MODELS for knob in each.options if isinstance(knob, Number)),
-        )
-    }.values()
+_NUMBERS = (
+    *((each.name, knob) for each in techniques() for knob in each.knobs if isinstance(knob, Number)),
+    *(("", knob) for each in catalogue.MODELS for knob in each.options if isinstance(knob, Number)),
 )
+KNOB_AXES = tuple({(owner, knob.name): _of_knob(owner, knob) for owner, knob in _NUMBERS}.values())
 """Axes of settings: knobs of techniques, then options of models."""
 
 
 def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
     """Numeric value of a knob or option in ``setting``; ``None`` if it has none."""
-    used = setting.technique(technique) if technique else None
-    values = setting.options if not technique else used.knobs if used is not None else {}
-    value = values.get(knob)
+    used = setting.technique(technique)
+    value = (setting.options if not technique else used.knobs if used is not None else {}).get(knob)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
     """The knobs with several values among ``points``."""
     seen: dict[tuple[str, str], set[object]] = defaultdict(set)
-    for point in points:
-        setting = point.setting
-        if setting is not None:
-            for name, value in setting.options.items():
-                seen["", name].add(value)
-            for one in setting.techniques:
-                for name, value in one.knobs.items():
-                    seen[one.technique, name].add(value)
+    for setting in (point.setting for point in points if point.setting is not None):
+        for owner, knobs in (("", setting.options), *((one.technique, one.knobs) for one in setting.techniques)):
+            for name, value in knobs.items():
+                seen[owner, name].add(value)
     return tuple(one for one in KNOB_AXES if len(seen.get((one.technique, one.knob), ())) > 1)
 
 
@@ -220,11 +192,11 @@ def axis(name: str) -> TradeoffAxis:
     return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
 
 
-def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarray:
+def values(points: Sequence[Point], one: TradeoffAxis) -> np.ndarray:
     """(points, 3): value, low and high end of the interval; NaN if missing."""
     found = np.full((len(points), 3), np.nan)
     for place, point in enumerate(points):
-        figure = one.figure(point, ratios)
+        figure = one.figure(point)
         if figure is not None and isfinite(figure.value):
             found[place] = figure.value, figure.low, figure.high
     return found
@@ -235,10 +207,9 @@ def said(value: float, unit: str = "") -> str:
     return f"{text} {unit}" if unit else text
 
 
-def figure_text(one: TradeoffAxis, figure: Estimate, ratio: bool = False) -> str:
+def figure_text(one: TradeoffAxis, figure: Estimate) -> str:
     """A figure with unit, interval and number of takes, such as ``2.05 times (1.98 to 2.12; n = 4)``."""
-    unit = "" if ratio and one.takes_ratios else one.unit
-    text = said(figure.value, unit)
+    text = said(figure.value, one.unit)
     if one.knob:
         return text
     if not figure.n:

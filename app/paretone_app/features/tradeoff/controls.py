@@ -1,5 +1,4 @@
-"""Controls of the trade-off panel: axes and filters above the plot, legend of techniques, details, and the line
-below."""
+"""Controls of the trade-off panel."""
 
 from __future__ import annotations
 
@@ -46,15 +45,11 @@ class TradeoffActions:
     set_a: Action
     set_b: Action
     keep: Action
-    """Add the point's take to the library."""
     use: Action
-    """Load the point's setting into Setup."""
     open: Action
     everything: Action
     play: Action
-    """Play or stop the front."""
     mark: Action
-    """Mark that a difference is heard now, or no longer."""
     looks: Mapping[str, Action]
     """Display options, by the fields of :class:`PlotOptions`."""
     save: tuple[Action, ...]
@@ -77,6 +72,8 @@ class TradeoffDetails(QWidget):
         self._colours = colours
         self.point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
+        self._playing = ""
+        """Id of the take being played."""
         self._title = build.words("title")
         self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -90,13 +87,9 @@ class TradeoffDetails(QWidget):
         self._fold.toggled.connect(self._unfold)
         area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
         area.let_keys_scroll()
-        self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
-        self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.sentence.setMinimumContentsLength(8)
+        self.sentence = _choice("Sentence", self._choose_sentence, least=8)
+        self.sentence.setToolTip("Sentence to play, compare and keep")
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.sentence.activated.connect(self._choose_sentence)
-        self._playing = ""
-        """Id of the take being played."""
         self.hear_button = ActionButton(can.hear, _HEAR)
         self.a_button, self.b_button = ActionButton(can.set_a, "Set &A"), ActionButton(can.set_b, "Set &B")
         self.keep_button = ActionButton(can.keep, "Add to Ta&kes")
@@ -105,8 +98,7 @@ class TradeoffDetails(QWidget):
         self.only_button.setCheckable(True)
         hearing = build.row(self.hear_button, self.a_button, self.b_button)
         using = build.row((self.keep_button, 1), (self.use_button, 1))
-        buttons = hearing, using, self.only_button
-        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, *buttons))
+        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, hearing, using, self.only_button))
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @property
@@ -138,13 +130,7 @@ class TradeoffDetails(QWidget):
         self._show_hear()
 
     def show_point(
-        self,
-        shown: Scene,
-        point: Point | None,
-        count: int,
-        other: Reference | None,
-        only: bool,
-        reason: Why | None = None,
+        self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool, reason: Why | None
     ) -> None:
         """Show ``point``, its differences from ``other``, and the ``reason`` for its position; ``count`` points are
         selected, ``only``: no others are shown."""
@@ -152,26 +138,25 @@ class TradeoffDetails(QWidget):
         colours = self._colours
         if point is None:
             self._title.setText(f"{count} points selected" if count else "No point selected")
-            self._text.setText(f'<span style="color:{colours.muted}">{_NOTHING}</span>')
+            self._text.setText(_in_colour(_NOTHING, colours.muted))
             self._text.setAccessibleDescription(_NOTHING)
             self._show_difference("", "")
         else:
             self._title.setText(point.title)
             parts = [
                 figures_html(point, shown.options, colours),
-                f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
+                _in_colour(origin(point), colours.muted),
+                "" if reason is None else why_html(reason, shown.options, colours),
+                _in_colour(doubt(point), colours.warning),
+                *(_in_colour(one, colours.muted) for one in (point.remarks if point.kind != TAKE else ())),
+                *(_in_colour(one, colours.muted) for one in point.machines),
             ]
-            self._show_difference(
-                "" if other is None else difference_html(point, other, colours), "" if other is None else other.title
-            )
-            if reason is not None:
-                parts.append(why_html(reason, shown.options, colours))
-            lines = point.remarks if point.kind != TAKE else ()
-            if doubt(point):
-                parts.append(f'<span style="color:{colours.warning}">{escape(doubt(point))}</span>')
-            parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
             self._text.setAccessibleDescription(plain(point, shown))
+            if other is None:
+                self._show_difference("", "")
+            else:
+                self._show_difference(difference_html(point, other, colours), other.title)
         self._show_sentences()
         self.keep_button.setVisible(point is None or point.kind == STUDY)
         self.only_button.setVisible(only or count > 1)
@@ -193,7 +178,7 @@ class TradeoffDetails(QWidget):
         self.sentence.setVisible(len(sounds) > 1)
 
     def show_playing(self, take: str) -> None:
-        """Take being played, by id; ``""`` for none."""
+        """``take``: id of the take being played, or ``""``."""
         self._playing = take
         self._show_hear()
 
@@ -202,22 +187,17 @@ class TradeoffDetails(QWidget):
         self.hear_button.set_text("Stop" if stops else _HEAR)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme; the owner shows the point again."""
         self._colours = colours
+
+
+def _in_colour(text: str, colour: str) -> str:
+    return f'<span style="color:{colour}">{escape(text)}</span>' if text else ""
 
 
 _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
 _GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
-
-
-_BOXES = {
-    "dominated": "Show &dominated",
-    "intervals": "&Intervals",
-    "ratios": "Ra&tios",
-    "published": "&Published",
-    "log_x": "log",
-    "log_y": "log",
-}
+_BOXES = {"dominated": "Show &dominated", "intervals": "&Intervals", "ratios": "Ra&tios", "published": "&Published"}
+"""Titles of the options, except logarithmic axes."""
 
 
 class PlotOptionsLine(QWidget):
@@ -231,18 +211,14 @@ class PlotOptionsLine(QWidget):
         """Whether the user has chosen axes."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
-        self.boxes = {name: ActionBox(action, _BOXES[name]) for name, action in looks.items()}
+        self.boxes = {name: ActionBox(action, _BOXES.get(name, "log")) for name, action in looks.items()}
         for box in self.boxes.values():
             box.toggled.connect(self.chosen)
-        row = build.fill(HBoxLayout(self), ())
-        axes = (("X axis", self.x_choice, self.boxes["log_x"]), ("Y axis", self.y_choice, self.boxes["log_y"]))
-        for title, choice, box in axes:
-            row.addWidget(QLabel(title))
-            row.addWidget(choice, 3)
-            row.addWidget(box)
-            row.addSpacing(NEAR)
-        for name in ("dominated", "intervals", "ratios", "published"):
-            row.addWidget(self.boxes[name])
+        x = build.row(QLabel("X axis"), (self.x_choice, 1), self.boxes["log_x"])
+        y = build.row(QLabel("Y axis"), (self.y_choice, 1), self.boxes["log_y"])
+        row = build.fill(HBoxLayout(self), ((x, 1), (y, 1), *(self.boxes[name] for name in _BOXES)))
+        for place in (1, 3):
+            row.insertSpacing(place, NEAR)
 
     @property
     def options(self) -> PlotOptions:
@@ -250,7 +226,6 @@ class PlotOptionsLine(QWidget):
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
     def show_options(self, options: PlotOptions, known: Sequence[TradeoffAxis]) -> None:
-        """Show ``options`` as chosen, and offer the ``known`` axes."""
         for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
             with QSignalBlocker(combo):
@@ -259,7 +234,7 @@ class PlotOptionsLine(QWidget):
                     combo.addItem(_axis_title(one), one.name)
                     combo.setItemData(combo.count() - 1, one.definition, Qt.ItemDataRole.ToolTipRole)
                 combo.setCurrentIndex(combo.findData(name))
-                combo.setToolTip(_explained(axis(name)))
+                combo.setToolTip(_explained(name))
         with QSignalBlocker(self):
             for name, box in self.boxes.items():
                 box.setChecked(getattr(options, name))
@@ -267,7 +242,7 @@ class PlotOptionsLine(QWidget):
     def _axes_chosen(self) -> None:
         self.own_axes = True
         for combo in (self.x_choice, self.y_choice):
-            combo.setToolTip(_explained(axis(combo.currentData())))
+            combo.setToolTip(_explained(combo.currentData()))
         self.chosen.emit()
 
 
@@ -316,21 +291,22 @@ class FilterLine(QWidget):
         return chosen
 
 
-def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ComboBox:
+def _choice(name: str, slot: Callable[..., object] | SignalInstance, least: int = 4) -> ComboBox:
+    """``least``: letters that it has room for."""
     combo = build.named(ComboBox(), name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(4)
+    combo.setMinimumContentsLength(least)
     combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     combo.activated.connect(slot)
     return combo
 
 
 def _axis_title(one: TradeoffAxis) -> str:
-    return one.label(False) + ARROWS.get(one.better, "")
+    return one.label + ARROWS.get(one.better, "")
 
 
-def _explained(one: TradeoffAxis) -> str:
-    return f"{_axis_title(one)}\n{one.definition}"
+def _explained(name: str) -> str:
+    return f"{_axis_title(axis(name))}\n{axis(name).definition}"
 
 
 _KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
@@ -342,9 +318,8 @@ class TradeoffLegend(Flow):
     hidden_changed = Signal(object)
     """Names of hidden techniques, as a frozenset."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
-        self._colours = colours
+    def __init__(self) -> None:
+        super().__init__()
         self.buttons: dict[str, QPushButton] = {}
         for name in (BASELINE, *in_order(one.name for one in techniques())):
             self._add(name)
@@ -368,28 +343,24 @@ class TradeoffLegend(Flow):
         side = round(1.1 * self.fontMetrics().height())
         for name, button in self.buttons.items():
             button.setVisible(name in counts)
-            if name not in counts:
-                continue
-            title = technique_title(name) if name else "Baseline"
-            button.setText(f"{title} {counts[name]}")
-            glyph = looks.glyph((name,) if name != BASELINE else ())
-            button.setIcon(_icon(glyph, looks.colours, side, self.devicePixelRatioF()))
-            button.setIconSize(QSize(side, side))
-            button.setAccessibleName(f"{title}: {counts[name]} points")
-            use = f"use {title}" if name else "use no technique"
-            button.setToolTip(
-                f"Show or hide the points that {use}. With Ctrl: hide all other techniques. "
-                "A point of two techniques has both colours"
-            )
+            if name in counts:
+                title = _title(name)
+                button.setText(f"{title} {counts[name]}")
+                glyph = looks.glyph((name,) if name != BASELINE else ())
+                button.setIcon(_icon(glyph, looks.colours, side, self.devicePixelRatioF()))
+                button.setIconSize(QSize(side, side))
+                button.setAccessibleName(f"{title}: {counts[name]} points")
         self._kinds.setVisible(mixed)
-        self.set_colours(looks.colours)
+        self._set_colours(looks.colours)
         self.arrange()
 
     def _add(self, name: str) -> None:
         """Add a permanent button, hidden while not needed."""
-        button = build.button(
-            "", lambda _=False: self._clicked(name), name=technique_title(name) if name else "Baseline"
+        tip = (
+            f"Show or hide the points that use {_title(name) if name else 'no technique'}. With Ctrl: hide all other "
+            "techniques. A point of two techniques has both colours"
         )
+        button = build.button("", lambda _=False: self._clicked(name), tip, name=_title(name))
         button.setCheckable(True)
         button.setChecked(True)
         self.buttons[name] = button
@@ -406,8 +377,7 @@ class TradeoffLegend(Flow):
             button.setChecked(other == name)
         self.hidden_changed.emit(self.hidden)
 
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
+    def _set_colours(self, colours: Colours) -> None:
         style = (
             f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
             f" color: {colours.disabled}; text-decoration: line-through; }}"
@@ -418,6 +388,10 @@ class TradeoffLegend(Flow):
         )
         if self.styleSheet() != style:
             self.setStyleSheet(style)
+
+
+def _title(name: str) -> str:
+    return technique_title(name) if name else "Baseline"
 
 
 @lru_cache(maxsize=256)
@@ -461,18 +435,16 @@ class TradeoffFoot(QWidget):
         self.mark_button = ActionButton(can.mark, _HEARD)
         self.mark_button.hide()
         self.play_button = ActionButton(can.play)
-        parts = self._counts, self.everything_button, (self._remarks, 1), self.slider, self.mark_button
-        row = build.fill(HBoxLayout(self), (*parts, self.play_button))
+        left = self._counts, self.everything_button, (self._remarks, 1)
+        row = build.fill(HBoxLayout(self), (*left, self.slider, self.mark_button, self.play_button))
         # Keep the plot's size when the button appears.
         row.addStrut(self.everything_button.sizeHint().height())
 
     def show_counts(self, text: str, zoomed: bool) -> None:
-        """Show the counts of points, and a button to show everything while zoomed."""
         self._counts.setText(text)
         self.everything_button.setVisible(zoomed)
 
     def show_remarks(self, cautions: Sequence[str], others: Sequence[str] = ()) -> None:
-        """Sentences about the view, cautions first."""
         sentences = (*cautions, *others)
         self._remarks.setText("  ".join(sentences))
         self._remarks.setToolTip("\n".join(sentences))
@@ -480,7 +452,6 @@ class TradeoffFoot(QWidget):
         set_look(self._remarks, "warning" if cautions else "muted")
 
     def show_playing(self, on: bool) -> None:
-        """Show the slider and the mark button only while the front is played."""
         self.slider.setVisible(on)
         self.mark_button.setVisible(on)
 

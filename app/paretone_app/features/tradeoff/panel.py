@@ -1,10 +1,9 @@
-"""Trade-off: which setting should I take? Every take and every setting of studies, speed against quality.
-
-The panel depends on neither the application's state nor the engine: it receives its actions."""
+"""Trade-off: every take and every setting of studies, speed against quality. The panel depends on neither the
+application's state nor the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,20 +55,13 @@ class TradeoffPanel(QWidget):
 
     shown = Signal()
     scene_changed = Signal()
-    """Points, filter or options changed."""
     chosen = Signal(object)
     """The user chose another :class:`Point`, or ``None``."""
     selection_changed = Signal(object)
     """The user selected other points (a tuple)."""
 
-    def __init__(
-        self,
-        colours: Colours,
-        can: TradeoffActions,
-        published: Sequence[Point] = (),
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: TradeoffActions, published: Sequence[Point] = ()) -> None:
+        super().__init__()
         self.can = can
         self._colours = colours
         self._published = tuple(published)
@@ -82,9 +74,8 @@ class TradeoffPanel(QWidget):
         self._crossings: tuple[Crossing, ...] = ()
         self._of_row: tuple[str, ...] = ()
         self._a: Reference | None = None
-        self._a_key = ""
         self._clear = Action("C&lear", "Show all points again", parent=self)
-        self._clear.explain(lambda: "" if self.filter.filters else "Nothing is filtered.")
+        self._clear.explain(lambda: "Nothing is filtered." if self.filter == Filter() else "")
         self._clear.triggered.connect(self.clear_filter)
         self._build(colours)
         self.set_colours(colours)
@@ -97,7 +88,7 @@ class TradeoffPanel(QWidget):
         self.open_button = ActionButton(self.can.open)
         second = build.row((self.filter_line, 1), self.open_button, self.export_button)
 
-        self.legend = TradeoffLegend(colours)
+        self.legend = TradeoffLegend()
         self.legend.hidden_changed.connect(self._choose_filter)
         self.plot = TradeoffPlot(colours)
         self.details = TradeoffDetails(colours, self.can)
@@ -105,24 +96,18 @@ class TradeoffPanel(QWidget):
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
         self.foot = TradeoffFoot(self.can)
         self.foot.along_changed.connect(self.plot.go_along)
-        self._connect_plot()
+        self.plot.chosen.connect(self._point_chosen)
+        self.plot.selection_changed.connect(self._selection_changed)
+        self.plot.section_changed.connect(self._show_counts)
+        self.details.only_changed.connect(self._show_only_selected)
+        can, copying = self.can, self.plot.actions()[0]
+        self.plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
-
         self.pages = Invited(body, sketch=sketching.front())
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self._show_page()
 
-    def _connect_plot(self) -> None:
-        plot, details = self.plot, self.details
-        plot.chosen.connect(self._point_chosen)
-        plot.selection_changed.connect(self._selection_changed)
-        plot.section_changed.connect(self._show_counts)
-        details.only_changed.connect(self._show_only_selected)
-        can, copying = self.can, plot.actions()[0]
-        plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
-
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
-        """Show these points; ``heard``: results of staircases."""
         self._read = True
         self.pool = Pool(points, self._published, heard)
         if not self.options_line.own_axes:
@@ -139,19 +124,14 @@ class TradeoffPanel(QWidget):
         self._show_remarks()
 
     def show_crossings(self, crossings: Sequence[Crossing]) -> None:
-        """Show where the listener marked differences along the front."""
         self._crossings = tuple(crossings)
         self._show_remarks()
 
-    def set_a(self, reference: Reference | None, key: str) -> None:
-        """Set the reference for differences (take A), and the key of its point."""
-        if (reference, key) != (self._a, self._a_key):
-            self._a, self._a_key = reference, key
+    def set_a(self, reference: Reference | None) -> None:
+        """Set the reference for differences: take A."""
+        if reference != self._a:
+            self._a = reference
             self._show_point()
-
-    def set_marks(self, marks: Mapping[str, str]) -> None:
-        """Set the marks of points (a letter or word), by point key."""
-        self.plot.set_marks(marks)
 
     def choose(self, key: str) -> None:
         """Make a point current; emits no signal. Ignored if it is not shown."""
@@ -169,14 +149,14 @@ class TradeoffPanel(QWidget):
             self._show_point()
 
     def set_filter(self, chosen: Filter) -> None:
-        self.filter, self._awaited = chosen, {}
-        self._show_hidden()
+        self._set_filter(chosen, {})
+
+    def _set_filter(self, chosen: Filter, awaited: dict[str, str]) -> None:
+        self.filter, self._awaited = chosen, awaited
+        for name, button in self.legend.buttons.items():
+            button.setChecked(name not in chosen.hidden)
         self._fill_choices()
         self._show()
-
-    def _show_hidden(self) -> None:
-        for name, button in self.legend.buttons.items():
-            button.setChecked(name not in self.filter.hidden)
 
     @property
     def remembered(self) -> str:
@@ -186,11 +166,8 @@ class TradeoffPanel(QWidget):
     def recall(self, text: str) -> None:
         """Restore :attr:`remembered`, each filter value as soon as it has points."""
         self.options, self.options_line.own_axes, chosen = recalled(text)
-        self._awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
-        self.filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
-        self._show_hidden()
-        self._fill_choices()
-        self._show()
+        awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
+        self._set_filter(chosen.with_origins(dict.fromkeys(ORIGINS, "")), awaited)
 
     @property
     def selection(self) -> Selection:
@@ -211,8 +188,7 @@ class TradeoffPanel(QWidget):
         return found.remark
 
     def _take_what_was_awaited(self) -> None:
-        there = self._origins
-        found = {name: value for name, value in self._awaited.items() if value in there[name]}
+        found = {name: value for name, value in self._awaited.items() if value in self.pool.origins[name]}
         self.filter = self.filter.with_origins(found)
         self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
 
@@ -221,7 +197,7 @@ class TradeoffPanel(QWidget):
 
     def write(self, path: Path) -> None:
         """Write the view with its section; see :func:`paretone_app.features.tradeoff.plot.write_sheet`."""
-        write_sheet(self.scene, self.filter, path, self.font(), sections=self.plot.sections)
+        write_sheet(self.scene, self.filter, path, self.font(), self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -264,15 +240,9 @@ class TradeoffPanel(QWidget):
         super().showEvent(event)
         self.shown.emit()
 
-    @property
-    def _origins(self) -> dict[str, tuple[str, ...]]:
-        """Values for the filter by field."""
-        sources, models, voices = self.pool.sources, self.pool.models, self.pool.voices
-        return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
-
     def _fill_choices(self) -> None:
         self.options_line.show_options(self.options, self.pool.axes)
-        self.filter = self.filter_line.show_filter(self.filter, self._origins)
+        self.filter = self.filter_line.show_filter(self.filter, self.pool.origins)
         self._looks = PointStyles(self._colours)
         mixed = len({one.kind for one in self.pool.points if not one.published}) > 1
         self.legend.show_techniques(self.pool.counts, self._looks, mixed)
@@ -314,7 +284,7 @@ class TradeoffPanel(QWidget):
         point = self.plot.current
         other = None
         if point is not None and not point.published:
-            from_a = self._a is not None and point.key != self._a_key and comparable(point, self._a)
+            from_a = self._a is not None and point.key != self._a.take and comparable(point, self._a)
             other = self._a if from_a else reference_of(point)
         shown, count = self.plot.scene, len(self.plot.selected)
         at = None if point is None else shown.index[point.key]

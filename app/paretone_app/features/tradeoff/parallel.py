@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -46,8 +47,12 @@ class Parallel:
         return (self.values - low) / (high - low)
 
     def range_of(self, axis: int) -> Range | None:
-        """The brushed range on this axis, if any."""
         return next((one for one in self.ranges if one.axis == self.axes[axis].name), None)
+
+    def brush(self, axis: int) -> tuple[float, float] | None:
+        """Heights of the brushed range's ends; 0 to 1 within the axis."""
+        brush, (low, high) = self.range_of(axis), self.ends[axis].tolist()
+        return None if brush is None else ((brush.low - low) / (high - low), (brush.high - low) / (high - low))
 
     def brushed(self, axis: int, low: float, high: float) -> tuple[Range, ...]:
         """The ranges with the one on this axis replaced, ends in any order; removed if empty."""
@@ -58,7 +63,7 @@ class Parallel:
     def in_words(self, axis: int) -> str:
         """An axis and its brushed range, as sentences."""
         column, brush = self.values[:, axis], self.range_of(axis)
-        text = f"{self.axes[axis].label(False)}, {said(float(np.nanmin(column)))} to {said(float(np.nanmax(column)))}."
+        text = f"{self.axes[axis].label}, {said(float(np.nanmin(column)))} to {said(float(np.nanmax(column)))}."
         if brush is not None:
             text += f" Brushed from {said(brush.low)} to {said(brush.high)}."
         kept, total = int(self.inside.sum()), len(self.points)
@@ -68,31 +73,24 @@ class Parallel:
 def parallel(pool: Pool, chosen: Filter) -> Parallel:
     """Own points of ``pool`` that pass ``chosen``, on every axis where they differ: knobs first, then figures."""
     places = np.flatnonzero(pool.wanted(replace(chosen, ranges=())) & pool.own)
-    axes: list[TradeoffAxis] = []
-    columns: list[np.ndarray] = []
+    columns = {}
     for one in sorted(pool.axes, key=lambda one: not one.knob):
-        column = pool.values(one, False)[places, 0]
+        column = pool.values(one)[places, 0]
         known = column[~np.isnan(column)]
         if len(known) and known.max() > known.min():
-            axes.append(one)
-            columns.append(column)
-    values = np.stack(columns, axis=1) if columns else np.empty((len(places), 0))
+            columns[one] = column
+    values = np.stack(list(columns.values()), axis=1) if columns else np.empty((len(places), 0))
+    low, high = np.nanmin(values, axis=0, initial=np.inf), np.nanmax(values, axis=0, initial=-np.inf)
+    room = _ROOM * (high - low)
+    names = {axis.name for axis in columns}
     return Parallel(
-        tuple(axes),
-        _ends(values),
+        tuple(columns),
+        np.stack([low - room, high + room], axis=1),
         tuple(pool.points[place] for place in places),
         values,
         pool.wanted(chosen)[places],
-        tuple(one for one in chosen.ranges if one.axis in {axis.name for axis in axes}),
+        tuple(one for one in chosen.ranges if one.axis in names),
     )
-
-
-def _ends(values: np.ndarray) -> np.ndarray:
-    if not values.size:
-        return np.empty((values.shape[1], 2))
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    room = _ROOM * (high - low)
-    return np.stack([low - room, high + room], axis=1)
 
 
 def nearest(heights: np.ndarray, inside: Sequence[bool] | np.ndarray, at: float, height: float) -> tuple[int, float]:
@@ -121,15 +119,15 @@ _BOUNDED = frozenset(one.name for one in METRICS if one.better != NEITHER)
 def within(shown: Parallel) -> Within:
     """Study for the points in all ranges: knobs span those points' values, brushed figures are bounds. Raises
     :class:`SettingError` if that makes no study."""
-    inside = [point for point, is_in in zip(shown.points, shown.inside, strict=True) if is_in]
-    models = {one.setting.model for one in inside if one.setting is not None}
+    inside = list(compress(shown.points, shown.inside))
+    settings = [one.setting for one in inside if one.setting is not None]
+    models = {one.model for one in settings}
     if not shown.ranges or not inside:
         raise SettingError("Brush ranges first: no point lies within." if shown.ranges else "Brush ranges first.")
     if len(models) != 1:
         raise SettingError("The points in all ranges are of several models; choose one above Trade-off.")
     if all(one.id not in models for one in catalogue.MODELS):
         raise SettingError("The model of these points is not there any more, so no study can be made of it.")
-    settings = [one.setting for one in inside if one.setting is not None]
     spans = _spans(settings, {one.axis for one in shown.ranges})
     if not spans:
         raise SettingError("The points in all ranges do not differ in any knob, so there is nothing to vary.")
@@ -153,14 +151,12 @@ def _spans(settings: Sequence[Setting], brushed: Collection[str]) -> tuple[Span,
 
 def _bounds(shown: Parallel, at: int, axis: TradeoffAxis) -> Iterator[Bound]:
     """Bounds from the ends of a range that exclude points."""
-    brush: Range | None = shown.range_of(at)
-    if brush is None or axis.name not in _BOUNDED:
-        return
-    column = shown.values[:, at]
-    if brush.high < np.nanmax(column):
-        yield Bound(axis.name, "at_most", _outwards(brush.high, math.ceil))
-    if brush.low > np.nanmin(column):
-        yield Bound(axis.name, "at_least", _outwards(brush.low, math.floor))
+    brush, column = shown.range_of(at), shown.values[:, at]
+    if brush is not None and axis.name in _BOUNDED:
+        if brush.high < np.nanmax(column):
+            yield Bound(axis.name, "at_most", _outwards(brush.high, math.ceil))
+        if brush.low > np.nanmin(column):
+            yield Bound(axis.name, "at_least", _outwards(brush.low, math.floor))
 
 
 def _outwards(value: float, rounded: Callable[[float], int]) -> float:

@@ -1,5 +1,4 @@
-"""The panel of parallel axes, linked with the trade-off view by the same points and filter. Each point is a line across
-all knobs and figures in which points differ.
+"""Parallel axes: each point of the trade-off view as a line across all knobs and figures in which points differ.
 
 Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a
 click elsewhere chooses the nearest line. Keys: Left and Right change the axis, Up and Down move the upper end of its
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +62,6 @@ class ParallelAxes(CursorCanvas):
     """The user brushed: tuple of all ranges."""
     chosen = Signal(str)
     """The user clicked a line: its point's key."""
-
     reached = Signal(int)
     """The cursor moved to an axis: its x position in pixels."""
     activated = Signal()
@@ -124,7 +122,7 @@ class ParallelAxes(CursorCanvas):
 
     def as_text(self) -> str:
         shown = self.shown
-        rows = [["setting", *(one.label(False) for one in shown.axes)]]
+        rows = [["setting", *(one.label for one in shown.axes)]]
         rows += [
             [point.title, *("" if math.isnan(value) else said(value) for value in values)]
             for point, values, inside in zip(shown.points, shown.values.tolist(), shown.inside, strict=True)
@@ -135,9 +133,8 @@ class ParallelAxes(CursorCanvas):
     @property
     def area(self) -> QRectF:
         """From the first axis to the last."""
-        em = self.fontMetrics().height()
-        side = self.width_of_axis / 2
-        return QRectF(0, 0, self.width(), self.height()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
+        em, side = self.fontMetrics().height(), self.width_of_axis / 2
+        return QRectF(self.rect()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
 
     @property
     def width_of_axis(self) -> float:
@@ -148,11 +145,6 @@ class ParallelAxes(CursorCanvas):
         """Pixel position of ``height`` (0 to 1) on an axis."""
         area, last = self.area, max(len(self.shown.axes) - 1, 1)
         return QPointF(area.left() + axis / last * area.width(), area.bottom() - height * area.height())
-
-    def height_of(self, axis: int, value: float) -> float:
-        """Height of a value on an axis; 0 to 1 within it."""
-        low, high = self.shown.ends[axis].tolist()
-        return (value - low) / (high - low)
 
     def _value_at(self, axis: int, height: float) -> float:
         low, high = self.shown.ends[axis].tolist()
@@ -165,10 +157,9 @@ class ParallelAxes(CursorCanvas):
         return (x - self.area.left()) / max(self.area.width(), 1.0) * max(len(self.shown.axes) - 1, 1)
 
     def _axis_at(self, x: float) -> int | None:
-        if not self.shown.axes:
-            return None
         near = min(max(round(self._along(x)), 0), len(self.shown.axes) - 1)
-        return near if abs(self.place(near, 0).x() - x) <= 2 * _GRIP * self.fontMetrics().height() else None
+        room = self._room_of(near)
+        return near if self.shown.axes and room.left() <= x <= room.right() else None
 
     def _room_of(self, axis: int) -> QRectF:
         grip, area = 2 * _GRIP * self.fontMetrics().height(), self.area
@@ -181,13 +172,12 @@ class ParallelAxes(CursorCanvas):
         index, far = nearest(shown.heights, shown.inside, self._along(place.x()), self._height_at(place.y()))
         return index if far <= _CLICK else -1
 
-    # --- Brushing ----------------------------------------------------------------------------------------------------
+    # --- Brushing -----------------------------------------------------------------------------------------------------
     def _brush(self, axis: int, one: float, other: float) -> None:
         """Brush from height ``one`` to ``other``."""
         self.ranges_changed.emit(self.shown.brushed(axis, self._value_at(axis, one), self._value_at(axis, other)))
 
     def clear_axis(self, axis: int) -> None:
-        """Remove the range on an axis."""
         if self.shown.range_of(axis) is not None:
             self.ranges_changed.emit(self.shown.brushed(axis, 0.0, 0.0))
 
@@ -209,9 +199,8 @@ class ParallelAxes(CursorCanvas):
             super().keyPressEvent(event)
 
     def _move_end(self, by: float, lower: bool) -> None:
-        brush = self.shown.range_of(self._axis)
-        ends = [0.0, 1.0] if brush is None else [self.height_of(self._axis, at) for at in (brush.low, brush.high)]
-        low, high = ends[0] + by * lower, ends[1] + by * (not lower)
+        low, high = self.shown.brush(self._axis) or (0.0, 1.0)
+        low, high = (low + by, high) if lower else (low, high + by)
         if high - low >= _STEP / 2:
             self._brush(self._axis, low, high)
 
@@ -220,9 +209,8 @@ class ParallelAxes(CursorCanvas):
         if event.button() != Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
         elif axis is not None:
-            at, brush = self._height_at(event.position().y()), self.shown.range_of(axis)
-            inside = brush is not None and brush.low <= self._value_at(axis, at) <= brush.high
-            self._pressed = axis, at, self.height_of(axis, brush.low) if brush is not None and inside else None
+            at, brush = self._height_at(event.position().y()), self.shown.brush(axis)
+            self._pressed = axis, at, brush[0] if brush is not None and brush[0] <= at <= brush[1] else None
             self._at, self._axis = event.position(), axis
             self.refresh()
         else:
@@ -236,12 +224,11 @@ class ParallelAxes(CursorCanvas):
         if self._pressed is None or abs(event.position().y() - self._at.y()) < _DRAG:
             return
         axis, began, low = self._pressed
-        at = self._height_at(event.position().y())
-        brush = self.shown.range_of(axis)
+        at, brush = self._height_at(event.position().y()), self.shown.brush(axis)
         if low is None or brush is None:
             self._brush(axis, began, at)
         else:
-            tall = self.height_of(axis, brush.high) - self.height_of(axis, brush.low)
+            tall = brush[1] - brush[0]
             low = min(max(low + at - began, 0.0), 1.0 - tall)
             self._brush(axis, low, low + tall)
 
@@ -267,18 +254,19 @@ class ParallelAxes(CursorCanvas):
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.cursor_text())
                 return
             if self._faint is None or self._faint.devicePixelRatio() != self.devicePixelRatioF():
-                self._faint, self._lines = self._picture(self._all_faint()), None
+                every = sampled(np.arange(len(self.shown.points)))
+                self._faint, self._lines = self._picture([(_ink(self.colours.muted, _FAINT), every)]), None
             if self._lines is None:
                 self._lines = self._picture(self._inside())
             painter.drawPixmap(0, 0, self._faint)
             painter.drawPixmap(0, 0, self._lines)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._paint_current(painter)
+            painter.setPen(pen(self.colours.text, 2.4))
+            self._draw(painter, [at for at, point in enumerate(self.shown.points) if point.key == self._current])
             for axis in range(len(self.shown.axes)):
                 self._paint_axis(painter, axis)
 
     def _picture(self, strands: Iterable[tuple[QColor, list[int]]]) -> QPixmap:
-        """Picture of the lines, colour by colour."""
         ratio = self.devicePixelRatioF()
         picture = QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
@@ -291,20 +279,13 @@ class ParallelAxes(CursorCanvas):
                 self._draw(painter, places)
         return picture
 
-    def _all_faint(self) -> Iterator[tuple[QColor, list[int]]]:
-        ink = QColor(self.colours.muted)
-        ink.setAlpha(_FAINT)
-        yield ink, sampled(np.arange(len(self.shown.points)))
-
-    def _inside(self) -> Iterator[tuple[QColor, list[int]]]:
+    def _inside(self) -> list[tuple[QColor, list[int]]]:
+        """Places of the lines in all ranges, by colour."""
         groups: dict[str, list[int]] = defaultdict(list)
         for place in sampled(np.flatnonzero(self.shown.inside)):
             point = self.shown.points[place]
             groups[self._looks.glyph(point.techniques, FILLS[point.kind]).colours[0]].append(place)
-        for colour, places in groups.items():
-            ink = QColor(colour)
-            ink.setAlpha(_CLEAR)
-            yield ink, places
+        return [(_ink(colour, _CLEAR), places) for colour, places in groups.items()]
 
     def _draw(self, painter: QPainter, places: list[int]) -> None:
         """Draw lines from axis to axis, with gaps at missing values."""
@@ -316,26 +297,19 @@ class ParallelAxes(CursorCanvas):
         pieces = PrimitiveArray(QLineF, 4)  # Must live until they are drawn.
         pieces.resize(len(known))
         pieces.ndarray()[:] = known
-        painter.drawLines(*pieces.drawargs())
-
-    def _paint_current(self, painter: QPainter) -> None:
-        for place, point in enumerate(self.shown.points):
-            if point.key == self._current:
-                painter.setPen(pen(self.colours.text, 2.4))
-                self._draw(painter, [place])
+        if len(known):
+            painter.drawLines(*pieces.drawargs())
 
     def _paint_axis(self, painter: QPainter, axis: int) -> None:
         em, colours, one = self.fontMetrics().height(), self.colours, self.shown.axes[axis]
         low, high = self.place(axis, 0), self.place(axis, 1)
-        brush, is_at = self.shown.range_of(axis), axis == self._axis
+        brush, heights, is_at = self.shown.range_of(axis), self.shown.brush(axis), axis == self._axis
         painter.setPen(pen(colours.muted, 1.2))
         painter.drawLine(QLineF(low, high))
-        if brush is not None:
-            ends = [self.place(axis, self.height_of(axis, at)).y() for at in (brush.low, brush.high)]
-            fill = QColor(colours.accent)
-            painter.setPen(pen(fill, 1.2))
-            fill.setAlpha(70)
-            painter.setBrush(fill)
+        if brush is not None and heights is not None:
+            ends = [self.place(axis, at).y() for at in heights]
+            painter.setPen(pen(colours.accent, 1.2))
+            painter.setBrush(_ink(colours.accent, 70))
             painter.drawRect(QRectF(low.x() - _GRIP * em, ends[1], 2 * _GRIP * em, ends[0] - ends[1]))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             for at, y in zip((brush.low, brush.high), ends, strict=True):
@@ -356,6 +330,12 @@ class ParallelAxes(CursorCanvas):
             painter.drawLine(QLineF(room.left() + em, room.bottom() - 2, room.right() - em, room.bottom() - 2))
 
 
+def _ink(colour: str, alpha: int) -> QColor:
+    made = QColor(colour)
+    made.setAlpha(alpha)
+    return made
+
+
 _FIRST_ID = 10_000
 """First id of merged edits: one per brush."""
 _PAUSE_MILLISECONDS = 600
@@ -367,12 +347,10 @@ class ParallelPanel(QWidget):
 
     shown = Signal()
 
-    def __init__(
-        self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action) -> None:
         """Brushing is undoable on ``undo_stack``. ``rank`` ranks the points in all ranges by ear; ``study`` makes a
         study within the ranges."""
-        super().__init__(parent)
+        super().__init__()
         self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)
         self._clear.triggered.connect(lambda: self._brush(()))
         self._colours = colours
@@ -399,7 +377,6 @@ class ParallelPanel(QWidget):
         self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
 
     def follow(self, tradeoff: TradeoffPanel | None) -> None:
-        """Show the points of ``tradeoff``; ``None`` if there is none yet."""
         self._tradeoff = tradeoff
         if tradeoff is not None:
             tradeoff.scene_changed.connect(self.refresh)
@@ -407,13 +384,11 @@ class ParallelPanel(QWidget):
             self.refresh()
 
     def refresh(self) -> None:
-        """Update from the trade-off view."""
         tradeoff = self._tradeoff
         if tradeoff is None or not self.isVisible():
             return
         shown, current = parallel(tradeoff.pool, tradeoff.filter), tradeoff.plot.current
-        looks = PointStyles(self._colours)
-        self.axes.show_points(shown, looks, "" if current is None else current.key)
+        self.axes.show_points(shown, PointStyles(self._colours), "" if current is None else current.key)
         kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
         self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))

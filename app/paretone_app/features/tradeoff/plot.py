@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip
 
 from paretone.listening.results import HeardFrom
 from paretone.models.voices import shown_name
 from paretone_app.features.tradeoff.axes import axis, said
-from paretone_app.features.tradeoff.scene import Filter, Limit, Scene
+from paretone_app.features.tradeoff.scene import ORIGINS, Filter, Limit, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, described, legend
 from paretone_app.features.tradeoff.words import counts, plain, remarks, table, tip
 from paretone_app.numbers import counted, grouped
@@ -54,7 +54,6 @@ class HeardBands(Layer):
             if 0.0 < one.value < math.inf:
                 painter.setPen(pen(colour, 1.6, Qt.PenStyle.DashLine))
                 painter.drawLine(QLineF(self._x(one.value), area.top(), self._x(one.value), area.bottom()))
-
         if self.limit is not None:
             self._draw_limit(painter, self.limit)
 
@@ -107,18 +106,15 @@ class PointMarks:
         there = at >= 0 and bool(inside[at])
         ring = pen(colours.text, 2.4 if focused else 1.6)
         self._ring.show_rings([(drawn.place(at), radius + 4.5)] if there else [], ring)
-        area = self._frame.area
-        for line, towards in zip(self._drops, ((0.0, 1.0), (1.0, 0.0)), strict=True):
+        place, area = drawn.place(at) if there else QPointF(), self._frame.area
+        ends = QPointF(place.x(), area.bottom()), QPointF(area.left(), place.y())
+        for line, end in zip(self._drops, ends, strict=True):
             line.setVisible(there)
-            if there:
-                place = drawn.place(at)
-                end = QPointF(place.x(), area.bottom()) if towards[1] else QPointF(area.left(), place.y())
-                line.setPen(pen(colours.muted, 1.1, Qt.PenStyle.DotLine))
-                line.setLine(place.x(), place.y(), end.x(), end.y())
+            line.setPen(pen(colours.muted, 1.1, Qt.PenStyle.DotLine))
+            line.setLine(QLineF(place, end))
         self._badges.radius = radius
 
     def _badged(self) -> list[Badge]:
-        """Badges of the points in view."""
         colours = self._frame.colours
         fills = {"A": colours.baseline, "B": colours.accelerated}
         places = ((self._scene.index.get(key), letter) for key, letter in self.letters.items())
@@ -143,6 +139,7 @@ class TradeoffPlot(ZoomChart):
     selection_changed = Signal()
     """The user changed the selection: see :attr:`selected`."""
     activated = Signal()
+    """Play the current point."""
     side_chosen = Signal(str)
     """Use the current point as ``"A"`` or ``"B"``."""
     marked = Signal()
@@ -173,10 +170,8 @@ class TradeoffPlot(ZoomChart):
 
     def show_scene(self, shown: Scene, looks: PointStyles) -> None:
         """Show these points; keep the choice and selection as far as possible."""
-        before, after = (one.identity_of_axes for one in (self.scene, shown))
-        across, up = (
-            section if one == other else None for section, one, other in zip(self.sections, before, after, strict=True)
-        )
+        kept = zip(self.sections, self.scene.identity_of_axes, shown.identity_of_axes, strict=True)
+        across, up = (section if before == after else None for section, before, after in kept)
         self.sections = across, up
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
@@ -190,12 +185,7 @@ class TradeoffPlot(ZoomChart):
         self._brighten()
         self.refresh()
 
-    def set_marks(self, marks: Mapping[str, str]) -> None:
-        """Set the marks of points (a letter or word), by point key."""
-        self.marks.set_letters(marks)
-
     def show_limit(self, limit: Limit | None) -> None:
-        """Mark the speed-up from which on a difference is heard, by the method of limits."""
         self._bands.limit = limit
         self._bands.redraw()
 
@@ -220,6 +210,7 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def selected(self) -> tuple[Point, ...]:
+        """From left to right."""
         shown = self.scene
         places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
         order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
@@ -234,7 +225,6 @@ class TradeoffPlot(ZoomChart):
         self._mark()
 
     def _brighten(self) -> None:
-        """Highlight several selected points."""
         index = self.scene.index
         several = len(self._selected) > 1
         self.drawn.highlight([index[key] for key in self._selected] if several else None)
@@ -243,12 +233,8 @@ class TradeoffPlot(ZoomChart):
     def _mark(self) -> None:
         self.marks.show(self.scene, self._current, self._selected, self._hovered, self.hasFocus())
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._mark()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
+    def _place_focus(self) -> None:
+        super()._place_focus()
         self._mark()
 
     # --- Sections ----------------------------------------------------------------------------------------------------
@@ -275,16 +261,14 @@ class TradeoffPlot(ZoomChart):
         return sum(inside and not point.published for point, inside in pairs)
 
     def _bring_into_view(self) -> None:
-        """Move the section to the current point if it lies outside."""
         at = self.scene.index.get(self._current)
         if at is not None and not self.drawn.inside[at]:
             self.bring_into_view(self.drawn.place(at))
 
     # --- Navigation ---------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
-        point = self.current
+        point, there = self.current, counted(len(self.scene.points), "point", "points")
         several = f" {grouped(len(self._selected))} points are selected." if len(self._selected) > 1 else ""
-        there = counted(len(self.scene.points), "point", "points")
         words = plain(point, self.scene) if point is not None else f"{there}."
         section = "" if not self.zoomed else f" {self.in_view} of {self.scene.own} points are in view."
         return words + several + section
@@ -313,13 +297,11 @@ class TradeoffPlot(ZoomChart):
         if here is None:
             at = 0 if by > 0 else len(path) - 1
         elif here in path:
-            at = min(max(path.index(here) + by, 0), len(path) - 1)
+            at = path.index(here) + by
         else:
             # From off the path to the nearest point in that direction.
-            x = self.scene.x[list(path), 0]
-            at = int(np.searchsorted(x, self.scene.x[here, 0])) - (by < 0)
-            at = min(max(at, 0), len(path) - 1)
-        self._go_to(path[at])
+            at = int(np.searchsorted(self.scene.x[list(path), 0], self.scene.x[here, 0])) - (by < 0)
+        self._go_to(path[min(max(at, 0), len(path) - 1)])
 
     def go_along(self, at: int) -> None:
         """Go to a point of the front, or of all points without a front: 0 is the leftmost, −1 the rightmost."""
@@ -386,7 +368,8 @@ class TradeoffPlot(ZoomChart):
         if index != self._hovered:
             self._hovered = index
             self._mark()
-            self._show_tip(event.globalPosition().toPoint())
+            text = "" if index is None else tip(self.scene.points[index], self.scene)
+            QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def _show_band(self, box: QRectF) -> None:
         fill = QColor(self.colours.accent)
@@ -409,11 +392,8 @@ class TradeoffPlot(ZoomChart):
                 self._go_to(None)
             return
         self._band.hide()
-        found = {
-            self.scene.points[index].key
-            for index in self.drawn.within(self._band.rect()).tolist()
-            if not self.scene.points[index].published
-        }
+        caught = (self.scene.points[index] for index in self.drawn.within(self._band.rect()).tolist())
+        found = {one.key for one in caught if not one.published}
         self.take_selection(found | self._selected if self._adding else found)
 
     def select_all(self) -> None:
@@ -442,12 +422,6 @@ class TradeoffPlot(ZoomChart):
         middle, room = self.drawn.place(index), self.drawn.radius + self.em
         around = QRectF(middle.x() - room, middle.y() - room, 2 * room, 2 * room)
         return tip(self.scene.points[index], self.scene), around
-
-    def _show_tip(self, place: QPoint) -> None:
-        if self._hovered is None:
-            QToolTip.hideText()
-        else:
-            QToolTip.showText(place, tip(self.scene.points[self._hovered], self.scene), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, modifiers = Qt.Key(event.key()), event.modifiers()
@@ -484,44 +458,32 @@ def _own(event: QKeyEvent) -> bool:
 _WIDTH, _HEIGHT = 1100, 620
 
 
-def write_sheet(
-    shown: Scene,
-    chosen: Filter,
-    path: Path,
-    font: QFont,
-    colours: Colours = LIGHT,
-    sections: Sections = EVERYTHING,
-) -> None:
+def write_sheet(shown: Scene, chosen: Filter, path: Path, font: QFont, sections: Sections) -> None:
     """Write the view in the format of ``path``'s suffix: ``.svg``, ``.png``, or ``.csv``, which includes points
     outside the ``sections``. Raises :class:`PlainError` for another suffix, or if the file cannot be written."""
     lines = _origins(shown, chosen, sections != EVERYTHING)
 
+    x, y = (one.label for one in shown.options.axes)
+    title = f"{y} against {x}"
+
     def sheet() -> Sheet:
-        plot = TradeoffPlot(colours, on_paper=True)
-        looks = PointStyles(colours)
+        plot, looks = TradeoffPlot(LIGHT, on_paper=True), PointStyles(LIGHT)
         plot.show_scene(shown, looks)
         plot.show_sections(sections)
-        made = Sheet(_WIDTH, colours, font)
-        made.title(_title(shown))
+        made = Sheet(_WIDTH, LIGHT, font)
+        made.title(title)
         made.charts([plot], _HEIGHT)
         made.legend(tuple(legend(shown, looks)))
         for line in lines:
             made.line(line)
         return made
 
-    files.write(
-        path,
-        {
-            ".svg": lambda: sheet().svg(_title(shown), " ".join(lines)),
-            ".png": lambda: sheet().png(),
-            ".csv": lambda: table(shown).encode(),
-        },
-    )
-
-
-def _title(shown: Scene) -> str:
-    x, y = (one.label(shown.options.ratios) for one in shown.options.axes)
-    return f"{y} against {x}"
+    kinds = {
+        ".svg": lambda: sheet().svg(title, " ".join(lines)),
+        ".png": lambda: sheet().png(),
+        ".csv": lambda: table(shown).encode(),
+    }
+    files.write(path, kinds)
 
 
 def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
@@ -535,24 +497,14 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
         found.append("Dashed: the same judge's score of the reference speech; points beyond it cannot be told apart.")
     if section:
         found.append("A section of the axes; points outside are not drawn.")
-    conditions = [
-        f"{name}: {value}"
-        for name, value in (
-            ("source", chosen.source),
-            ("ghosts", chosen.ghosts),
-            ("model", chosen.model),
-            ("voice", shown_name(chosen.voice)),
-            ("words", chosen.words),
-            (
-                "ranges",
-                ", ".join(f"{axis(one.axis).title} {said(one.low)} to {said(one.high)}" for one in chosen.ranges),
-            ),
-            ("without", ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden))),
-        )
-        if value
-    ]
-    if conditions:
-        found.append(f"Filtered by {'; '.join(conditions)}.")
+    filters = {
+        **{name: getattr(chosen, name) for name in (*ORIGINS, "words")},
+        "voice": shown_name(chosen.voice),
+        "ranges": ", ".join(f"{axis(one.axis).title} {said(one.low)} to {said(one.high)}" for one in chosen.ranges),
+        "without": ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden)),
+    }
+    if any(filters.values()):
+        found.append(f"Filtered by {'; '.join(f'{name}: {value}' for name, value in filters.items() if value)}.")
     found += remarks(shown)
     found += dict.fromkeys(machine for one in own for machine in one.machines)
     papers = dict.fromkeys(

@@ -1,5 +1,4 @@
-"""The trade-off presenter: combines takes and studies, and links the selection with Takes, Strategy, A and B, and
-Setup."""
+"""The trade-off presenter: links the points with Takes, Strategy, A and B, and Setup."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound as PlayerSound
@@ -27,6 +26,7 @@ from paretone_app.features.tradeoff import saved
 from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
+from paretone_app.shell.bridge import arrived
 from paretone_app.state.app_state import AppState
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import family_of
@@ -51,18 +51,10 @@ class TradeoffLinks(QObject):
     """A change elsewhere chose another point."""
 
     def __init__(
-        self,
-        panel: TradeoffPanel,
-        results: Results,
-        state: AppState,
-        takes: TakesPanel,
-        parent: QObject,
+        self, panel: TradeoffPanel, results: Results, state: AppState, takes: TakesPanel, parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._panel = panel
-        self._results = results
-        self._state = state
-        self._takes = takes
+        self._panel, self._results, self._state, self._takes = panel, results, state, takes
         self._linking = False
         self._wanted: tuple[Point, ...] = ()
         self._follow_in_takes = QTimer(self, singleShot=True, interval=0)
@@ -118,14 +110,15 @@ class TradeoffLinks(QObject):
         """Mark A, B and the setting in Setup; A is also the reference for differences."""
         from paretone_app.features.tradeoff.words import Reference
 
-        take = self._state.comparison.take_a
-        reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
-        self._panel.set_a(reference, "" if take is None else take.id)
-        sides: dict[str, str] = dict.fromkeys(self._results.of_setup(), _SETUP)
-        for side, compared in (("A", self._state.comparison.take_a), ("B", self._state.comparison.take_b)):
-            for key in () if compared is None else self._results.of_take.get(compared.id, ()):
-                sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
-        self._panel.set_marks(sides)
+        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
+        self._panel.set_a(
+            None if take_a is None else Reference("A", take_a.setting, take_a.text, take_a.voice, take_a.id)
+        )
+        marks = dict.fromkeys(self._results.of_setup(), _SETUP)
+        for side, take in (("A", take_a), ("B", take_b)):
+            for key in () if take is None else self._results.of_take.get(take.id, ()):
+                marks[key] = f"{marks[key]}/{side}" if marks.get(key, _SETUP) != _SETUP else side
+        self._panel.plot.marks.set_letters(marks)
 
     @Slot()
     def show_setup(self) -> None:
@@ -151,16 +144,9 @@ REST_MILLISECONDS = 150
 class ChosenTake(QObject):
     """Passes the chosen point's take to Decoding, for language models."""
 
-    def __init__(
-        self,
-        panel: TradeoffPanel,
-        results: Results,
-        comparison: Comparison,
-        run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
-    ) -> None:
-        """``run(work, callback)``: ``work`` runs in a worker, ``callback`` here with the result."""
+    def __init__(self, panel: TradeoffPanel, results: Results, comparison: Comparison, player: PlayerPresenter) -> None:
         super().__init__(panel)
-        self._panel, self._results, self._comparison, self._run = panel, results, comparison, run
+        self._panel, self._results, self._comparison, self._player = panel, results, comparison, player
         self._wanted = ""
         self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
         self._rest.timeout.connect(self._read)
@@ -181,21 +167,15 @@ class ChosenTake(QObject):
         elif sound.take != self._wanted:
             self._wanted = wanted = sound.take
             take = self._results.take_reader(wanted)
-            self._run(take, lambda found: self._take_over(wanted, found))
+            self._player.deck.analyser.run(take, lambda found: self._take_over(wanted, found))
 
     def _take_over(self, wanted: str, found: Take | BaseException) -> None:
-        if wanted != self._wanted:
-            return
-        if isinstance(found, BaseException) and not isinstance(found, PlainError):
-            raise found
-        # Playback reports unreadable takes.
-        self._comparison.set_chosen(None if isinstance(found, BaseException) else found)
+        if wanted == self._wanted:
+            # Playback reports unreadable takes.
+            self._comparison.set_chosen(found if arrived(found, lambda _: None) else None)
 
 
 _SHOWN = "tradeoff/shown"
-"""Settings key of options and filter."""
-_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
-"""Actions along the front, with their methods."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
 """Switchable options of the plot."""
 
@@ -205,10 +185,9 @@ class TradeoffPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._player = services.features.find(PlayerPresenter)
-        self._takes = services.features.find(TakesPresenter)
-        self._lab = services.features.find(LabPresenter)
-        self._of_studies = services.features.find(StudiesPresenter)
+        find = services.features.find
+        self._player, self._takes = find(PlayerPresenter), find(TakesPresenter)
+        self._lab, self._of_studies = find(LabPresenter), find(StudiesPresenter)
         self._settings = services.settings
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
@@ -224,7 +203,6 @@ class TradeoffPresenter(Presenter):
         self._bind()
 
     def _bind(self) -> None:
-        """Bind the actions; they depend on the panel."""
         actions, panel = self._actions, lambda: built(self.tradeoff)
         of_points: dict[str, Callable[[], object]] = {
             "front_back": lambda: panel().plot.walk(-1),
@@ -236,13 +214,15 @@ class TradeoffPresenter(Presenter):
             "selection_open": partial(
                 self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
             ),
-            **{name: partial(self._do_along, what) for name, what in _ALONG.items()},
+            "front_play": partial(self._do_along, AlongFront.toggle),
+            "front_mark": partial(self._do_along, AlongFront.mark),
+            "front_heard": partial(self._do_along, AlongFront.find),
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
         for name, do in of_points.items():
             actions.bind(actions[name], do, self._why_no_points)
         actions.bind(actions["shown_study"], self.study_within, self._why_not_within)
-        actions.bind(actions["shown_rank"], partial(self._do_along, "rank"), self._why_not_rank)
+        actions.bind(actions["shown_rank"], self._rank, self._why_not_rank)
         of_point: dict[str, tuple[Callable[[Point, Sound | None], object], Callable[[], str]]] = {
             "point_hear": (self.hear, self._player.why_not_hear),
             "point_a": (partial(self.set_side, "A"), str),
@@ -255,10 +235,8 @@ class TradeoffPresenter(Presenter):
             actions[name].explain(why_not)
         for action in self._looks.values():
             action.explain(self._why_not_built)
-        self._own = (
-            *self._looks.values(),
-            *(actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank")),
-        )
+        bound = (actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank"))
+        self._own = (*self._looks.values(), *bound)
         self._open = actions.add(
             "&Open study…",
             lambda: self._ask_for_folder("Folder of a study’s results", self.open_study),
@@ -284,13 +262,8 @@ class TradeoffPresenter(Presenter):
         return self._why_not_built() or ("" if self.along is None else self.along.why_not_rank())
 
     def _why_not_heard(self) -> str:
-        """Why the point has no take."""
         point = self.tradeoff.plot.current if self.tradeoff is not None else None
-        if point is None:
-            return "Select a point first."
-        if point.published:
-            return "Published results have no audio."
-        return "" if point.sounds else "This setting has no finished take."
+        return "Select a point first." if point is None else _why_silent(point)
 
     def _why_not_keep(self) -> str:
         panel = built(self.tradeoff)
@@ -315,16 +288,19 @@ class TradeoffPresenter(Presenter):
         if self.tradeoff is not None:
             self.tradeoff.details.show_playing(now.key if now.origin is Origin.SOUND and now.sounding else "")
 
-    def _do_along(self, what: str) -> None:
+    def _do_along(self, do: Callable[[AlongFront], object]) -> None:
         if self.along is not None:
             try:
-                getattr(self.along, what)()
+                do(self.along)
             finally:
                 self._show_along()
 
+    def _rank(self) -> None:
+        self._do_along(AlongFront.rank)
+
     @Slot()
     def _show_along(self) -> None:
-        self._actions["front_play"].setChecked(self.along is not None and self.along.on)
+        self._actions["front_play"].setChecked(self.along is not None and self.along.row.on)
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         panel, example = built(self.tradeoff), self._actions["open_example"]
@@ -378,7 +354,7 @@ class TradeoffPresenter(Presenter):
         attempt = self._actions.attempt
         panel.plot.activated.connect(lambda: attempt(partial(self._with_point, self.hear)))
         panel.plot.side_chosen.connect(lambda side: attempt(partial(self._with_point, partial(self.set_side, side))))
-        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, "mark")))
+        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, AlongFront.mark)))
         panel.recall(str(self._settings.value(_SHOWN, "")))
         for slot in (self.refresh, self._remember):
             panel.scene_changed.connect(slot)
@@ -388,7 +364,7 @@ class TradeoffPresenter(Presenter):
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
         self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
-        ChosenTake(panel, self._results, self._state.comparison, self._player.deck.analyser.run)
+        ChosenTake(panel, self._results, self._state.comparison, self._player)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self.refresh)
         panel.shown.connect(self._links.show_setup)
@@ -411,7 +387,7 @@ class TradeoffPresenter(Presenter):
         rank, study = self._actions["shown_rank"], self._actions["shown_study"]
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
-        self.parallel.axes.activated.connect(lambda: self._actions.attempt(partial(self._do_along, "rank")))
+        self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
         self._results.watch(self.parallel, self.parallel.shown)
         return self.parallel
 
@@ -422,12 +398,11 @@ class TradeoffPresenter(Presenter):
 
     @Slot()
     def _show_points(self) -> None:
-        if self.tradeoff is None:
-            return
-        self.tradeoff.show_points(self._results.points, self._results.heard)
-        if self._links is not None:
-            self._links.show_sides()
-        self.refresh()
+        if self.tradeoff is not None:
+            self.tradeoff.show_points(self._results.points, self._results.heard)
+            if self._links is not None:
+                self._links.show_sides()
+            self.refresh()
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open_study(self, folder: Path) -> None:
@@ -462,8 +437,7 @@ class TradeoffPresenter(Presenter):
 
     def open_selection(self, path: Path) -> None:
         """Apply a saved selection. Raises :class:`SettingError` if it is unreadable or none of its points is here."""
-        remark = built(self.tradeoff).take_up(saved.read(path))
-        if remark:
+        if remark := built(self.tradeoff).take_up(saved.read(path)):
             self._notices.warn(remark)
 
     # --- Actions on a point -------------------------------------------------------------------------------------------
@@ -497,19 +471,25 @@ class TradeoffPresenter(Presenter):
     def use(self, point: Point, sound: Sound | None) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` on failure."""
         take, table = self._results.take_of(point, _audible(point, sound)), self._results.table_of(point)
-        caution = self._state.editing.use_setting(take)
-        if caution:
+        if caution := self._state.editing.use_setting(take):
             self._notices.warn(caution)
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
 
 
+def _why_silent(point: Point) -> str:
+    """Why ``point`` has no audio, as a sentence, or ``""``."""
+    if point.sounds:
+        return ""
+    if point.published:
+        return f"{point.title} was measured by others: there is no audio of it."
+    done = "no take of it is finished yet" if not point.finished else "its takes are without audio"
+    return f"{point.title} cannot be heard: {done}."
+
+
 def _audible(point: Point, sound: Sound | None) -> Sound:
     """``sound`` of ``point``. Raises :class:`SettingError` with the reason if it is missing."""
-    if sound is not None:
-        return sound
-    if point.published:
-        raise SettingError(f"{point.title} was measured by others: there is no audio of it.")
-    done = "no take of it is finished yet" if not point.finished else "its takes are without audio"
-    raise SettingError(f"{point.title} cannot be heard: {done}.")
+    if sound is None:
+        raise SettingError(_why_silent(point))
+    return sound

@@ -1,12 +1,12 @@
-"""Saving axes and filter of the trade-off view between sessions, and sharing selections of points as files. No Qt."""
+"""Axes and filter of the trade-off view as text, and selections of points as files to share. No Qt."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from paretone import files
 from paretone.errors import SettingError
@@ -18,6 +18,7 @@ from paretone_app.features.tradeoff.scene import ORIGINS, Filter, PlotOptions, R
 from paretone_app.numbers import counted
 from paretone_app.results.points import STUDY, Point
 
+Kind = TypeVar("Kind", str, list, dict)
 _AXES = ("x", "y")
 _KEPT = (*ORIGINS, "words")
 
@@ -37,36 +38,27 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
         found = json.loads(text)
     except ValueError:
         found = None
-    look_kept, filter_kept = (_part(found, name) for name in ("look", "filter"))
-    axes = _axes(look_kept)
-    options = PlotOptions() if axes is None else PlotOptions(*axes)
-    switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
-    options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
-    origins = {name: filter_kept[name] for name in _KEPT if isinstance(filter_kept.get(name), str)}
-    hidden = filter_kept.get("hidden")
-    names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
-    return options, axes is not None, Filter(**origins, hidden=names, ranges=tuple(_ranges(filter_kept.get("ranges"))))
-
-
-def _ranges(kept: object) -> Iterator[Range]:
+    look_kept, filter_kept = (_of_type(found, name, dict) for name in ("look", "filter"))
+    switches = (one.name for one in fields(PlotOptions) if one.name not in _AXES)
+    look: dict[str, Any] = {name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)}
     known = {one.name for one in (*AXES, *KNOB_AXES)}
-    for one in kept if isinstance(kept, list) else ():
+    axes = {name: _of_type(look_kept, name, str) for name in _AXES}
+    own_axes = known.issuperset(axes.values())
+    origins: dict[str, Any] = {name: _of_type(filter_kept, name, str) for name in _KEPT}
+    hidden = frozenset(one for one in _of_type(filter_kept, "hidden", list) if isinstance(one, str))
+    ranges = []
+    for one in _of_type(filter_kept, "ranges", list):
         match one:
             case [str(name), float() | int() as low, float() | int() as high] if name in known and low <= high:
-                yield Range(name, float(low), float(high))
+                ranges.append(Range(name, float(low), float(high)))
+    look |= axes if own_axes else {}
+    return PlotOptions(**look), own_axes, Filter(**origins, hidden=hidden, ranges=tuple(ranges))
 
 
-def _axes(kept: dict) -> tuple[str, str] | None:
-    """The user's X axis and Y axis; ``None`` if not chosen or no longer existing."""
-    x, y = (kept.get(name) for name in _AXES)
-    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in (*AXES, *KNOB_AXES)}:
-        return x, y
-    return None
-
-
-def _part(found: object, name: str) -> dict:
-    part = found.get(name) if isinstance(found, dict) else None
-    return part if isinstance(part, dict) else {}
+def _of_type(found: object, name: str, kind: type[Kind]) -> Kind:
+    """The value of this type in ``found``, or an empty one."""
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, kind) else kind()
 
 
 _VERSION = 1
@@ -86,7 +78,7 @@ class Chosen:
 @dataclass(frozen=True)
 class Selection:
     view: str
-    """Axes and filter, from :func:`paretone_app.features.tradeoff.saved.remembered`."""
+    """Axes and filter, from :func:`remembered`."""
     points: tuple[Chosen, ...]
     current: Chosen | None = None
 
@@ -94,9 +86,8 @@ class Selection:
 def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
     """The study points among the ``selected``. Raises :class:`SettingError` if there are none: takes exist only in
     the user's library."""
-    chosen = {
-        one.key: Chosen(one.source, one.title, one.setting) for one in selected if one.setting and one.kind == STUDY
-    }
+    studied = [one for one in selected if one.setting and one.kind == STUDY]
+    chosen = {one.key: Chosen(one.source, one.title, one.setting) for one in studied if one.setting}
     if not chosen:
         raise SettingError("Select points of a study first; takes are in your library alone.")
     return Selection(view, tuple(chosen.values()), None if current is None else chosen.get(current.key))
@@ -127,14 +118,12 @@ def read(path: Path) -> Selection:
     fields = exact(data, str(path), _FIELDS, SettingError)
     if fields["paretone_selection"] != _VERSION:
         raise SettingError(f"{path} is from another version of Paretone ({fields['paretone_selection']}).")
-    points = tuple(_chosen(one, f"{path}: points[{at}]") for at, one in enumerate(fields["points"]))
+    found = (
+        exact(one, f"{path}: points[{at}]", _POINT_FIELDS, SettingError) for at, one in enumerate(fields["points"])
+    )
+    points = tuple(Chosen(one["study"], one["title"], Setting.from_json(one["setting"])) for one in found)
     current = fields["current"]
     return Selection(json.dumps(fields["view"]), points, points[current] if 0 <= current < len(points) else None)
-
-
-def _chosen(data: Any, where: str) -> Chosen:
-    fields = exact(data, where, _POINT_FIELDS, SettingError)
-    return Chosen(fields["study"], fields["title"], Setting.from_json(fields["setting"]))
 
 
 @dataclass(frozen=True)
@@ -151,14 +140,9 @@ def find(selection: Selection, points: Sequence[Point]) -> Found:
     differ. Raises :class:`SettingError` if all are missing."""
     by_study = {(one.source, one.setting): one.key for one in points if one.kind == STUDY}
     anywhere = {one.setting: one.key for one in points if one.kind == STUDY}
-    keys: dict[Chosen, str] = {}
-    missing = []
-    for one in selection.points:
-        key = by_study.get((one.study, one.setting)) or anywhere.get(one.setting)
-        if key is None:
-            missing.append(one)
-        else:
-            keys[one] = key
+    found = {one: by_study.get((one.study, one.setting)) or anywhere.get(one.setting) for one in selection.points}
+    keys = {one: key for one, key in found.items() if key is not None}
+    missing = [one for one in found if one not in keys]
     studies = " and ".join(f"“{title}”" for title in dict.fromkeys(one.study for one in missing))
     if not keys:
         named = studies or "that it is of"
@@ -167,5 +151,5 @@ def find(selection: Selection, points: Sequence[Point]) -> Found:
     if missing:
         count, title = counted(len(missing), "selected setting is", "selected settings are"), missing[0].title
         remark = f"{count} not here, such as “{title}”; open the study {studies}, or a newer copy of it."
-    found = "" if selection.current is None else keys.get(selection.current, "")
-    return Found(tuple(keys.values()), found, remark)
+    current = "" if selection.current is None else keys.get(selection.current, "")
+    return Found(tuple(keys.values()), current, remark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -20,7 +20,7 @@ from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
 from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, fixed
-from paretone_app.results.points import PUBLISHED, STUDY, Point
+from paretone_app.results.points import STUDY, Point
 
 BASELINE = ""
 """Stands for "no technique"."""
@@ -56,23 +56,10 @@ class Filter:
 
     def with_origins(self, origins: Mapping[str, str]) -> Filter:
         """A copy with these sources, ghosts, models, voices or words, by field name."""
-        return replace(
-            self,
-            source=origins.get("source", self.source),
-            ghosts=origins.get("ghosts", self.ghosts),
-            model=origins.get("model", self.model),
-            voice=origins.get("voice", self.voice),
-            words=origins.get("words", self.words),
-        )
-
-    @property
-    def filters(self) -> bool:
-        """Whether it hides anything."""
-        return self != Filter()
+        return replace(self, **origins)  # type: ignore[arg-type]
 
     @property
     def of_ghosts(self) -> Filter | None:
-        """The filter for the ghosts; ``None`` without ghosts."""
         if not self.ghosts or self.ghosts == self.source:
             return None
         return replace(self, source=self.ghosts, ghosts="")
@@ -94,7 +81,8 @@ class PlotOptions:
 
     @property
     def axes(self) -> tuple[TradeoffAxis, TradeoffAxis]:
-        return axis(self.x), axis(self.y)
+        x, y = axis(self.x), axis(self.y)
+        return (x.as_ratio, y.as_ratio) if self.ratios else (x, y)
 
 
 class Pool:
@@ -106,40 +94,23 @@ class Pool:
         """``heard``: results of staircases along rows of settings."""
         self.points = tuple(points) + tuple(published)
         self.heard = tuple(heard)
-        self.index = {one.key: place for place, one in enumerate(self.points)}
         self._values: dict[tuple[str, bool], np.ndarray] = {}
-        self._words: dict[str, np.ndarray] = {}
 
-    def values(self, one: TradeoffAxis, ratios: bool) -> np.ndarray:
+    def values(self, one: TradeoffAxis) -> np.ndarray:
         """As :func:`paretone_app.features.tradeoff.axes.values`, for all points."""
-        key = one.name, ratios and one.takes_ratios
-        # Published results have only ratios, so one metric differs for them with and without ratios.
+        key = one.name, one.divided
         if key not in self._values:
-            self._values[key] = values(self.points, one, ratios)
+            self._values[key] = values(self.points, one)
         return self._values[key]
 
     @cached_property
     def own(self) -> np.ndarray:
         """Mask of points that are not published results."""
-        return np.array([one.kind != PUBLISHED for one in self.points], bool)
+        return self._where(lambda one: not one.published)
 
     @cached_property
     def measured(self) -> dict[tuple[Path | None, Setting], Point]:
         return {(one.folder, one.setting): one for one in self.points if one.kind == STUDY and one.setting is not None}
-
-    @cached_property
-    def _sources(self) -> np.ndarray:
-        return np.array([one.source for one in self.points], object)
-
-    @cached_property
-    def _models(self) -> np.ndarray:
-        return np.array([one.model for one in self.points], object)
-
-    @cached_property
-    def _bits(self) -> np.ndarray:
-        """Bit mask of each point's techniques; the first bit means none."""
-        places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
-        return np.array([sum(places[name] for name in one.techniques or (BASELINE,)) for one in self.points], np.int64)
 
     @cached_property
     def _haystacks(self) -> tuple[str, ...]:
@@ -147,21 +118,16 @@ class Pool:
 
     @cached_property
     def techniques(self) -> tuple[str, ...]:
-        """All techniques of the points, in order."""
         return in_order({name for one in self.points for name in one.techniques})
 
     @cached_property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.source for one in self.points if not one.published))
-
-    @cached_property
-    def models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.model for one in self.points if not one.published))
-
-    @cached_property
-    def voices(self) -> tuple[str, ...]:
-        """Voices of the points' takes."""
-        return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """Sources, models and voices of own points, by the field of a filter."""
+        own = [one for one in self.points if not one.published]
+        sources = tuple(dict.fromkeys(one.source for one in own))
+        models = tuple(dict.fromkeys(one.model for one in own))
+        voices = tuple(dict.fromkeys(voice for one in own for voice in one.voices))
+        return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
 
     @cached_property
     def axes(self) -> tuple[TradeoffAxis, ...]:
@@ -175,30 +141,25 @@ class Pool:
         their models and voices differ."""
         mask = np.ones(len(self.points), bool)
         if chosen.source:
-            mask &= ~self.own | (self._sources == chosen.source)
+            mask &= ~self.own | self._where(lambda one: one.source == chosen.source)
         if chosen.model:
-            mask &= ~self.own | (self._models == chosen.model)
+            mask &= ~self.own | self._where(lambda one: one.model == chosen.model)
         if chosen.voice:
-            mask &= ~self.own | np.array([chosen.voice in one.voices for one in self.points], bool)
+            mask &= ~self.own | self._where(lambda one: chosen.voice in one.voices)
         if chosen.hidden:
-            places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
-            hidden = sum(places.get(name, 0) for name in chosen.hidden)
-            mask &= (self._bits & hidden) == 0
+            mask &= self._where(lambda one: chosen.hidden.isdisjoint(one.techniques or (BASELINE,)))
         for word in chosen.words.casefold().split():
-            mask &= self._with(word)
+            mask &= np.array([word in one for one in self._haystacks], bool)
         for part in chosen.ranges:
-            found = self.values(axis(part.axis), False)[:, 0]
+            found = self.values(axis(part.axis))[:, 0]
             mask &= ~self.own | ((found >= part.low) & (found <= part.high))
         if chosen.only is not None:
-            mask &= np.array([one.key in chosen.only for one in self.points], bool)
+            only = chosen.only
+            mask &= self._where(lambda one: one.key in only)
         return mask
 
-    def _with(self, word: str) -> np.ndarray:
-        if word not in self._words:
-            if len(self._words) > 64:
-                self._words.clear()
-            self._words[word] = np.array([word in one for one in self._haystacks], bool)
-        return self._words[word]
+    def _where(self, test: Callable[[Point], bool]) -> np.ndarray:
+        return np.fromiter(map(test, self.points), bool, len(self.points))
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -226,7 +187,6 @@ class Scene:
     """Own points hidden because they are not on the front."""
     notes: tuple[str, ...] = ()
     logarithmic: tuple[bool, bool] = (False, False)
-    """Whether the X axis and the Y axis are logarithmic."""
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """Judges' scores of the reference speech, on the X axis and on the Y axis."""
     heard: tuple[HeardFrom, ...] = ()
@@ -238,12 +198,10 @@ class Scene:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Index of each point by key."""
         return {one.key: place for place, one in enumerate(self.points)}
 
     @cached_property
     def front(self) -> frozenset[int]:
-        """The points of :attr:`walk`."""
         return frozenset(self.walk)
 
     @cached_property
@@ -259,11 +217,7 @@ class Scene:
     @property
     def identity_of_axes(self) -> tuple[object, object]:
         """Identity of X axis and Y axis: a section is valid only for these."""
-        options = self.options
-        x, y = (
-            (one.name, options.ratios and one.takes_ratios, logarithmic)
-            for one, logarithmic in zip(options.axes, self.logarithmic, strict=True)
-        )
+        x, y = zip(self.options.axes, self.logarithmic, strict=True)
         return x, y
 
     @cached_property
@@ -295,17 +249,14 @@ class Scene:
 
 
 def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
-    x_axis, y_axis = options.axes
-    x, y = (pool.values(one, options.ratios) for one in options.axes)
-    own = pool.own
-    wanted = pool.wanted(chosen)
-    beneath = chosen.of_ghosts
+    axes, own, wanted, beneath = options.axes, pool.own, pool.wanted(chosen), chosen.of_ghosts
+    x, y = map(pool.values, axes)
     haunting = np.zeros(len(own), bool) if beneath is None else pool.wanted(beneath) & own
     wanted &= ~haunting
     placed = ~np.isnan(x[:, 0]) & ~np.isnan(y[:, 0])
     notes: list[str] = []
     logarithmic: list[bool] = []
-    for one, found, asked in zip(options.axes, (x, y), (options.log_x, options.log_y), strict=True):
+    for one, found, asked in zip(axes, (x, y), (options.log_x, options.log_y), strict=True):
         there = found[wanted & own & placed, 0]
         # A linear axis is better than an empty plot.
         refused = asked and len(there) > 0 and not (there > 0.0).any()
@@ -313,20 +264,17 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
             which = "the one point is not" if len(there) == 1 else f"none of the {len(there)} points is"
             notes.append(f"{one.title} stays linear: {which} above 0, as a logarithmic axis requires.")
         logarithmic.append(asked and not refused)
-    log_x, log_y = logarithmic
-    for found, of in ((x, log_x), (y, log_y)):
-        if of:
-            placed &= found[:, 0] > 0.0
+    for found in compress((x, y), logarithmic):
+        placed &= found[:, 0] > 0.0
     shown, haunting = wanted & placed & own, haunting & placed
-    missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), options, logarithmic)
+    missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), axes, logarithmic)
     best, best_ghosts = np.zeros(len(own), bool), np.zeros(len(own), bool)
-    if NEITHER in (x_axis.better, y_axis.better):
-        known = next(one for one in options.axes if one.better == NEITHER)
+    if known := next((one for one in axes if one.better == NEITHER), None):
         notes.append(f"There is no front: neither end of {known.title} is better.")
     else:
         for among, found in ((shown, best), (haunting, best_ghosts)):
             places = np.flatnonzero(among)
-            costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
+            costs = costs_of(np.c_[x[places, 0], y[places, 0]], (axes[0].better, axes[1].better))
             found[places[front(costs)]] = True
     dominated = 0
     if not options.dominated and best.any():
@@ -334,47 +282,45 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
         shown &= best
     if beneath is not None and not haunting.any():
         notes.append(f"No point of {beneath.source} has a place here.")
-    notes += _cautions(pool, shown | haunting, options)
+    timed = next((one for one in axes if one.name in TIMES and not one.divided), None)
+    if timed is not None:
+        machines = {machine for place in np.flatnonzero(shown | haunting) for machine in pool.points[place].machines}
+        if len(machines) > 1:
+            which = f"The points are from {len(machines)} machines"
+            notes.append(f"{which}; {timed.title} can be compared on one machine only.")
     published = wanted & placed & ~own if options.published else np.zeros(len(own), bool)
     if options.published and not published.any():
-        notes.append(_why_none_published(options))
+        notes.append(_why_none_published(axes))
     # Published results first, then ghosts: drawn below.
-    chosen_places = np.r_[np.flatnonzero(published), np.flatnonzero(haunting), np.flatnonzero(shown)].astype(int)
-    on_front = np.flatnonzero(best[chosen_places])
-    kept_x, kept_y = x[chosen_places], y[chosen_places]
-    kept = tuple(pool.points[place] for place in chosen_places)
-    heard = _heard(pool.heard, kept, x_axis)
-    notes += map(_heard_in_words, heard)
-    walk = _from_the_left(on_front, kept_x, kept_y)
-    ghost_front = _from_the_left(np.flatnonzero(best_ghosts[chosen_places]), kept_x, kept_y)
+    order = np.concatenate([np.flatnonzero(one) for one in (published, haunting, shown)])
+    points, shown_x, shown_y = tuple(pool.points[place] for place in order), x[order], y[order]
+
+    def from_the_left(mask: np.ndarray) -> tuple[int, ...]:
+        places = np.flatnonzero(mask[order])
+        return tuple(places[np.lexsort((shown_y[places, 0], shown_x[places, 0]))].tolist())
+
+    heard: tuple[HeardFrom, ...] = ()
+    if pool.heard and axes[0].name == "speed_up":
+        candidates = {one.candidate for one in points if not one.published}
+        heard = tuple(one for one in pool.heard if len(one.candidates & candidates) > 1)
+        notes += map(_heard_in_words, heard)
+    log_x, log_y = logarithmic
     return Scene(
         options,
-        kept,
-        kept_x,
-        kept_y,
-        walk,
-        missing,
-        int((own & ~wanted & ~haunting).sum()),
-        dominated,
-        tuple(notes),
-        (log_x, log_y),
-        (_floors(kept, x_axis, options.ratios, log_x), _floors(kept, y_axis, options.ratios, log_y)),
-        heard,
-        frozenset(np.flatnonzero(haunting[chosen_places]).tolist()),
-        ghost_front,
+        points,
+        shown_x,
+        shown_y,
+        walk=from_the_left(best),
+        missing=missing,
+        filtered=int((own & ~wanted & ~haunting).sum()),
+        dominated=dominated,
+        notes=tuple(notes),
+        logarithmic=(log_x, log_y),
+        floors=(_floors(points, axes[0], log_x), _floors(points, axes[1], log_y)),
+        heard=heard,
+        ghosts=frozenset(np.flatnonzero(haunting[order]).tolist()),
+        ghost_front=from_the_left(best_ghosts),
     )
-
-
-def _from_the_left(places: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[int, ...]:
-    return tuple(places[np.lexsort((y[places, 0], x[places, 0]))].tolist())
-
-
-def _heard(found: Sequence[HeardFrom], points: Sequence[Point], across: TradeoffAxis) -> tuple[HeardFrom, ...]:
-    """Staircase results with at least two of their settings shown."""
-    if not found or across.name != "speed_up":
-        return ()
-    shown = {one.candidate for one in points if not one.published}
-    return tuple(one for one in found if len(one.candidates & shown) > 1)
 
 
 def _heard_in_words(one: HeardFrom) -> str:
@@ -390,45 +336,31 @@ def _heard_in_words(one: HeardFrom) -> str:
     )
 
 
-def _floors(points: Sequence[Point], one: TradeoffAxis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
+def _floors(points: Sequence[Point], one: TradeoffAxis, logarithmic: bool) -> tuple[float, ...]:
     """Distinct judges' scores of the reference speech for ``points``, ascending."""
     if not one.judged:
         return ()
-    found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}
+    found = {floor.value for point in points if (floor := one.floor(point)) is not None}
     return tuple(sorted(value for value in found if value > 0.0 or not logarithmic))
 
 
 def _missing(
-    pool: Pool, places: np.ndarray, options: PlotOptions, logarithmic: Sequence[bool]
+    pool: Pool, places: np.ndarray, axes: Sequence[TradeoffAxis], logarithmic: Sequence[bool]
 ) -> tuple[tuple[str, int], ...]:
     reasons: Counter[str] = Counter()
     for place in places:
-        point = pool.points[place]
-        without = next((one for one in options.axes if np.isnan(pool.values(one, options.ratios)[place, 0])), None)
+        values = {one: float(pool.values(one)[place, 0]) for one in axes}
+        without = next((one for one, value in values.items() if math.isnan(value)), None)
         if without is not None:
-            reasons[without.why_not(point, options.ratios)] += 1
+            reasons[without.why_not(pool.points[place])] += 1
         else:
-            on = [
-                (pool.values(one, options.ratios)[place, 0], one.title) for one in compress(options.axes, logarithmic)
-            ]
-            value, title = min(on)
-            less = "0" if value == 0.0 else "below 0"
-            reasons[f"{title} is {less}, outside a logarithmic axis"] += 1
+            value, title = min((values[one], one.title) for one in compress(axes, logarithmic))
+            reasons[f"{title} is {'0' if value == 0.0 else 'below 0'}, outside a logarithmic axis"] += 1
     return tuple(reasons.most_common())
 
 
-def _cautions(pool: Pool, shown: np.ndarray, options: PlotOptions) -> list[str]:
-    known = next((one for one in options.axes if one.name in TIMES and not options.ratios), None)
-    if known is None:
-        return []
-    machines = {machine for place in np.flatnonzero(shown) for machine in pool.points[place].machines}
-    if len(machines) < 2:
-        return []
-    return [f"The points are from {len(machines)} machines; {known.title} can be compared on one machine only."]
-
-
-def _why_none_published(options: PlotOptions) -> str:
-    absolute = [one for one in options.axes if not one.is_ratio(options.ratios)]
+def _why_none_published(axes: Sequence[TradeoffAxis]) -> str:
+    absolute = [one for one in axes if not one.is_ratio]
     if not absolute:
         return "No published result has figures on both axes, or the filter hides them."
     never = next((one for one in absolute if not one.takes_ratios), None)
@@ -438,8 +370,7 @@ def _why_none_published(options: PlotOptions) -> str:
 
 
 # --- The method of limits ---------------------------------------------------------------------------------------------
-# The listener moves along the front and marks where a difference becomes audible or inaudible. Quick but not blind: the
-# direction of faster settings is known.
+# The listener moves along the front and marks where a difference becomes audible or inaudible. Quick but not blind.
 @dataclass(frozen=True)
 class Crossing:
     """A step between neighbouring points of the front at which the audibility of a difference changed."""
@@ -477,13 +408,9 @@ def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
     return Limit(value, low, high, len(ends))
 
 
-def _at(value: float, axis: TradeoffAxis, unit: str) -> str:
-    return f"{said(value)}×" if unit == "times" else f"{axis.title} {said(value, unit)}"
-
-
 def in_words(one: Limit, shown: Scene) -> str:
     axis = shown.options.axes[0]
-    unit = "" if shown.options.ratios and axis.takes_ratios else axis.unit
+    at = f"{said(one.value)}×" if axis.unit == "times" else f"{axis.title} {said(one.value, axis.unit)}"
     several = f", {said(one.low)} to {said(one.high)}" if one.high > one.low else ""
     marks = counted(one.crossings, "mark", "marks")
-    return f"Difference heard from {_at(one.value, axis, unit)} ({marks}{several}): quick, and not blind."
+    return f"Difference heard from {at} ({marks}{several}): quick, and not blind."

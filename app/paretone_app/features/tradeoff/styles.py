@@ -1,6 +1,4 @@
-"""Styles of points in the trade-off view, and the view as a scatter plot: each technique has a colour and a shape,
-points with two techniques are half each; settings of studies are filled, single takes hollow, published results
-dotted."""
+"""Styles of points in the trade-off view, and the view as a scatter plot."""
 
 from __future__ import annotations
 
@@ -34,72 +32,46 @@ _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "publishe
 
 
 class PointStyles(Glyphs):
-    """Colours and shapes of techniques in a theme."""
+    def __init__(self, colours: Colours) -> None:
+        self.colours = colours
+        palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
+        super().__init__(technique_mark, palette, colours.text)
 
     def ghost(self, names: tuple[str, ...]) -> Glyph:
         """Style of a ghost: as its setting's, but barely visible."""
         made = self.glyph(names, FILLED)
         return replace(made, colours=tuple(_mixed(one, self.colours.base) for one in made.colours))
 
-    def __init__(self, colours: Colours) -> None:
-        self.colours = colours
-        palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
-        super().__init__(technique_mark, palette, colours.text)
-
 
 def described(shown: Scene, looks: PointStyles) -> Scatter:
-    """The scatter plot of ``shown``."""
-    x, y = (
-        _dimension(one, shown.options.ratios, logarithmic, floors)
-        for one, logarithmic, floors in zip(shown.options.axes, shown.logarithmic, shown.floors, strict=True)
+    x, y = map(_dimension, shown.options.axes, shown.logarithmic, shown.floors)
+    glyphs = (
+        looks.ghost(one.techniques) if place in shown.ghosts else looks.glyph(one.techniques, FILLS[one.kind])
+        for place, one in enumerate(shown.points)
     )
-    glyph, looks_of, labels = looks.glyph, FILLS, [""] * len(shown.points)
-    for place in shown.walk:
-        labels[place] = shown.points[place].title
+    ghosts = [shown.ghost_front] if len(shown.ghost_front) > 1 else []
+    timed = any(one.name in WALL_TIMES for one in shown.options.axes)
+    labels = (one.title if place in shown.front else "" for place, one in enumerate(shown.points))
     return Scatter(
-        x,
-        y,
-        shown.x,
-        shown.y,
-        tuple(
-            [
-                looks.ghost(one.techniques) if place in shown.ghosts else glyph(one.techniques, looks_of[one.kind])
-                for place, one in enumerate(shown.points)
-            ]
-        ),
-        tuple(labels),
+        *(x, y, shown.x, shown.y, tuple(glyphs), tuple(labels)),
         front=shown.walk,
-        strands=(*_tables(shown), *_curves(shown), *_of_ghosts(shown)),
+        strands=(*_tables(shown), *_curves(shown), *ghosts, *shown.shifts),
         level_title="reference speech",
         intervals=shown.options.intervals,
-        doubtful=_doubtful(shown),
+        doubtful=tuple(place for place, one in enumerate(shown.points) if timed and one.busy),
     )
 
 
-def _doubtful(shown: Scene) -> tuple[int, ...]:
-    """Points with a value on an axis that other processes have affected."""
-    if not any(one.name in WALL_TIMES for one in shown.options.axes):
-        return ()
-    return tuple(place for place, one in enumerate(shown.points) if one.busy)
-
-
-def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:
-    title = one.label(ratios) + (", logarithmic" if logarithmic else "")
-    return Dimension(title, title if ratios else one.title, one.better, logarithmic, floors)
+def _dimension(one: TradeoffAxis, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:
+    title = one.label + (", logarithmic" if logarithmic else "")
+    return Dimension(title, title if one.divided else one.title, one.better, logarithmic, floors)
 
 
 def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
     """The published results of each table, as lines."""
-    published = [(place, one) for place, one in enumerate(shown.points) if one.published]
-    for _, table in itertools.groupby(published, lambda one: (one[1].source, one[1].model)):
-        yield tuple(place for place, _ in table)
-
-
-def _of_ghosts(shown: Scene) -> Iterator[tuple[int, ...]]:
-    """The ghosts' front, and lines from ghosts to the same settings."""
-    if len(shown.ghost_front) > 1:
-        yield shown.ghost_front
-    yield from shown.shifts
+    published = (place for place, one in enumerate(shown.points) if one.published)
+    for _, table in itertools.groupby(published, lambda at: (shown.points[at].source, shown.points[at].model)):
+        yield tuple(table)
 
 
 def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
@@ -121,13 +93,12 @@ def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
         yield looks.glyph(()), "Baseline"
     for name in names:
         yield looks.glyph((name,)), technique_title(name)
-    there = {one.kind for one in shown.points}
     if shown.ghosts:
         ghosts = dict.fromkeys(shown.points[place].source for place in sorted(shown.ghosts))
         yield looks.ghost(names[:1]), f"ghost: {', '.join(ghosts)}"
-    for kind, text in _KINDS.items() if len(there) > 1 else ():
-        if kind in there:
-            yield looks.glyph(names[:1], FILLS[kind]), text
+    kinds = [kind for kind in _KINDS if any(one.kind == kind for one in shown.points)]
+    for kind in kinds if len(kinds) > 1 else ():
+        yield looks.glyph(names[:1], FILLS[kind]), _KINDS[kind]
 
 
 _FAINT = 0.3

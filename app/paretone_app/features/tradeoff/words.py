@@ -35,6 +35,7 @@ class Reference:
     setting: Setting
     text: str = ""
     voice: str = ""
+    take: str = ""
 
 
 def origin(point: Point) -> str:
@@ -58,14 +59,12 @@ def doubt(point: Point) -> str:
 
 
 def on_axes(point: Point, options: PlotOptions) -> list[str]:
-    """Its figures on both axes, one line each."""
     found = []
     for one in options.axes:
-        figure = one.figure(point, options.ratios)
+        figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
-            floor = one.floor(point, options.ratios)
             reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
-            found.append(f"{one.label(options.ratios)}: {figure_text(one, figure, options.ratios)}{reference}")
+            found.append(f"{one.label}: {figure_text(one, figure)}{reference}")
     return found
 
 
@@ -84,50 +83,43 @@ def tip(point: Point, shown: Scene) -> str:
         lines.append("On the front: no other shown point is better on one axis and at least as good on the other.")
     if place in shown.ghosts:
         lines.append("A ghost, for comparison.")
-    lines.append(escape(origin(point)))
-    lines += map(escape, filter(None, (doubt(point),)))
-    lines += map(escape, point.remarks if point.kind != TAKE else ())
-    lines += map(escape, point.machines)
+    remarks = point.remarks if point.kind != TAKE else ()
+    lines += (escape(one) for one in (origin(point), doubt(point), *remarks, *point.machines) if one)
     # Otherwise an unbroken line makes it as wide as the screen.
     return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
 
 
 def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
     """All figures of a point as a table: those of the axes, then speed and quality, then the rest."""
-    first = [
-        one for one in dict.fromkeys(options.axes) if not one.knob and one.figure(point, options.ratios) is not None
-    ]
-    shown = [(one, options.ratios, colours.text) for one in first]
+    first = {one.name: one for one in options.axes if not one.knob and one.figure(point) is not None}
+    shown = [(one, colours.text) for one in first.values()]
     if not point.published:
-        others = [one for one in AXES if one.name in point.figures and one not in first]
+        others = [one for one in AXES if one.name in point.figures and one.name not in first]
         others.sort(key=lambda one: one.name not in _FIRST)
-        shown += [(one, False, colours.text if one.name in _FIRST else colours.muted) for one in others]
+        shown += [(one, colours.text if one.name in _FIRST else colours.muted) for one in others]
     lines: list[tuple[str, Estimate, str]] = []
-    for one, ratios, colour in shown:
-        figure, floor = one.figure(point, ratios), one.floor(point, ratios)
+    for one, colour in shown:
+        figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
             arrow = ARROWS.get(one.better, "").replace(" ", "&nbsp;")
-            lines.append((f"{escape(one.label(ratios))}{arrow}", figure, colour))
+            lines.append((f"{escape(one.label)}{arrow}", figure, colour))
         if floor is not None:
             lines.append((_FLOOR, floor, colours.muted))
     numbers = {figure.n for _, figure, _ in lines}
     alike = len(numbers) == 1
-    rows = [_row(*line, not alike) for line in lines]
     spread = any(figure.spreads for _, figure, _ in lines)
     head = ("95 %" if spread else "") + (f" (n = {max(numbers)})" if alike and max(numbers) > 1 else "")
-    cells = (head,) if alike else (head, "n")
-    titles = "".join(f"<td style='color:{colours.muted}'><small>{one}</small></td>" for one in cells)
-    return f"<table cellspacing='0' cellpadding='2'><tr><td></td><td></td>{titles}</tr>{''.join(rows)}</table>"
-
-
-def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
-    """Name, value, interval and optionally the number of takes."""
-    low, high = said(figure.low), said(figure.high)
-    spread = "" if low == high else f"<small>{low}–{high}</small>"
-    cells = [name, f"<b>{said(figure.value)}</b>", spread]
-    if count:
-        cells.append(f"<small>{figure.n or ''}</small>")
-    return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])
+    rows = [(("", "", f"<small>{head}</small>", "<small>n</small>"), colours.muted)]
+    for name, figure, colour in lines:
+        low, high = said(figure.low), said(figure.high)
+        spread_text = "" if low == high else f"<small>{low}–{high}</small>"
+        rows.append(((name, f"<b>{said(figure.value)}</b>", spread_text, f"<small>{figure.n or ''}</small>"), colour))
+    # The number of takes has a column only where it differs.
+    cells = (
+        "".join(f"<td style='color:{colour}'>{cell}</td>" for cell in (row[:3] if alike else row))
+        for row, colour in rows
+    )
+    return f"<table cellspacing='0' cellpadding='2'>{''.join(f'<tr>{one}</tr>' for one in cells)}</table>"
 
 
 def reference_of(point: Point) -> Reference | None:
@@ -189,29 +181,25 @@ def counts(shown: Scene) -> str:
 
 def playing_words(played: int, whole: int) -> str:
     """Sentence: ``played`` of the ``whole`` points on the front are heard in turn."""
-    if played < whole:
-        which = f"{played} of the {whole} points on the front, those of one study,"
-        return f"Playing {which} in turn; walk to stay with one."
-    return f"Playing the front: {played} settings in turn; walk to stay with one."
+    part = f"{played} of the {whole} points on the front, those of one study,"
+    which = part if played < whole else f"the front: {played} settings"
+    return f"Playing {which} in turn; walk to stay with one."
 
 
 def remarks(shown: Scene) -> tuple[str, ...]:
     """Cautions, and why points are not shown, as sentences."""
+    if not shown.missing:
+        return shown.notes
     total = sum(count for _, count in shown.missing)
-    found = list(shown.notes)
-    if total:
-        reasons = "; ".join(
-            f"{reason} ({count})" if len(shown.missing) > 1 else reason for reason, count in shown.missing
-        )
-        found.append(f"{counted(total, 'point', 'points')} not shown: {reasons}.")
-    return tuple(found)
+    reasons = (f"{reason} ({count})" if len(shown.missing) > 1 else reason for reason, count in shown.missing)
+    return (*shown.notes, f"{counted(total, 'point', 'points')} not shown: {'; '.join(reasons)}.")
 
 
+# --- Explanation of a point on the front ------------------------------------------------------------------------------
 Measured = Mapping[tuple[Path | None, Setting], Point]
 """Points of studies, by folder and setting."""
 
 
-# --- Explanation of a point on the front ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Change:
     """A changed option, or a technique with changed knobs."""
@@ -241,22 +229,18 @@ def why(point: Point | None, shown: Scene, measured: Measured) -> Why | None:
     at = shown.walk.index(place)
     for near in chain(reversed(shown.walk[:at]), shown.walk[at + 1 :]):
         neighbour = shown.points[near]
-        if neighbour.folder == point.folder and _model(neighbour) == _model(point):
-            return Why(neighbour, point, tuple(_changes(neighbour, point, measured)))
+        before = neighbour.setting
+        if before is not None and neighbour.folder == point.folder and before.model == point.setting.model:
+            changes = (
+                Change(_changed(before, changed), measured.get((point.folder, changed)))
+                for changed in _each_alone(before, point.setting)
+            )
+            return Why(neighbour, point, tuple(changes))
     return None
 
 
-def _model(point: Point) -> str:
-    return "" if point.setting is None else point.setting.model
-
-
-def _changes(neighbour: Point, point: Point, measured: Measured) -> Iterator[Change]:
-    before, after = neighbour.setting, point.setting
-    assert before is not None and after is not None
-    for changed in _each_alone(before, after):
-        alone = measured.get((point.folder, changed))
-        words = "; ".join("{}: {} → {}".format(*difference_words(one)) for one in setting_differences(before, changed))
-        yield Change(words, alone)
+def _changed(before: Setting, after: Setting) -> str:
+    return "; ".join("{}: {} → {}".format(*difference_words(one)) for one in setting_differences(before, after))
 
 
 def _each_alone(before: Setting, after: Setting) -> Iterator[Setting]:
@@ -288,57 +272,37 @@ def why_html(one: Why, options: PlotOptions, colours: Colours) -> str:
 def _moved(before: Point, after: Point, options: PlotOptions) -> str:
     found = []
     for axis in dict.fromkeys(one for one in options.axes if not one.knob):
-        two = [axis.figure(one, options.ratios) for one in (before, after)]
-        if two[0] is not None and two[1] is not None:
-            found.append(f"{escape(axis.label(options.ratios))} {said(two[0].value)} → {said(two[1].value)}")
+        one, two = axis.figure(before), axis.figure(after)
+        if one is not None and two is not None:
+            found.append(f"{escape(axis.label)} {said(one.value)} → {said(two.value)}")
     return ", ".join(found)
 
 
 def table(shown: Scene, delimiter: str = ",") -> str:
     """One row per shown point, from left to right: every figure with interval and number of takes."""
-    rows: list[list[object]] = []
     there = {name for one in shown.points for name in one.figures}
     names = [one.name for one in AXES if one.name in there]
     # Papers may report figures not measured here.
     names += sorted(there - set(names))
-    head = ["title", "kind", "source", "model", "techniques", "front", "busy_takes", *_places(shown)]
-    columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
     judged = [name for name in names if any(name in one.floors for one in shown.points)]
-    columns += [f"{name}_of_reference_speech" for name in judged]
-    rows.append([*head, *columns, "setting", "machines", "remarks"])
+    axes = zip("xy", shown.options.axes, shown.logarithmic, strict=True)
+    rows: list[list[object]] = [
+        [
+            *("title", "kind", "source", "model", "techniques", "front", "busy_takes"),
+            *(f"{side}{' (logarithmic)' if logarithmic else ''}: {one.label}" for side, one, logarithmic in axes),
+            *(f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")),
+            *(f"{name}_of_reference_speech" for name in judged),
+            *("setting", "machines", "remarks"),
+        ]
+    ]
     for index in shown.across:
         one = shown.points[index]
-        cells: list[object] = []
-        for name in names:
-            figure = one.figures.get(name)
-            cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
-        cells += [one.floors[name].value if name in one.floors else "" for name in judged]
-        places = [shown.x[index, 0], shown.y[index, 0]]
-        rows.append(
-            [
-                *(
-                    one.title,
-                    one.kind,
-                    one.source,
-                    one.model,
-                    "+".join(one.techniques),
-                    int(index in shown.front),
-                    one.busy,
-                ),
-                *(float(place) for place in places),
-                *cells,
-                _setting(one),
-                "; ".join(one.machines),
-                "; ".join(one.remarks),
-            ]
-        )
+        techniques, on_front = "+".join(one.techniques), int(index in shown.front)
+        row = [one.title, one.kind, one.source, one.model, techniques, on_front, one.busy]
+        row += float(shown.x[index, 0]), float(shown.y[index, 0])
+        for figure in map(one.figures.get, names):
+            row += ("",) * 4 if figure is None else (figure.value, figure.low, figure.high, figure.n)
+        row += (one.floors[name].value if name in one.floors else "" for name in judged)
+        setting = "" if one.setting is None else json.dumps(one.setting.to_json(), sort_keys=True)
+        rows.append([*row, setting, "; ".join(one.machines), "; ".join(one.remarks)])
     return comma_separated(rows, delimiter)
-
-
-def _places(shown: Scene) -> list[str]:
-    axes = zip("xy", shown.options.axes, shown.logarithmic, strict=True)
-    return [f"{side}{' (logarithmic)' * of}: {one.label(shown.options.ratios)}" for side, one, of in axes]
-
-
-def _setting(one: Point) -> str:
-    return "" if one.setting is None else json.dumps(one.setting.to_json(), sort_keys=True)

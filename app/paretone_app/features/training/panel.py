@@ -40,10 +40,9 @@ class TrainingCurves(QWidget):
     """Loss above, validation below; both over a logarithmic axis of steps."""
 
     drawn = Signal()
-    """The curves were redrawn or cleared."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
         self.steps: list[int] = []
         self.terms: dict[str, list[float]] = {}
         self.validated: list[int] = []
@@ -187,8 +186,8 @@ class TrainingPanel(QWidget):
     training_chosen = Signal(str)
     """The training of this name was chosen: propose its usual time and folder."""
 
-    def __init__(self, colours: Colours, can: TrainingActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, can: TrainingActions) -> None:
+        super().__init__()
         self.can = can
         self._said, self._look = "", "muted"
         self._running = ""
@@ -289,7 +288,7 @@ class TrainingPanel(QWidget):
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = JobProgress("Training progress")
-        self._state = build.words("muted", selectable=True)
+        self.state = build.words("muted", selectable=True)
         # Keep the room of the hidden bar, so that the controls do not move.
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -305,7 +304,7 @@ class TrainingPanel(QWidget):
         self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
-        right = build.column(self._state, (self.pages, 1))  # Here a sentence moves no controls.
+        right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
@@ -333,7 +332,6 @@ class TrainingPanel(QWidget):
         self.work.setText(work)
 
     def fit(self, knobs: Mapping[str, object]) -> None:
-        """Set knobs of the chosen training."""
         one = self.training
         self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
         self._show()
@@ -363,8 +361,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``; hidden during a training, whose progress shows the time
-        left."""
+        """Show the estimated time of the training, or ``""``; hidden during a training."""
         self._estimated = text
         self._show()
 
@@ -432,10 +429,6 @@ class TrainingPanel(QWidget):
         """Whether the list of the validation set has its recordings in a separate folder."""
         return "librispeech" in self.validation.text().lower()
 
-    @property
-    def state(self) -> str:
-        return self._state.text()
-
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self._choose_work, self.knobs.reachable)
@@ -493,9 +486,9 @@ class TrainingPanel(QWidget):
         reason = self.can.start.reason
         self.install.offer(reason)
         idle = "" if self._running else reason
-        self._state.setText(self._said or idle)
-        set_look(self._state, self._look if self._said else "muted")
-        self._state.setVisible(bool(self._state.text()))
+        self.state.setText(self._said or idle)
+        set_look(self.state, self._look if self._said else "muted")
+        self.state.setVisible(bool(self.state.text()))
 
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -34,7 +33,6 @@ class TrainingPresenter(Presenter):
         super().__init__(services)
         self._runs = services.folder / "training"
         self._proposed = ""
-        """Work folder proposed last."""
         self._known: tuple[str, str] = "", ""
         """Training and model whose usual time was proposed last."""
         self._fitted: dict[str, str] = {}
@@ -133,13 +131,13 @@ class TrainingPresenter(Presenter):
             self._suggest()
         self._workspaces.go_to("training")
 
-    @Slot()
     def _suggest(self) -> None:
         """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
         info, panel = self._state.selection.info, built(self.training)
         if info is None or info.family not in panel.training.families:
             return
-        panel.set_corpus(self._may_be_spoken)
+        spoken = self._state.selection.entry.bundled  # Models that ship can speak what they learn from.
+        panel.set_corpus(spoken)
         chosen = panel.training
         if self._fitted.get(chosen.name) != info.fingerprint:
             self._fitted[chosen.name] = info.fingerprint
@@ -153,12 +151,7 @@ class TrainingPresenter(Presenter):
         self._proposed = folder
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
-        panel.set_estimate(localised(chosen.estimate(info, self._may_be_spoken)))
-
-    @property
-    def _may_be_spoken(self) -> bool:
-        """Whether training speech for the model can be synthesised."""
-        return self._state.selection.entry.bundled
+        panel.set_estimate(localised(chosen.estimate(info, spoken)))
 
     def _start_planned(self, resume: bool) -> None:
         self.start(built(self.training).plan(resume))
@@ -186,7 +179,6 @@ class TrainingPresenter(Presenter):
         self.refresh()
         return self.training
 
-    @Slot(str)
     def _choose(self, _: str) -> None:
         self._suggest()
         self.refresh()
@@ -200,7 +192,6 @@ class TrainingPresenter(Presenter):
     def _ask_for_work_folder(self) -> None:
         self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)))
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         from paretone_app.features.training.panel import CHECKPOINT
 

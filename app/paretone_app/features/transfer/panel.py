@@ -21,10 +21,7 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout
 from paretone_app.widgets.panel_parts import TextsTable, TickList
 
-COMBINATIONS = (
-    ("worst", "Worst sentence"),
-    ("mean", "Mean of sentences"),
-)
+COMBINATIONS = (("worst", "Worst sentence"), ("mean", "Mean of sentences"))
 _COLUMNS = (
     ("Sentence", "Sentence; marked if the table was calibrated on it"),
     ("Voice", "Speaking voice"),
@@ -48,8 +45,8 @@ class TransferActions:
 class TransferPanel(QWidget):
     """Left: choice of sentences and voices. Right: measurements on them, with a verdict."""
 
-    def __init__(self, sentences: Sequence[str], can: TransferActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sentences: Sequence[str], can: TransferActions) -> None:
+        super().__init__()
         self.can = can
         for action in (can.measure, can.calibrate):
             action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")

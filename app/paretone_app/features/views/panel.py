@@ -1,13 +1,10 @@
-"""Views: questions about the model, answered by figures from real runs.
-
-In the figure arrow keys go from point to point, Page Up and Page Down from panel to panel.
-"""
+"""Views: questions about the model, answered by figures from real runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -37,14 +34,8 @@ class ViewsPanel(QWidget):
     """Left: choice of a question, its knobs, and computing. Right: the figure with its caption."""
 
     def __init__(
-        self,
-        colours: Colours,
-        compute: Action,
-        cancel: Action,
-        save: Sequence[Action],
-        parent: QWidget | None = None,
+        self, colours: Colours, compute: Action, cancel: Action, save: Sequence[Action], parent: QWidget | None = None
     ) -> None:
-        """``save``: one action per file type."""
         super().__init__(parent)
         self._colours = colours
         self._save = tuple(save)
@@ -72,12 +63,12 @@ class ViewsPanel(QWidget):
         self._compute.changed.connect(self._show_state)
         self.cancel_button = ActionButton(self._cancel, "Cance&l")
         self.progress = JobProgress("Progress of the view")
-        self._state = build.words("muted")
+        self.state = build.words("muted")
         buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
-        head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self.state)
         left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, ExportButtons(self._save))
 
         self.canvas = FigureCanvas(colours)
@@ -95,18 +86,15 @@ class ViewsPanel(QWidget):
         self.setFocusProxy(self.chooser)
 
     def set_model(self, layers: int, family: str) -> None:
-        """Set the loaded model's number of layers (for the knobs) and family (for the list of views); 0 and ``""``
-        without a model."""
+        """Set the loaded model's number of layers, for the knobs, and family, for the list; 0 and ``""`` without."""
         if family and family != self._family:
-            with QSignalBlocker(self.chooser):
-                self._offer(family)
+            self._offer(family)
         elif layers == self._layers:
             return
         self._layers = layers
         self._show_view()
 
     def choose(self, name: str) -> None:
-        """Show the view of this name, if listed."""
         index = self.chooser.findData(name)
         if index >= 0:
             self.chooser.setCurrentIndex(index)
@@ -116,10 +104,6 @@ class ViewsPanel(QWidget):
         self._failures.pop(view, None)
         self.progress.begin()
         self._show_view()
-
-    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        if self._running is not None:
-            self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
         self.figures[figure.view] = figure
@@ -160,10 +144,6 @@ class ViewsPanel(QWidget):
     def values(self) -> Mapping[str, object]:
         return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
 
-    @property
-    def state(self) -> str:
-        return self._state.text()
-
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self.chooser, self.knobs.reachable)
@@ -171,11 +151,8 @@ class ViewsPanel(QWidget):
     def _offer(self, family: str) -> None:
         """List the views for models of ``family``, or all views if there are none; keep the chosen view if listed."""
         chosen, self._family = self.chooser.currentData(), family
-        self.chooser.clear()
-        for one in [one for one in views() if family in one.families] or views():
-            self.chooser.addItem(one.title, one.name)
-            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
-        self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
+        listed = [one for one in views() if family in one.families] or views()
+        build.offer(self.chooser, [(one.title, one.name, one.question) for one in listed], chosen)
 
     def _show_view(self) -> None:
         view = self.view
@@ -215,8 +192,8 @@ class ViewsPanel(QWidget):
         made = "" if self.figure is None else _making(self.figure.provenance)
         title = next((one.title for one in views() if one.name == running), "")
         says = failure or (self._compute.reason if running is None else f"Computing: {title}") or made
-        self._state.setText(says)
-        set_look(self._state, "warning" if failure and says == failure else "muted")
+        self.state.setText(says)
+        set_look(self.state, "warning" if failure and says == failure else "muted")
         waiting = self._compute.reason if running is None else ""
         self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
 

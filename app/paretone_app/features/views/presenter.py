@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
 from paretone.session.commands import ComputeView
-from paretone.session.events import Event, Progress, ViewComputed
+from paretone.session.events import Event, ViewComputed
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.views import views
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 class ViewsPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._job = 0
         self.views: ViewsPanel | None = None
         tip = "Run the model and draw the figure"
         self._compute = services.actions.add("Com&pute", self._compute_chosen, tip, self._why_not_compute)
@@ -54,11 +52,6 @@ class ViewsPresenter(Presenter):
         if isinstance(event, ViewComputed) and self.views is not None:
             self.views.show_figure(event.figure)
 
-    @Slot(object)
-    def show_progress(self, event: Progress) -> None:
-        if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
-            self.views.show_progress(event.done, event.total, event.seconds_left)
-
     def _build_views(self) -> QWidget:
         from paretone_app.features.views.panel import ViewsPanel
 
@@ -68,10 +61,10 @@ class ViewsPresenter(Presenter):
             self._actions.cancel,
             self._add_exports("the figure", self._ask_for_figure),
         )
+        self._bar = self.views.progress
         self.refresh()
         return self.views
 
-    @Slot(str)
     def open(self, name: str) -> None:
         """Show the view called ``name``, and compute it if it has no figure yet."""
         if self.views is None:
@@ -99,16 +92,13 @@ class ViewsPresenter(Presenter):
         utterance = state.selection.utterance
         built(self.views).begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
-        self._job = job.number
+        self._own_job = job.number
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.VIEW and self.views is not None:
             said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.views.end(said.get(outcome, ""))
 
-    # --- Files ------------------------------------------------------------------------------------------------------
-    @Slot(str)
     def _ask_for_figure(self, ending: str) -> None:
         figure = built(self.views).figure
         if figure is not None:

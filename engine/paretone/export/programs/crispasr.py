@@ -47,16 +47,11 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 def options(ledger: OptionLedger) -> None:
     values = ledger.options
-    if values["steps"] <= MOST_STEPS:
-        ledger.honour("--tts-steps", "steps")
-    else:
-        ledger.drop(f"it takes {MOST_STEPS} at most", "steps")
+    ledger.honour_if(values["steps"] <= MOST_STEPS, "--tts-steps", f"it takes {MOST_STEPS} at most", "steps")
     if values["speed"] <= FASTEST:
         ledger.honour("--tts-speed", "speed")
-    if 0 < ledger.seed <= LARGEST_SEED:
-        ledger.honour("--seed (it draws other noise from it)", SEED)
-    else:
-        ledger.drop(f"it takes seeds from 1 to {LARGEST_SEED}; 0 is a new one every time", SEED)
+    seeds = f"it takes seeds from 1 to {LARGEST_SEED}; 0 is a new one every time"
+    ledger.honour_if(0 < ledger.seed <= LARGEST_SEED, "--seed (it draws other noise from it)", seeds, SEED)
     if ledger.model.id != "OmniVoice":
         ledger.honour("--tts-cfg-scale", "guidance")
         own_grid(ledger)
@@ -64,10 +59,7 @@ def options(ledger: OptionLedger) -> None:
     for name, variable in VARIABLES.items():
         ledger.honour(f"the variable {variable}", name)
     for name, usual in DEFAULTS.items():
-        if values[name] == usual:
-            ledger.honour("it has no other", name)
-        else:
-            ledger.drop(f"it always takes {usual:g}", name)
+        ledger.honour_if(values[name] == usual, "it has no other", f"it always takes {usual:g}", name)
     ledger.honour("--language", "language")
     ledger.honour("--instruct", "instruct")
     ledger.honour("--voice and --ref-text, or none", "clone")

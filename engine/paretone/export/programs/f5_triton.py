@@ -89,10 +89,7 @@ def _usage(variant: str, weights: str) -> str:
     return (
         "In the recipe's container, with the source of F5-TTS 1.1.20:\n\n"
         + own
-        + block(
-            "sh",
-            f"python3 install.py {recipe}\ncd {recipe}\nbash run.sh {1 if weights else 0} 4 {variant}",
-        )
+        + block("sh", f"python3 install.py {recipe}\ncd {recipe}\nbash run.sh {1 if weights else 0} 4 {variant}")
         + "\nStage 0 downloads the released weights; if the profile's checkpoint is another, put that into "
         f"`F5-TTS/ckpts/{variant}` in their place, and begin with stage 1. "
         "`python3 install.py … --remove` gives the recipe its own sampler back. To have every request sound "

@@ -6,12 +6,7 @@ import json
 
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.language_targets import (
-    common_files,
-    is_repetition_aware,
-    prompt_and_decoder,
-    why_not_counted,
-)
+from paretone.export.language_targets import common_files, is_repetition_aware, prompt_and_decoder, why_not_counted
 from paretone.export.targets import Order, Target, copied
 from paretone.extras import why_no_gguf
 from paretone.models.catalogue import entry

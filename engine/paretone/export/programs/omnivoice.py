@@ -55,10 +55,8 @@ def options(ledger: OptionLedger) -> None:
         ledger.honour(f"the argument {argument}", name)
     ledger.honour("paretone_omnivoice seeds torch with it; on a processor the codes are those of Paretone", SEED)
     ledger.honour("with ref_audio, or without", "clone")
-    if ledger.options["by_sentence"]:
-        ledger.drop("the package cuts long texts into chunks of 15 seconds", "by_sentence")
-    else:
-        ledger.honour("as the package does", "by_sentence")
+    chunks = "the package cuts long texts into chunks of 15 seconds"
+    ledger.honour_if(not ledger.options["by_sentence"], "as the package does", chunks, "by_sentence")
 
 
 def arguments(values: Values) -> dict[str, object]:

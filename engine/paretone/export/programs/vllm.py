@@ -71,7 +71,10 @@ def contents(order: Order) -> dict[str, Content]:
         found |= {f"{folder}/{name}": content for name, content in files.items()}
     command = serving(bundle, drafted["length"] if drafted else 0, order.profile)
     found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
-    found |= {f"requests/{number}.json": _json(one) for number, one in enumerate(requests(bundle, order))}
+    found |= {
+        f"requests/{number}.json": (json.dumps(one) + "\n").encode()
+        for number, one in enumerate(requests(bundle, order))
+    }
     use = (
         f"```\npip install vllm\n{command}\n```\n\nIn another terminal, from this folder:\n\n"
         "```\ncurl -s http://localhost:8000/v1/completions -H 'Content-Type: application/json' -d @requests/0.json\n"
@@ -120,10 +123,6 @@ def requests(bundle: LanguageBundle, order: Order) -> list[dict[str, Any]]:
         {"prompt": list(one.ids), "min_tokens": one.minimum, "max_tokens": one.maximum, **common}
         for one in bundle.prompts
     ]
-
-
-def _json(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data) + "\n").encode()
 
 
 TARGET = Target(

@@ -145,10 +145,15 @@ def _usage(serve: str) -> str:
         + block("sh", serve)
         + "\nHave it speak, in the voice of a recording:\n\n"
         + block("sh", ask)
-        + "\n`request.json` holds the fields that every request needs; other clients add them to theirs.\n"
+        + "\n`request.json` holds the fields that every request needs; other clients add them to theirs.\n\n"
+        "Measure it under load, with Paretone (`paretone[serve]`):\n\n" + block("sh", MEASURE)
     )
 
 
+MEASURE = (
+    "paretone load http://localhost:8091 --request request.json --reference reference.wav "
+    '--transcript "What is said in it." --clients 1 4 8'
+)
 TARGET = Target(
     "vllm-omni",
     "vLLM-Omni",

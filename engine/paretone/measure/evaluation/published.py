@@ -393,17 +393,12 @@ def _replaced(name: str, names: Mapping[str, str]) -> str:
     raise KeyError(name)
 
 
-def renamed_weights(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """``weights`` whose names begin with ``prefix``, under their names in transformers. Raises :class:`KeyError`."""
-    return {renamed(name[len(prefix) :]): value for name, value in weights.items() if name.startswith(prefix)}
-
-
 def _backbone(
     network: nn.Module, name: str, title: str, weights: Mapping[str, Tensor], prefix: str, path: Path
 ) -> dict[str, Tensor]:
     """Weights of the part ``name`` of a network, from those of ``path`` whose names begin with ``prefix``."""
     try:
-        found = renamed_weights(weights, prefix)
+        found = {renamed(one.removeprefix(prefix)): weights[one] for one in weights if one.startswith(prefix)}
     except KeyError as error:
         raise CheckpointError(f"{path} has a weight that is not in {title}: {error.args[0]}.") from error
     if "masked_spec_embed" not in network.state_dict():

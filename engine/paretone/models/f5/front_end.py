@@ -18,11 +18,11 @@ from torch import Tensor
 
 from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
-from paretone.errors import AudioError, SettingError, TextError
+from paretone.errors import AudioError, TextError
 from paretone.front_end import transcripts
 from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
-from paretone.front_end.pronunciations import AS_USUAL, HowToRead
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import unread_transcript
 from paretone.last_used import LastUsed
@@ -51,29 +51,9 @@ SHORT_TEXT_SPEED = 0.3
 """Texts below this number of bytes are spoken at this speed, overriding the requested one."""
 
 
-def prompt_frames(samples: int) -> int:
-    """Frames of a prompt by its number of 24 kHz samples, as in the duration rule (the spectrogram has one more)."""
-    return samples // HOP
-
-
-def total_frames(
-    prompt: int,
-    transcript: str,
-    text: str,
-    speed: float = 1.0,
-    fixed_seconds: float | None = None,
-) -> int:
+def total_frames(prompt: int, transcript: str, text: str, speed: float) -> int:
     """Frames to sample, including the prompt: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
-    ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in total.
-
-    Raises :class:`SettingError` for a speed or length that is not positive.
-    """
-    if fixed_seconds is not None:
-        if fixed_seconds <= 0:
-            raise SettingError(f"The fixed duration must be positive, not {fixed_seconds:g} s.")
-        return int(fixed_seconds * SAMPLE_RATE / HOP)
-    if speed <= 0:
-        raise SettingError(f"The speed must be positive, not {speed:g}.")
+    ``transcript`` (finished and spaced), divided by ``speed``."""
     spoken, known = len(text.encode()), len(transcript.encode())
     if spoken < SHORT_TEXT_BYTES:
         speed = SHORT_TEXT_SPEED
@@ -102,7 +82,6 @@ class PromptLevel:
 
     @property
     def raised(self) -> bool:
-        """Whether the prompt is quieter than the target."""
         return self.level < TARGET_LEVEL
 
     def normalised(self, samples: Tensor) -> Tensor:
@@ -143,18 +122,8 @@ class Passage:
 
 
 class TextFrontEnd(Protocol):
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut ``text`` into passages for ``prompt``; ``quick_start`` shortens the first, for an earlier start. A front
-        end of natural speech draws the pace from ``seed``, and reads as ``how`` says. Raises
-        :class:`paretone.errors.TextError`."""
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut ``text`` into passages for ``prompt``. Raises :class:`paretone.errors.TextError`."""
 
 
 class PromptReader:
@@ -187,7 +156,7 @@ class PromptReader:
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
         samples = resample_prompt(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
-        frames, notes = prompt_frames(len(samples)), recording.notes
+        frames, notes = len(samples) // HOP, recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
             notes = (*notes, *transcripts.remarks(heard, name))
@@ -204,28 +173,20 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut and encode ``text`` like the official package; for a ``quick_start`` with a shorter first passage, and
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        """Cut and encode ``text`` like the official package; for a quick start with a shorter first passage, and
         with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
         require_readable(finished, encode(finished, self._vocabulary, self._tokenizer))
-        budget = maximum_bytes(finished, prompt.seconds, speed)
-        pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
+        budget = maximum_bytes(finished, prompt.seconds, how.speed)
+        pieces = split_for_streaming(text, budget, break_long=True) if how.quick_start else split(text, budget)
         passages = []
         for piece in pieces:
             ids = encode(transcript + piece, self._vocabulary, self._tokenizer).ids
-            requested = total_frames(prompt.frames, transcript, piece, speed)
+            requested = total_frames(prompt.frames, transcript, piece, how.speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
         return Passages(tuple(passages), (whole.note,) if whole.note else ())
@@ -247,17 +208,8 @@ class FramePhones:
     def phones(self) -> tuple[str, ...]:
         return self._vocabulary.phones
 
-    def passages(
-        self,
-        text: str,
-        prompt: Prompt,
-        speed: float,
-        quick_start: bool,
-        seed: int | None = None,
-        how: HowToRead = AS_USUAL,
-    ) -> Passages[Passage]:
-        """Cut ``text`` into passages. ``quick_start`` shortens the first, for an earlier start."""
-        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed, how=how)
+    def passages(self, text: str, prompt: Prompt, how: HowToRead) -> Passages[Passage]:
+        pieces, notes = self._reader.pieces(text, how)
         # One phone per frame for the recording: measured, or aligned from the transcript.
         prompt_ids = self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
         passages = []

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.export.accounts import Carried, knob_lines, whole_line
-from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
-from paretone.models.base import IntervalWeights, ModelInfo, TrainedWeights
+from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.setting.knobs import NO_VALUES, Number, Values
 from paretone.setting.plan import FlowPlan, LanguagePlan, NotPrepared
@@ -50,6 +50,7 @@ from paretone.training.forms import (
     usual_sentences,
 )
 from paretone.training.requests import FineTuningRequest
+from paretone.wording import counted
 
 if TYPE_CHECKING:
     from paretone.models.f5.checkpoint import F5Checkpoint
@@ -131,10 +132,7 @@ def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguageP
         )
     if not context.loaded:
         return plan
-    try:
-        weights = chosen(context.info, context.entry, evaluations)
-    except NotPrepared as error:
-        raise NotPrepared(str(error), plan, error.command) from None
+    weights = chosen(context.info, context.entry, evaluations)
     temperature = _temperature(knobs, weights)
     return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
 
@@ -143,14 +141,9 @@ def _temperature(knobs: Values, weights: IntervalWeights) -> float:
     return float(knobs["temperature"]) or weights.temperature
 
 
-def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
-    return plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights
-
-
 def describe(knobs: Values) -> str:
-    evaluations = knobs["evaluations"]
     chosen = f", temperature {temperature:g}" if (temperature := knobs["temperature"]) else ""
-    return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch{chosen}"
+    return f"{counted(knobs['evaluations'], 'evaluation', 'evaluations')} in one branch{chosen}"
 
 
 def _require_alone(context: Context, evaluations: int) -> None:
@@ -165,8 +158,8 @@ def _require_alone(context: Context, evaluations: int) -> None:
     for slot in ("grid", "solver", "guidance"):
         if slot in context.taken:
             raise Conflict(
-                f"{title} was trained on its own {evaluations} evaluation{'' if evaluations == 1 else 's'} with "
-                f"guidance inside, so {context.title_in(slot)} has nothing to decide; do without one of the two.",
+                f"{title} was trained on its own {counted(evaluations, 'evaluation', 'evaluations')} with guidance "
+                f"inside, so {context.title_in(slot)} has nothing to decide; do without one of the two.",
                 slot,
             )
     if evaluations == 1 and "skipping" in context.taken:
@@ -188,8 +181,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
     near = fitting(info, evaluations)
     if not near:
         raise NotPrepared(
-            f"{info.title} has no average-velocity weights for {evaluations} "
-            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals"),
+            f"{info.title} has no average-velocity weights for {counted(evaluations, 'evaluation', 'evaluations')} "
+            f"yet; train some first.{other_checkpoint(info, 'intervals')}",
             command=to_type("train average-velocity --minutes 60 --work runs/average-velocity", info),
         )
     return near[0]
@@ -218,7 +211,7 @@ WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
     knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
-    of=_runs,
+    of=lambda plan: plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights,
     required=True,
 )
 TECHNIQUE = Technique(
@@ -340,10 +333,7 @@ FORM = TrainingForm(
     remark=remark_on_sentences,
     why_not=_why_not,
     estimate=_estimate,
-    ready=lambda figures: (
-        {},
-        f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on.",
-    ),
+    ready=lambda figures: ({}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."),
     offer=_offer,
 )
 
@@ -367,8 +357,6 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_weights(profile, guided_weights):
-        return reason
     if profile.setting.technique(NAME) is not None:
         return ""
     return "The profile does without Average velocity: there are no such weights to write; use it in the profile."

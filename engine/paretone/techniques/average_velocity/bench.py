@@ -30,6 +30,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.average_velocity import NAME as TECHNIQUE
 from paretone.techniques.resolving import resolve
+from paretone.wording import counted
 
 NAME = "few-evaluations"
 BASELINE, GUIDED = "baseline", "guided steps"
@@ -116,16 +117,14 @@ def _ways(
 def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
     euler = {steps: _with_options(baseline, {"steps": steps, "spacing": "uniform"}) for steps in (1, 2, 4)}
     for steps, plain in euler.items():
-        yield f"Euler, {steps} step{'s' * (steps != 1)}", plain
+        yield f"Euler, {counted(steps, 'step', 'steps')}", plain
     for steps in (5, 7):
         yield f"step pruning, {steps} steps", baseline.with_technique(used("steps", steps=steps))
     # One branch and the same number of evaluations. The weights must include the baseline's guidance, which 0.5 does
     # for 1.
     for steps, plain in euler.items():
-        yield (
-            f"CFG-free, {steps} evaluation{'s' * (steps != 1)}",
-            plain.with_technique(used("guidance_free", weight=0.5)),
-        )
+        title = f"CFG-free, {counted(steps, 'evaluation', 'evaluations')}"
+        yield title, plain.with_technique(used("guidance_free", weight=0.5))
 
 
 def _with_options(baseline: Setting, options: Mapping[str, object]) -> Setting:
@@ -134,7 +133,7 @@ def _with_options(baseline: Setting, options: Mapping[str, object]) -> Setting:
 
 
 def _title(evaluations: int) -> str:
-    return f"average velocity, {evaluations} evaluation{'' if evaluations == 1 else 's'}"
+    return f"average velocity, {counted(evaluations, 'evaluation', 'evaluations')}"
 
 
 def _row(

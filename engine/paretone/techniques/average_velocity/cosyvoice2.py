@@ -13,7 +13,6 @@ from torch import Tensor
 
 from paretone.models import load_model
 from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
@@ -25,11 +24,11 @@ from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.batches import moved
 from paretone.training.fine_tuning import (
     Arrays,
+    Hear,
     Reading,
     Say,
     Speaker,
@@ -40,8 +39,8 @@ from paretone.training.fine_tuning import (
 from paretone.training.flow_matching import drawn_times
 from paretone.training.learner import LayerMatrices
 from paretone.training.manifest import ManifestRow, require_both
-from paretone.training.processes import Processes
 from paretone.training.requests import Follower
+from paretone.training.runs import Run
 
 LONGEST_BEGINNING = 0.3
 """Largest share of a single clip that serves as its prompt, as in the official training."""
@@ -151,31 +150,26 @@ class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
         return official(weights)
 
 
-def cosyvoice2_subject(
-    request: AverageVelocityRequest, chosen: CatalogueEntry, processes: Processes, follower: Follower, seed: int
-) -> tuple[CosySubject, str]:
+def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     """The flow with its speech, and the fingerprint of its file."""
-    folder = OfficialFolder(place_of(chosen, request.folder), check=follower.check)
+    request, follower = run.request, run.follower
+    folder = OfficialFolder(place_of(run), check=follower.check)
     folder.require_parts()
     base, flow = fingerprint(folder.root / FLOW, follower.check), folder.flow()
     parts = []
     if request.manifest:
-        ready = _recorded(folder, flow, follower)
-        parts.append(recorded_readings(request, base, ready, processes, follower))
+        parts.append(recorded_readings(run, base, _recorded(folder, flow, follower)))
     if request.sentences:
-        speaker, both = _speaker(request, chosen, follower), f"{base} {fingerprint(folder.checkpoint)}"
-        parts.append(own_readings(request, chosen, both, speaker, processes, follower))
-    training, held_out = ([_clip(one) for part in parts for one in part[number]] for number in (0, 1))
+        parts.append(own_readings(run, f"{base} {fingerprint(folder.checkpoint)}", _speaker(run)))
+    training, held_out = ([one.clip(CosyClip) for part in parts for one in part[number]] for number in (0, 1))
     require_both(training, held_out)
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 
-def _recorded(
-    folder: OfficialFolder, flow: TokenToMel, follower: Follower
-) -> Callable[[], Callable[[ManifestRow], Iterable[Reading]]]:
+def _recorded(folder: OfficialFolder, flow: TokenToMel, follower: Follower) -> Callable[[], Hear]:
     """Encodes recordings by the release's own models; their texts are not needed."""
 
-    def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
+    def ready() -> Hear:
         prompts = VoicePrompts(folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width)
 
         def hear(row: ManifestRow) -> Iterable[Reading]:
@@ -187,9 +181,9 @@ def _recorded(
     return ready
 
 
-def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: Follower) -> Speaker:
+def _speaker(run: Run) -> Speaker:
     """The whole model with default options."""
-    options = chosen.options_with()
+    request, follower, options = run.request, run.follower, run.chosen.options_with()
 
     def ready() -> Say:
         model = load_model(request.model, request.folder, request.variant, request.device, check=follower.check)
@@ -215,8 +209,3 @@ def _arrays(prompt: AcousticPrompt, tokens: np.ndarray, mel: np.ndarray | None, 
         "speaker": prompt.speaker[0].cpu().numpy(),
         "prompt": np.array(before),
     }
-
-
-def _clip(reading: Reading) -> CosyClip:
-    arrays = dict(reading.arrays)
-    return CosyClip(reading.voice, prompt=int(arrays.pop("prompt")), **arrays)

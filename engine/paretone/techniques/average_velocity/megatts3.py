@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.errors import TrainingError
-from paretone.models.catalogue import CatalogueEntry
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS
@@ -23,13 +21,14 @@ from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.fine_tuning import (
     Arrays,
+    Hear,
     Reading,
     after_prompt,
     flow_speaker,
+    natural_speech,
     own_readings,
     place_of,
     recorded_readings,
@@ -40,12 +39,11 @@ from paretone.training.flow_matching import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from paretone.training.manifest import ManifestRow, require_both
-from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, known_options, make_corpus
-from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.processes import Processes
+from paretone.training.manifest import require_both
+from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.requests import Follower
+from paretone.training.runs import Run
 
 OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
 
@@ -119,82 +117,43 @@ def _attention(state: Tensor) -> AbstractContextManager[None]:
 
 
 NO_PHONES = Timed((), (), ())
-Clips = tuple[list[LatentClip], list[LatentClip]]
-"""Training and validation clips."""
 
 
-@dataclass(frozen=True)
-class MegaSpeechSource:
-    """Sources of training speech for a request."""
-
-    request: AverageVelocityRequest
-    chosen: CatalogueEntry
-    guidance: Values
-    base: str
-    """Fingerprint of the checkpoint."""
-    processes: Processes
-    follower: Follower
-
-    def natural(self, corpus: CorpusOptions) -> Clips:
-        """Natural speech as in the training of the bundled model."""
-        work = Path(self.request.work)
-        folder = Path(self.request.corpus) if self.request.corpus else work.parent / NATURAL_CORPUS
-        with self.processes.first_process_first():
-            self.follower.status("Preparing natural speech")
-            speech = make_corpus(folder, known_options(folder) or corpus, NaturalTeacher, self.follower.progress)
-        training, held_out = ([latent_clip(clip) for clip in part] for part in (speech.training, speech.held_out))
-        return training, held_out
-
-    def own(self) -> Clips:
-        """The model's own readings, each sentence after the recording of its voice."""
-        speaker = flow_speaker(self.request, self.chosen, self.guidance, _drawn, self.follower.check)
-        parts = own_readings(self.request, self.chosen, self.base, speaker, self.processes, self.follower)
-        training, held_out = (list(map(_clip, part)) for part in parts)
-        return training, held_out
-
-    def recorded(self, folder: OfficialFolder) -> Clips:
-        """Recordings as the release encodes them: with its aligner, and the latents next to them or its encoder."""
-
-        def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
-            front_end = OfficialFrontEnd.load(folder, folder.wavvae())
-            check = self.follower.check
-            return lambda row: [Reading(row.voice, _heard(front_end.prompt(row.audio, check=check)))]
-
-        parts = recorded_readings(self.request, self.base, ready, self.processes, self.follower, LATENTS)
-        training, held_out = (list(map(_clip, part)) for part in parts)
-        return training, held_out
-
-
-def megatts3_subject(
-    request: AverageVelocityRequest,
-    chosen: CatalogueEntry,
-    guidance: Values,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-    seed: int,
-) -> tuple[MegaSubject, str]:
+def megatts3_subject(run: Run, guidance: Values, corpus: CorpusOptions, seed: int) -> tuple[MegaSubject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    root = place_of(chosen, request.folder)
+    request, follower, root = run.request, run.follower, place_of(run)
     released = None if MegaMiniFolder.is_at(root) else OfficialFolder(root, follower.check)
     if released is None and request.manifest:
         raise TrainingError(
-            f"{chosen.title} learns from natural speech, or from what it says itself; leave recordings out."
+            f"{run.chosen.title} learns from natural speech, or from what it says itself; leave recordings out."
         )
     if released is not None:
         released.require_parts()
     folder = released or MegaMiniFolder(root, follower.check)
     path = folder.weights_path if isinstance(folder, MegaMiniFolder) else folder.backbone_path
     base = fingerprint(path, follower.check)
-    source = MegaSpeechSource(request, chosen, guidance, base, processes, follower)
-    parts = [source.recorded(released)] if released is not None and request.manifest else []
-    if request.sentences:
-        parts.append(source.own())
+    parts = []
+    if released is not None and request.manifest:
+        parts.append(recorded_readings(run, base, _recorded(released, follower), LATENTS))
+    if request.sentences:  # Each after the recording of its voice.
+        speaker = flow_speaker(request, run.chosen, guidance, _drawn, follower.check)
+        parts.append(own_readings(run, base, speaker))
+    training, held_out = ([one.clip(LatentClip) for part in parts for one in part[number]] for number in (0, 1))
     if not parts:
-        parts.append(source.natural(corpus))
-    training, held_out = ([one for part in parts for one in part[number]] for number in (0, 1))
+        natural = natural_speech(run, corpus)
+        training, held_out = (list(map(latent_clip, part)) for part in (natural.training, natural.held_out))
     require_both(training, held_out)
     return MegaSubject(folder.backbone(), training, held_out, request.frames, seed), base
+
+
+def _recorded(folder: OfficialFolder, follower: Follower) -> Callable[[], Hear]:
+    """Encodes recordings as the release does: with its aligner, and the latents next to them or its encoder."""
+
+    def ready() -> Hear:
+        front_end = OfficialFrontEnd.load(folder, folder.wavvae())
+        return lambda row: [Reading(row.voice, _heard(front_end.prompt(row.audio, check=follower.check)))]
+
+    return ready
 
 
 def _drawn(prompt: MegaPrompt, passage: MegaPassage, state: np.ndarray) -> Arrays:
@@ -215,8 +174,3 @@ def _arrays(passage: MegaPassage, latents: np.ndarray, prompt: int) -> Arrays:
         "phones_of_frames": passage.mel2ph[0].numpy(),
         "prompt": np.array(prompt),
     }
-
-
-def _clip(reading: Reading) -> LatentClip:
-    arrays = dict(reading.arrays)
-    return LatentClip(reading.voice, prompt=int(arrays.pop("prompt")), **arrays)

@@ -16,10 +16,10 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -62,14 +62,22 @@ from paretone.techniques.average_velocity.subjects import (
     state_at,
 )
 from paretone.techniques.base import JobTask
-from paretone.training.fine_tuning import diffusion_transformer, guided_checkpoint, speech_to_learn
+from paretone.training.fine_tuning import (
+    FineTuningOptions,
+    FineTuningRecipe,
+    diffusion_transformer,
+    guided_checkpoint,
+    own_seed,
+    rates_of,
+    speech_to_learn,
+)
 from paretone.training.flow_matching import span_error
-from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
+from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import Reporting, begin, complete, use_threads
-from paretone.training.session import Intervals, TrainingSession
+from paretone.training.runs import Reporting, Run, begin, complete, use_threads
+from paretone.training.session import Intervals
 from paretone.wording import listed, percent
 
 OTHER_SHARES = (0.3, 0.125, 0.125)
@@ -85,10 +93,18 @@ MEAN_FLOW_CONSTANT = 1e-3
 
 
 @dataclass(frozen=True)
-class AverageVelocityOptions(Rated):
+class AverageVelocityOptions(FineTuningOptions):
+    methods: ClassVar[tuple[str, ...]] = METHODS
+
     guidance: Values
     """All options of the model's guidance."""
+    _: KW_ONLY
     method: str = DISPLACEMENT
+    learning_rate: float = 4e-4
+    matrix_rate: float | None = 0.006
+    warm_up: int = 30
+    hold: float = 0.0
+    validation_items: int = 4
     sway: float = -1.0
     """Sway of the model's grid."""
     teacher_steps: int = TEACHER_STEPS
@@ -99,24 +115,9 @@ class AverageVelocityOptions(Rated):
     """Scale of the initial noise at inference; training uses the full noise."""
     uses: int = 1
     """Training steps per target of the frozen model."""
-    learning_rate: float = 4e-4
-    matrix_rate: float | None = 0.006
-    """Muon's learning rate for the matrices of the layers; ``None``: AdamW for all weights."""
-    warm_up: int = 30
-    """Steps over which the learning rate rises."""
-    hold: float = 0.0
-    """Share of the budget before the learning rate falls."""
-    average_decay: float = 0.999
-    validation_items: int = 4
-    half_precision: bool = False
-    seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
-        for rate in (self.learning_rate, self.matrix_rate):
-            if rate is not None and not rate > 0:
-                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+        super().__post_init__()
         if self.teacher_steps < FEWEST_STEPS:
             raise SettingError(f"The model must take {FEWEST_STEPS} steps or more, not {self.teacher_steps}.")
         if not 0 <= self.single_share <= 1:
@@ -149,7 +150,7 @@ class _Displacement:
     """(B, frames, bands), per unit of time."""
 
 
-class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
+class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
     def __init__(
         self,
         subject: Subject,
@@ -160,43 +161,30 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
     ) -> None:
         """``subject`` holds the initial model, ``base`` is the fingerprint of its checkpoint; ``initial`` are averaged
         weights of an earlier run by the backbone's own names."""
-        self.name = f"average-velocity {options.method} {_worded(options.guidance)}"
-        self.subject, self.processes, self._base = subject, processes, base
+        guidance = " ".join(f"{name}={value:g}" for name, value in sorted(options.guidance.items()))
+        self.name = f"average-velocity {options.method} {guidance}"
+        self.subject, self.speech, self.origin = subject, subject.speech, "this checkpoint"
         torch.manual_seed(options.seed)
         self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
-        student = copy.deepcopy(self._teacher).train()
+        student = copy.deepcopy(self._teacher)
         subject.add_interval(student)
         if initial is not None:
             student.load_state_dict(initial)
-        learner = JoinedLearner(
-            student.requires_grad_(True),
-            self._predicted,
-            subject.layers,
-            Rates(options.matrix_rate, options.learning_rate),
-            options.average_decay,
-            processes,
-        )
-        super().__init__(learner, processes.device, options)
-        self._call = learner.call
-        self._queue = subject.queue
+        draws = subject.queue, subject.generator
+        super().__init__(student, self._predicted, subject.layers, base, *draws, processes, options)
         self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "speech": self.subject.speech,
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": self._base,
-            "processes": self.processes.count,
-            "options": asdict(self.options) | {"guidance": dict(self.options.guidance)},
-        }
+        found = super().describe()
+        return {**found, "options": found["options"] | {"guidance": dict(self.options.guidance)}}
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         if self.options.method == MEAN_FLOW:
             loss = self._mean_flow_loss(self.subject.next(self.device))
-            return loss, {"loss": loss.detach()}
-        wanted = self._targets.next(self._displacement)
-        predicted = self._call(wanted.problem, wanted.state, wanted.intervals)
-        loss = span_error(predicted, wanted.target, wanted.problem.span)
+        else:
+            wanted = self._targets.next(self._displacement)
+            predicted = self.call(wanted.problem, wanted.state, wanted.intervals)
+            loss = span_error(predicted, wanted.target, wanted.problem.span)
         return loss, {"loss": loss.detach()}
 
     def _displacement(self) -> _Displacement:
@@ -251,8 +239,8 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             plain = self.subject.field(self._teacher, problem)(state, starts)
             guided = self.subject.guided(self._teacher, problem, self.options.guidance)(state, starts)
         velocity = (problem.target + guided - plain) * problem.span[..., None]
-        # Only the math kernel has a forward derivative; several processes exchange gradients only around ``_call``.
-        predicted, target = self._call(problem, state, intervals, velocity)
+        # Only the math kernel has a forward derivative; several processes exchange gradients only around ``call``.
+        predicted, target = self.call(problem, state, intervals, velocity)
         errors = ((predicted - target).square().mean(-1) * problem.span).sum(1) / problem.span.sum(1)
         return (errors / (errors.detach() + MEAN_FLOW_CONSTANT)).mean()
 
@@ -283,12 +271,9 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         a share of the untrained one, that of the frozen model's single branch in as many Euler steps; mean over the
         numbers, 1 at the start, 0 at the goal.
         """
-        found = {}
-        shares = []
-        for evaluations in range(1, MOST_EVALUATIONS + 1):
-            plain, distance = self._plain_distances[evaluations - 1], self._distance(self.average.module, evaluations)
-            found[f"distance {evaluations}"] = distance
-            shares.append(distance / plain)
+        numbers = range(1, MOST_EVALUATIONS + 1)
+        found = {f"distance {number}": self._distance(self.average.module, number) for number in numbers}
+        shares = [distance / plain for distance, plain in zip(found.values(), self._plain_distances, strict=True)]
         return found | {"left": sum(shares) / len(shares)}
 
     def _distance(self, model: nn.Module, evaluations: int, trained: bool = True) -> float:
@@ -327,17 +312,6 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         """Distances before training, by the number of evaluations."""
         return [self._distance(self._teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
 
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "draws": self.processes.gather(self.subject.state()), "base": self._base}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` if the checkpoint began with other weights or number of processes."""
-        if state["base"] != self._base:
-            raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
-        draws = self.processes.own(state["draws"])
-        super().restore(state)
-        self.subject.restore(draws)
-
     def export(self, folder: Path) -> None:
         self.save(folder / self.file_name)
 
@@ -348,16 +322,20 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_in_half(path, named, interval_metadata(weights, self._base, self.steps))
+        save_in_half(path, named, interval_metadata(weights, self.base, self.steps))
 
     @property
     def file_name(self) -> str:
         """Such as ``guidance-1.safetensors``."""
         return "-".join(f"{name}-{value:g}" for name, value in sorted(self.options.guidance.items())) + ".safetensors"
 
+    @property
+    def result(self) -> Values:
+        return Values({**self.options.guidance, "method": self.options.method})
 
-def _worded(guidance: Values) -> str:
-    return " ".join(f"{name}={value:g}" for name, value in sorted(guidance.items()))
+    def summary(self, validation: Mapping[str, float]) -> str:
+        far = f" end at {percent(validation['left'])} of the squared distance of as many without training"
+        return f"One to four evaluations{far if validation else ''}."
 
 
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
@@ -384,15 +362,13 @@ def fine_tune(
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)
     options = options_of(request, chosen)
-    request, processes, follower = begin(request, chosen, follower)
-    subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
-    rates = rates_of(request, subject)
+    run = begin(request, chosen, follower)
+    subject, base = _subject(run, options.guidance, corpus)
+    rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     initial = None if not request.initial else initial_weights(Path(request.initial), base)
-    recipe = AverageVelocity(subject, base, processes, options, initial)
-    folder = user_folder(request.model)
-    session, target = complete(recipe, request, folder, intervals, processes, follower)
-    return _trained(options, target, session, processes.is_first)
+    recipe = AverageVelocity(subject, base, run.processes, options, initial)
+    return complete(recipe, run, user_folder(request.model), intervals)
 
 
 def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
@@ -415,7 +391,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
     values = checked(known, {**usual, **request.guidance}, chosen.title) if known else {**usual, **request.guidance}
     return AverageVelocityOptions(
         Values({name: float(values[name]) for name in usual}),
-        request.method,
+        method=request.method,
         sway=sway,
         teacher_steps=request.teacher_steps,
         single_share=request.single_share,
@@ -435,45 +411,21 @@ def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
 
 
-def _subject(
-    request: AverageVelocityRequest,
-    chosen: CatalogueEntry,
-    guidance: Values,
-    corpus: CorpusOptions,
-    processes: Processes,
-    follower: Follower,
-) -> tuple[Subject, str]:
+def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    seed = request.seed + 1_000_003 * processes.number  # Each process draws its own numbers.
-    if chosen.mel_steps:
+    seed = own_seed(run.request.seed, run.processes)
+    if run.chosen.mel_steps:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
-        return cosyvoice2_subject(request, chosen, processes, follower, seed)
-    if chosen.kind != F5:
+        return cosyvoice2_subject(run, seed)
+    if run.chosen.kind != F5:
         from paretone.techniques.average_velocity.megatts3 import megatts3_subject
 
-        return megatts3_subject(request, chosen, guidance, corpus, processes, follower, seed)
-    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    strength = float(guidance["guidance"])
-    examples = speech_to_learn(request, chosen, checkpoint, strength, corpus, processes, follower)
+        return megatts3_subject(run, guidance, corpus, seed)
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, float(guidance["guidance"]), corpus)
     model = diffusion_transformer(checkpoint)
-    return F5Subject(model, examples, request.frames, seed), fingerprint(checkpoint.path, follower.check)
-
-
-def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
-    """The requested learning rates, or the default ones for a model of this size."""
-    parameters = sum(one.numel() for one in subject.model.parameters())
-    usual = SMALL_RATES if parameters < SMALL_PARAMETERS else USUAL_RATES
-    return usual.unless_asked(request.learning_rate, request.matrix_rate)
-
-
-def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
-    validation = session.validation
-    summary = "One to four evaluations"
-    if is_first:  # The others do not validate.
-        summary += f" end at {percent(validation['left'])} of the squared distance of as many without training"
-    figures = Values({**options.guidance, "method": options.method})
-    return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)
+    return F5Subject(model, examples, run.request.frames, seed), fingerprint(checkpoint.path, run.follower.check)
 
 
 def train(task: JobTask) -> Trained:

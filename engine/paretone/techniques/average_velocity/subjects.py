@@ -10,7 +10,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -22,7 +22,7 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, moved
-from paretone.training.features import Example, Examples, collate, may_join, validation_batches
+from paretone.training.features import Examples, may_join, validation_batches, with_short_prompts
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -66,7 +66,7 @@ AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 class Subject(ABC, Generic[Model, AnyProblem]):
-    """A model to train, and its speech. Random numbers come from the CPU: a seed gives the same run on every device."""
+    """A model to train, and its speech."""
 
     layers: LayerMatrices
     """Weights that Muon trains."""
@@ -104,13 +104,6 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     @abstractmethod
     def official(self, weights: Mapping[str, Tensor], steps: int) -> dict[str, Tensor]:
         """``weights`` of a model by their keys in the official layout."""
-
-    def state(self) -> dict[str, Any]:
-        return {"queue": self.queue.state(), "generator": self.generator.get_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.queue.restore(state["queue"])
-        self.generator.set_state(state["generator"])
 
 
 JOINED = 0.9
@@ -243,24 +236,17 @@ class F5Subject(Subject[DiT, F5Problem]):
         prompt = round(math.sqrt(SHORTEST_PROMPT * LONGEST_PROMPT))
         queue = BatchQueue(examples.training, frames, JOINED if self._joins else 0.0, seed, prompt)
         super().__init__(model, queue, seed)
-        self.speech = f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h"
+        self.speech = examples.described
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
-        share = float(torch.rand((), generator=self.generator))
-        count = round(SHORTEST_PROMPT * (LONGEST_PROMPT / SHORTEST_PROMPT) ** share)
         clips = [[self._examples.training[one] for one in item] for item in items]
-        batch = collate([[self._excerpt(one[0], count), *one[1:]] if len(one) > 1 else one for one in clips])
+        batch = with_short_prompts(clips, SHORTEST_PROMPT, LONGEST_PROMPT, self.generator)
         return _on(device, batch, draw_problem(batch, OBJECTIVE, self.generator))
 
     def held_out(self, count: int, device: torch.device) -> Sequence[F5Problem]:
         generator = torch.Generator().manual_seed(7)
         batches = validation_batches(self._examples.held_out, count)
         return [_on(device, batch, synthesis_problem(batch, 0.0, generator)) for batch in batches]
-
-    def _excerpt(self, clip: Example, count: int) -> Example:
-        first = int(float(torch.rand((), generator=self.generator)) * max(clip.frames - count + 1, 1))
-        part = slice(first, first + count)
-        return replace(clip, ids=clip.ids[part], mel=clip.mel[part])
 
     def field(self, model: DiT, problem: F5Problem) -> Field:
         return velocity_field(model, problem.ids, problem)

@@ -9,8 +9,8 @@ with it: waits of a playback that begins with the first piece, and word errors a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from paretone.bench.masked import JudgedSpeech, judged
 from paretone.bench.report import Report
 from paretone.measure.timing import interval, running_order
 from paretone.measure.verdicts import ORIGINAL
-from paretone.models.base import Synthesis, Voice
+from paretone.models.base import Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.masked import MaskedSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques.blockwise import TECHNIQUE
 
@@ -52,32 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
 
 
-@dataclass
-class _Heard:
-    first: list[float] = field(default_factory=list)
-    last: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
-    pauses: list[float] = field(default_factory=list)
-    factors: list[float] = field(default_factory=list)
-    evaluations: int = 0
-
-    def add(self, spoken: Synthesis) -> None:
-        measured = spoken.measurements
-        self.first.append(measured.first_audio_seconds)
-        self.last.append(measured.seconds)
-        self.gaps.append(measured.largest_gap_seconds)
-        self.pauses.append(measured.pause_seconds or 0.0)
-        self.factors.append(measured.real_time_factor)
-        self.evaluations += measured.evaluations
-
-
 def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
     listened = {name: way for name, way in ways.items() if name != SENTENCES}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
-    top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
+    pairs = zip(heard[WHOLE], heard[BLOCKS], strict=True)
+    top = interval([whole.seconds / blocks.first_audio_seconds for whole, blocks in pairs])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
         said[SENTENCES] = said[WHOLE]
@@ -98,8 +81,12 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
     }
 
 
-def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Heard]:
-    heard = {name: _Heard() for name in ways}
+Heard = dict[str, list[Measurements]]
+"""Measurements of every round's take, by way."""
+
+
+def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> Heard:
+    heard: Heard = {name: [] for name in ways}
     sentences = harvard_sentences()
     for setting in ways.values():
         make_ready(model, setting, voice)
@@ -109,23 +96,25 @@ def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
             spoken = synthesise(model, " ".join(chosen), voice, setting)
             if number >= 0:
-                heard[name].add(spoken)
+                heard[name].append(spoken.measurements)
         if number >= 0:
             bundled.say(f"round {number + 1} of {rounds}")
     return heard
 
 
-def _row(name: str, found: _Heard) -> dict[str, object]:
+def _row(name: str, found: Sequence[Measurements]) -> dict[str, object]:
     row: dict[str, object] = {"way": name}
-    for what, values in (("first audio", found.first), ("whole", found.last)):
+    first, whole = [one.first_audio_seconds for one in found], [one.seconds for one in found]
+    for what, values in (("first audio", first), ("whole", whole)):
         row |= {f"{what} p50 (s)": _share(values, 50), f"{what} p90 (s)": _share(values, 90)}
+    pauses = [one.pause_seconds or 0.0 for one in found]
     return row | {
-        "playback waits p50 (s)": _share(found.pauses, 50),
-        "longest (s)": max(found.pauses),
-        "takes that wait": f"{sum(one > 0 for one in found.pauses)} of {len(found.pauses)}",
-        "longest gap (s)": max(found.gaps),
-        "real-time factor": _share(found.factors, 50),
-        "forwards per second": found.evaluations / sum(found.last),
+        "playback waits p50 (s)": _share(pauses, 50),
+        "longest (s)": max(pauses),
+        "takes that wait": f"{sum(one > 0 for one in pauses)} of {len(pauses)}",
+        "longest gap (s)": max(one.largest_gap_seconds for one in found),
+        "real-time factor": _share([one.real_time_factor for one in found], 50),
+        "forwards per second": sum(one.evaluations for one in found) / sum(whole),
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paretone.errors import ProfileError, SettingError
+from paretone.errors import ProfileError
 from paretone.export.accounts import TABLE, Carried, Line, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
@@ -21,7 +21,17 @@ from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
 from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import compatibility_of
-from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
+from paretone.techniques.base import (
+    ArtefactFile,
+    ArtefactType,
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    require_euler,
+    to_type,
+)
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import (
     BRANCH_SKIP_VARIANTS,
@@ -91,6 +101,7 @@ OPERATIONS = Number(
 
 
 _MADE_BY = "calibrate --table table.json"
+ONE_COLUMN = "DiTReducio's strategy table has one column per Euler step"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -127,10 +138,10 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 def require_sampling(context: Context, plan: FlowPlan) -> None:
     """Raise :class:`SettingError` for sampling without support for strategy tables."""
-    require_euler(plan.options)
+    require_euler(plan.options, ONE_COLUMN)
     if plan.stepper is not None:
         raise Conflict(
-            f"DiTReducio's strategy table has one column per Euler step; do without {context.title_in('solver')}.",
+            f"{ONE_COLUMN}; do without {context.title_in('solver')}.",
             "solver",
         )
     if plan.times is not None:
@@ -151,12 +162,6 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
             "branches at every step; do without one of the two.",
             "guidance",
         )
-
-
-def require_euler(options: Values) -> None:
-    """Raise :class:`SettingError` for another solver than Euler's."""
-    if options.get("solver", "euler") != "euler":
-        raise SettingError("DiTReducio's strategy table has one column per Euler step; choose the Euler solver.")
 
 
 FEW_STEPS = 8
@@ -216,8 +221,7 @@ TECHNIQUE = Technique(
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
     benefit="Skips what repeats from step to step",
     paper=Paper(
-        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration",
-        "arXiv 2509.09748",
+        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"
     ),
     families=("flow",),
     slot="skipping",

@@ -213,12 +213,7 @@ def _reduced(plain: Setting, one: _Calibration) -> Setting:
     return plain.with_technique(UsedTechnique(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
 
 
-def _measure(
-    calibrations: list[_Calibration],
-    session: Session,
-    utterance: Utterance,
-    plain: Setting,
-) -> None:
+def _measure(calibrations: list[_Calibration], session: Session, utterance: Utterance, plain: Setting) -> None:
     """Compare each table with the baseline: one synthesis each, from the same noise."""
 
     def take(setting: Setting, *tables: StrategyTable) -> Take:

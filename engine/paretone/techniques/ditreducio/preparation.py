@@ -14,10 +14,10 @@ from paretone.models.base import Script, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques import compatibility_of, ditreducio, resolve
-from paretone.techniques.base import JobTask
+from paretone.techniques.base import JobTask, require_euler
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
 from paretone.techniques.ditreducio.record import (
@@ -30,14 +30,11 @@ from paretone.techniques.ditreducio.record import (
 )
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, mean_absolute_error
+from paretone.techniques.resolving import knobs_under
 
 
 def calibrate_model(
-    model: SpeechModel,
-    utterances: Sequence[Utterance],
-    setting: Setting,
-    observer: Observer,
-    combine: str = "worst",
+    model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer, combine: str = "worst"
 ) -> CalibrationRecord:
     """Calibrate on the first passages of all utterances together, with the knobs in ``setting``.
 
@@ -49,11 +46,7 @@ def calibrate_model(
 
 
 def calibrate_scripts(
-    model: SpeechModel,
-    scripts: Sequence[Script],
-    setting: Setting,
-    observer: Observer,
-    combine: str = "worst",
+    model: SpeechModel, scripts: Sequence[Script], setting: Setting, observer: Observer, combine: str = "worst"
 ) -> CalibrationRecord:
     """Like :func:`calibrate_model`, for utterances already read."""
     knobs = knobs_of(setting)
@@ -70,9 +63,8 @@ def calibrate_scripts(
 
 def knobs_of(setting: Setting) -> Values:
     """DiTReducio's knobs under ``setting``, with defaults. Raises :class:`SettingError`."""
-    ditreducio.require_euler(setting.options)
-    used = setting.technique(ditreducio.TECHNIQUE.name)
-    return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
+    require_euler(setting.options, ditreducio.ONE_COLUMN)
+    return knobs_under(setting, ditreducio.NAME)
 
 
 def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting) -> list[Script]:
@@ -110,12 +102,8 @@ def measure_transfer(
     mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
-    skips = sum(
-        table.layers - layer
-        for layer, row in enumerate(table.actions)
-        for action in row
-        if action is not SkipAction.NONE
-    )
+    rows = enumerate(table.actions)
+    skips = sum((table.layers - layer) * (table.steps - row.count(SkipAction.NONE)) for layer, row in rows)
     number = len(calibrated) + len(unseen)
     work = Work(observer, number * (2 * table.layers * table.steps + skips))
     measured: list[SentenceTransfer] = []
@@ -125,13 +113,8 @@ def measure_transfer(
         (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
         with torch.inference_mode():
             measured.append(transfer(target, sentence, table, knobs, work))
-    return TransferReport(
-        table.fingerprint,
-        float(knobs["threshold"]),
-        str(knobs["metric"]),
-        tuple(measured[: len(calibrated)]),
-        tuple(measured[len(calibrated) :]),
-    )
+    own, new = tuple(measured[: len(calibrated)]), tuple(measured[len(calibrated) :])
+    return TransferReport(table.fingerprint, float(knobs["threshold"]), str(knobs["metric"]), own, new)
 
 
 def transfer(

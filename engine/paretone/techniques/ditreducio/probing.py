@@ -29,8 +29,7 @@ def target_of(task: Task) -> CalibrationTarget:
     """First passage of the sentence, ready for sampling. Raises :class:`SettingError` if there are no single steps."""
     knobs_of(task.setting)
     script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
-    target = task.flow.calibration_target(script)
-    return target
+    return task.flow.calibration_target(script)
 
 
 def run_through(

@@ -25,7 +25,7 @@ from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.wording import percent
+from paretone.wording import counted, percent
 
 PRE_CALIBRATION = "pre-calibration"
 CALIBRATION = "calibration"
@@ -262,21 +262,10 @@ class TransferReport:
         distance, exceeding = _figures(self.calibrated)
         distances = np.array([one.distance for one in self.unseen])
         shares = np.array([one.exceeding for one in self.unseen])
-        return Judgement(
-            {
-                "log-mel distance": margin(
-                    distances,
-                    np.full(len(distances), distance),
-                    DISTANCE_TOLERANCE,
-                    above=True,
-                    share=True,
-                    statistic="median",
-                ),
-                "skips beyond their bounds": margin(
-                    shares, np.full(len(shares), exceeding), EXCEEDING_TOLERANCE, above=True
-                ),
-            }
-        )
+        own = np.full(len(distances), distance)
+        far = margin(distances, own, DISTANCE_TOLERANCE, above=True, share=True, statistic="median")
+        beyond = margin(shares, np.full(len(shares), exceeding), EXCEEDING_TOLERANCE, above=True)
+        return Judgement({"log-mel distance": far, "skips beyond their bounds": beyond})
 
     @property
     def well(self) -> bool:
@@ -297,10 +286,11 @@ class TransferReport:
     @property
     def verdict(self) -> str:
         if not self.calibrated:
-            sentences = "sentence" if len(self.unseen) == 1 else "sentences"
+            distance, exceeding = _figures(self.unseen)
             return (
-                f"On {len(self.unseen)} {sentences}: {_words(self.unseen)}. To compare, measure the sentences that "
-                "the table was calibrated on, too."
+                f"On {counted(len(self.unseen), 'sentence', 'sentences')}: log-mel distance {distance:.3f}, "
+                f"{percent(exceeding)} of the skips beyond their bounds. To compare, measure the sentences that the "
+                "table was calibrated on, too."
             )
         if not self.advised:
             figures = self._next_to_own(self.unseen)
@@ -334,11 +324,6 @@ class TransferReport:
 def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
     """Median log-mel distance, and the mean share of skips beyond their bounds."""
     return median(one.distance for one in rows), fmean(one.exceeding for one in rows)
-
-
-def _words(rows: Sequence[SentenceTransfer]) -> str:
-    distance, exceeding = _figures(rows)
-    return f"log-mel distance {distance:.3f}, {percent(exceeding)} of the skips beyond their bounds"
 
 
 @dataclass(frozen=True)

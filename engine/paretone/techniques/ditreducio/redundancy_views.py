@@ -137,21 +137,10 @@ def compute_similarity(task: Task) -> Findings:
                     work.done(layers - layer)
                 trajectory.settle(layer, SkipAction.NONE)
             trajectory.finish()
-    return _found(similarities, redundancies, float(task.knobs["redundant_from"]), float(task.knobs["width"]))
-
-
-def _found(
-    similarities: Sequence[Sequence[float]],
-    redundancies: Sequence[Sequence[float]],
-    redundant_from: float,
-    width: float,
-) -> Findings:
     pairs = [
-        (similarities[layer][step], redundancies[layer][step])
-        for layer in range(len(similarities))
-        for step in range(1, len(similarities[layer]))
+        (similarities[layer][step], redundancies[layer][step]) for layer in range(layers) for step in range(1, steps)
     ]
-    bars, caption = shares(pairs, redundant_from, width)
+    bars, caption = shares(pairs, float(task.knobs["redundant_from"]), float(task.knobs["width"]))
     similarity = HeatMap.by_layer("Diagonal similarity", "Cosine similarity", similarities)
     return Findings((bars, similarity, HeatMap.by_layer("Temporal redundancy R", "R", redundancies)), caption)
 

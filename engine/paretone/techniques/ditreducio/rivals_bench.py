@@ -87,49 +87,28 @@ class Rival:
     technique: str
     knob: str
     title: str
-    others: Values
+    others: Values = NO_VALUES
     """Values of its other knobs, if not the defaults."""
+    highest: float = 4.0
+    """Upper end of the search, from 0."""
 
     def setting(self, baseline: Setting, value: float) -> Setting:
         """``baseline`` with the rival at this value of the knob."""
         return baseline.with_technique(UsedTechnique(self.technique, self.others.replace(**{self.knob: value})))
 
 
-@dataclass(frozen=True)
-class Searched(Rival):
-    """A rival with a threshold, searched between two values."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Counted(Rival):
-    """A rival with a number of steps, which determines the share."""
-
-    short: str
-    """Title of its takes."""
-    symbol: str
-
-
 # The cache of serving engines at its limits: with its defaults too few steps are reused for a share of one half.
 _FURTHEST = Values(max_warmup_steps=2, max_continuous_cached_steps=-1)
+_EXTRAPOLATED = _FURTHEST.replace(taylorseer_order=1)
 SEARCHED = (
-    Searched("error_curve", "threshold", "error-curve cache", NO_VALUES, 0.0, 4.0),
-    Searched("first_block", "threshold", "first-block cache", NO_VALUES, 0.0, 4.0),
-    Searched("dual_block_cache", "residual_diff_threshold", "dual block cache", _FURTHEST, 0.0, 1.0),
-    Searched(
-        "dual_block_cache",
-        "residual_diff_threshold",
-        "dual block cache, Taylor",
-        _FURTHEST.replace(taylorseer_order=1),
-        0.0,
-        1.0,
-    ),
+    Rival("error_curve", "threshold", "error-curve cache"),
+    Rival("first_block", "threshold", "first-block cache"),
+    Rival("dual_block_cache", "residual_diff_threshold", "dual block cache", _FURTHEST, 1.0),
+    Rival("dual_block_cache", "residual_diff_threshold", "dual block cache, Taylor", _EXTRAPOLATED, 1.0),
 )
-COUNTED_RIVALS = (
-    Counted("guidance_interval", "steps", "guidance on the first k steps", NO_VALUES, "guidance first", "k"),
-)
+"""Rivals with a threshold."""
+GUIDED_FIRST = Rival("guidance_interval", "steps", "guidance on the first k steps")
+"""Its number of steps determines the share."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +138,8 @@ def run(arguments: argparse.Namespace) -> Report:
     sentences, voices = bundled.heard_sentences(arguments, [arguments.text]), bundled.heard_voices(arguments)
     heard = heard_in_turns(sentences, voices, vocoder, model, ways, Turns(within, least=1), bundled.say)
     reference = heard[plain.title]
-    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]
+    entered = {one.way.title for one in contenders}
+    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in entered]
     distances = {}
     for one in contenders:
         said = heard[one.way.title]
@@ -219,8 +199,8 @@ class Entrants:
         yield from map(self._for_end, self.targets)
         for searched, target in product(SEARCHED, self.targets):
             yield self._searched(searched, target)
-        for counted, target in product(COUNTED_RIVALS, self.targets):
-            yield from self._counted(counted, target)
+        for target in self.targets:
+            yield from self._guided_first(target)
 
     @cached_property
     def _operations(self) -> OperationCounts:
@@ -256,7 +236,7 @@ class Entrants:
         used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
         return self._with_table(FOR_END, target, f"{100 * target:g} %", used, self._calibrated(used).table)
 
-    def _searched(self, rival: Searched, target: float) -> Contender:
+    def _searched(self, rival: Rival, target: float) -> Contender:
         bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
         shares: dict[float, float] = {}
 
@@ -265,25 +245,23 @@ class Entrants:
             shares[threshold] = synthesise(self.model, self.text, self.voice, setting).measurements.ops_ratio
             return shares[threshold]
 
-        threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
+        threshold = _threshold_for(target, share, rival.highest, trials=8)
         way = Way(f"{rival.title} at {target:g}", rival.setting(self.baseline, threshold))
         return Contender(rival.title, target, f"{threshold:.3g}", way, shares[threshold])
 
-    def _counted(self, rival: Counted, target: float) -> Iterator[Contender]:
+    def _guided_first(self, target: float) -> Iterator[Contender]:
         """The number of steps with the nearest share, if within the tolerance."""
-        settings = [rival.setting(self.baseline, steps) for steps in range(1, self.baseline.options["steps"])]
+        settings = [GUIDED_FIRST.setting(self.baseline, steps) for steps in range(1, self.baseline.options["steps"])]
         shares = [resolve(self.model.info, one).ops_ratio(self._operations) for one in settings]
         nearest = int(np.argmin(np.abs(np.array(shares) - target)))
         if abs(shares[nearest] - target) <= TOLERANCE:
-            way = Way(f"{rival.short} at {target:g}", settings[nearest])
-            yield Contender(rival.title, target, f"{rival.symbol} = {nearest + 1}", way, shares[nearest])
+            way = Way(f"guidance first at {target:g}", settings[nearest])
+            yield Contender(GUIDED_FIRST.title, target, f"k = {nearest + 1}", way, shares[nearest])
 
 
-def _threshold_for(
-    target: float, share: Callable[[float], float], low: float = 0.0, high: float = 2.0, trials: int = 20
-) -> float:
+def _threshold_for(target: float, share: Callable[[float], float], high: float = 2.0, trials: int = 20) -> float:
     """The threshold, along a bisection, whose share comes nearest to ``target``; shares fall with thresholds."""
-    best, nearest = high, float("inf")
+    low, best, nearest = 0.0, high, float("inf")
     for _ in range(trials):
         middle = (low + high) / 2
         found = share(middle)
@@ -310,7 +288,3 @@ def _row(
 
 def _share(said: Sequence[VoiceVerdict]) -> float:
     return float(np.mean([take.measurements.ops_ratio for one in said for take in one.syntheses]))
-
-
-def _titles(contenders: Sequence[Contender]) -> set[str]:
-    return {one.way.title for one in contenders}

@@ -32,7 +32,6 @@ TEMPORAL = Choice(
     values=TEMPORAL_VARIANTS,
     titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
 )
-"""Knob of the output of temporal skips."""
 
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
@@ -64,16 +63,9 @@ class StrategyTable:
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps
-        if self.branch_skip not in BRANCH_SKIP_VARIANTS:
-            raise ProfileError(
-                f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
-                f"not {shown(self.branch_skip)}."
-            )
-        if self.temporal not in TEMPORAL_VARIANTS:
-            raise ProfileError(
-                f"The strategy table's temporal must be one of {', '.join(TEMPORAL_VARIANTS)}, not "
-                f"{shown(self.temporal)}."
-            )
+        for name, known in (("branch_skip", BRANCH_SKIP_VARIANTS), ("temporal", TEMPORAL_VARIANTS)):
+            if (said := getattr(self, name)) not in known:
+                raise ProfileError(f"The strategy table's {name} must be one of {', '.join(known)}, not {shown(said)}.")
         if not self.actions:
             raise ProfileError("The strategy table has no layers.")
         for layer, row in enumerate(self.actions):
@@ -91,13 +83,8 @@ class StrategyTable:
         cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
     ) -> StrategyTable:
         """Table without skips."""
-        return cls(
-            compatibility,
-            ((SkipAction.NONE,) * compatibility.steps,) * layers,
-            branch_skip,
-            "nothing skipped",
-            temporal,
-        )
+        actions = ((SkipAction.NONE,) * compatibility.steps,) * layers
+        return cls(compatibility, actions, branch_skip, "nothing skipped", temporal)
 
     @property
     def layers(self) -> int:
@@ -109,11 +96,8 @@ class StrategyTable:
 
     @property
     def times(self) -> tuple[float, ...]:
-        shape = {
-            name: self.compatibility.sampling[name]
-            for name in ("spacing", "sway")
-            if name in self.compatibility.sampling
-        }
+        sampling = self.compatibility.sampling
+        shape = {name: sampling[name] for name in ("spacing", "sway") if name in sampling}
         return tuple(time_grid(self.steps, **shape).tolist())
 
     def at(self, step: int) -> tuple[SkipAction, ...]:
@@ -121,11 +105,7 @@ class StrategyTable:
 
     def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
         """Copy with one cell changed by hand; the original table if all cells are restored."""
-        row = (
-            *self.actions[layer][:step],
-            SkipAction(action),
-            *self.actions[layer][step + 1 :],
-        )
+        row = (*self.actions[layer][:step], SkipAction(action), *self.actions[layer][step + 1 :])
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
         edited = self.edited or self
         origin = self.origin if self.by_hand else f"{self.origin}, {_BY_HAND}".lstrip(", ")
@@ -202,12 +182,8 @@ class StrategyTable:
         """
         if not isinstance(data, dict) or "methods" not in data:
             raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
-        return cls(
-            compatibility,
-            read_actions(data["methods"], f"{where}: methods"),
-            branch_skip,
-            _FOLDER.sub(_IMPORTED, f"{_IMPORTED}{where}"),
-        )
+        actions = read_actions(data["methods"], f"{where}: methods")
+        return cls(compatibility, actions, branch_skip, _FOLDER.sub(_IMPORTED, f"{_IMPORTED}{where}"))
 
 
 def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]:

@@ -113,9 +113,7 @@ def _declare_transfer(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--profile", metavar="FILE", help="profile with a table; also gives model and options")
     own = parser.add_argument_group("what the table was calibrated on, to compare with")
     own.add_argument(
-        "--own-text",
-        action="append",
-        help="a sentence; repeat for more (default: that of the profile's evidence)",
+        "--own-text", action="append", help="a sentence; repeat for more (default: that of the profile's evidence)"
     )
     own.add_argument(
         "--own-voice", action="append", help="its voice; repeat for the other sentences (default: the evidence's)"

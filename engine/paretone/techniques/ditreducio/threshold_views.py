@@ -144,9 +144,8 @@ def calibrate_all(
         return Calibrations({one: made(one).table for one in wanted}, len(wanted))
     record = record or made(wanted[0])
     derived = {one: record.derive(one) for one in wanted}
-    return Calibrations(
-        {one: each.table for one, each in derived.items()}, sum(each.exact for each in derived.values())
-    )
+    tables = {one: each.table for one, each in derived.items()}
+    return Calibrations(tables, sum(each.exact for each in derived.values()))
 
 
 def calibrate_on_task(
@@ -550,15 +549,14 @@ def compute_objectives(task: Task) -> Findings:
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
     layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    budgets = _budgets(float(task.knobs["smallest"]), int(task.knobs["budgets"]))
-    record = record_at_hand(task)
+    smallest, number = float(task.knobs["smallest"]), int(task.knobs["budgets"])
+    budgets = [100 - (100 - smallest) * (at + 1) / number for at in range(number)]
     count, units, end = int(task.knobs["count"]), calibration_units(layers, steps), end_units(layers, steps)
-    calibrations = count if task.knobs["tables"] != PREDICTED else int(record is None)
     spoken_units = 1.3 * steps * layers
     runs = (count + len(budgets) + 1) * len(sentences)
-    work = Stages(task.observer, calibrations * units + len(budgets) * end + runs * spoken_units)
+    work = Stages(task.observer, calibrations_needed(task) * units + len(budgets) * end + runs * spoken_units)
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
-    found = calibrate_all(task, work, units, calibrate_on_task(task), "Published: ", record)
+    found = calibrate_all(task, work, units, calibrate_on_task(task), "Published: ", record_at_hand(task))
     tables = {PUBLISHED: {f"δ = {one:g}": table for one, table in found.tables.items()}, OURS: {}}
     ours = calibrate_on_task(task, ditreducio.END, "operations")
     for budget in budgets:
@@ -572,11 +570,6 @@ def compute_objectives(task: Task) -> Findings:
             ratio = fmean(one.measurements.ops_ratio for one in spoken)
             points.setdefault(name, []).append(Point(label, ratio, distance(baseline, spoken)))
     return Findings((_saving_and_cost(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences)
-
-
-def _budgets(smallest: float, count: int) -> tuple[float, ...]:
-    """Shares in per cent, descending."""
-    return tuple(100 - (100 - smallest) * (at + 1) / count for at in range(count))
 
 
 def _saving_and_cost(points: Mapping[str, Sequence[Point]]) -> Lines:

@@ -37,10 +37,7 @@ def relative_error(output: Tensor, changed: Tensor) -> float:
     return quotient.abs().clamp(max=10).mean().item()
 
 
-ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
-    "mae": mean_absolute_error,
-    "relative": relative_error,
-}
+ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {"mae": mean_absolute_error, "relative": relative_error}
 
 
 def official_combination(output: Tensor) -> Tensor:
@@ -114,7 +111,7 @@ class Trajectory:
 
     def __init__(self, target: CalibrationTarget, knobs: Values, work: Work, side_by_side: bool = False) -> None:
         self.calibration_target = target
-        self._backbone = target.backbone
+        self._run, self._backbone = target.run, target.backbone
         self._layers = target.backbone.layers
         self._items = len(target.noise)
         self._error = ERRORS[str(knobs["metric"])]
@@ -146,15 +143,15 @@ class Trajectory:
             if name == "attention_input":
                 similarities[layer] = check_similarity(self.calibration_target, self._check_phase, layer, value)
 
-        entered = hidden = self._backbone.enter(self._states[-1], self.calibration_target.run)
+        entered = hidden = self._backbone.enter(self._states[-1], self._run)
         for layer in range(self._layers):
             memory = LayerMemory()
             plan = COMPUTE if step else COMPUTING
-            hidden = self._backbone.layer(layer, hidden, step, self.calibration_target.run, plan, memory, probe)
+            hidden = self._backbone.layer(layer, hidden, step, self._run, plan, memory, probe)
             if step == 0:
                 self._first_memories.append(self._settled(memory, LayerMemory()))
             self._work.done(1)
-        output = self._backbone.leave(hidden, entered, step, self.calibration_target.run)
+        output = self._backbone.leave(hidden, entered, step, self._run)
         self._states.append(self._stepped(self._states[-1], step, output))
         return similarities
 
@@ -183,7 +180,7 @@ class Trajectory:
         """Compute ``step`` with the ``given`` actions in force."""
         self._step, self._given = step, given
         self._recalled = [self._recall(layer) for layer in range(self._layers)]
-        self._entered = self._backbone.enter(self.state, self.calibration_target.run)
+        self._entered = self._backbone.enter(self.state, self._run)
         self._path = self._walk(0, self._entered, self._entered)
         self._baseline = self._compared(self._path.output)
         self._work.done(self._layers)
@@ -250,22 +247,19 @@ class Trajectory:
         """Output of the tried layer, for branch skipping without the first branch, and its memory."""
         before = self._recalled[layer]
         if action is SkipAction.TS:
-            return self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, REUSING, before), before
+            return self._backbone.layer(layer, hidden, self._step, self._run, REUSING, before), before
         # The first branch is unchanged; the others follow by their stored residuals.
         plain, items = self._path.memories[layer], self._items
         attention, feed_forward = (
             ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
-            for now, then in (
-                (plain.attention, before.attention),
-                (plain.feed_forward, before.feed_forward),
-            )
+            for now, then in ((plain.attention, before.attention), (plain.feed_forward, before.feed_forward))
         )
         others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
         plan = SPARING_ATTENTION
         if self._branch_skip == "both":
             others.feed_forward.output = feed_forward.kept[items:]
             plan = REUSING
-        after = self._backbone.layer(layer, hidden[items:], self._step, self.calibration_target.run, plan, others)
+        after = self._backbone.layer(layer, hidden[items:], self._step, self._run, plan, others)
         if self._branch_skip == "attention":
             output = torch.cat([plain.feed_forward.kept[:items], others.feed_forward.kept])
             feed_forward = ModuleMemory(output, residual(output, self.calibration_target.branches))
@@ -284,8 +278,8 @@ class Trajectory:
             else:
                 plan, memory = COMPUTING, LayerMemory()
                 kept.append(memory)
-            hidden = self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, plan, memory)
-        return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self.calibration_target.run))
+            hidden = self._backbone.layer(layer, hidden, self._step, self._run, plan, memory)
+        return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self._run))
 
     def _completed(self, outcome: Outcome) -> Outcome:
         """The outcome completed by the first branch's output, which branch skipping does not change."""
@@ -296,10 +290,8 @@ class Trajectory:
 
     def _recall(self, layer: int) -> LayerMemory:
         """Memory of a layer for a skip at the current step."""
-        memory, further = (
-            self._memories[layer],
-            extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer]),
-        )
+        memory = self._memories[layer]
+        further = extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer])
         if not self._forecasts or not further:
             return memory
         return LayerMemory(
@@ -312,12 +304,9 @@ class Trajectory:
         modules = []
         for name in ("attention", "feed_forward"):
             output, earlier = getattr(memory, name).output, getattr(before, name).output
-            if skipped is not None:
-                distance = getattr(skipped, name).residual
-            else:
-                distance = (
-                    residual(output, self.calibration_target.branches) if self.calibration_target.branches > 1 else None
-                )
+            distance = getattr(skipped, name).residual if skipped is not None else None
+            if skipped is None and self.calibration_target.branches > 1:
+                distance = residual(output, self.calibration_target.branches)
             change = output - earlier if self._forecasts and earlier is not None else None
             modules.append(ModuleMemory(output, distance, change))
         return LayerMemory(*modules)
@@ -354,13 +343,8 @@ def _split(path: Path, sizes: Sequence[int]) -> list[Path]:
         memories = []
         for memory, hidden in zip(path.memories, path.inputs, strict=True):
             own = len(memory.attention.kept) == len(hidden)
-            memories.append(
-                LayerMemory(
-                    ModuleMemory(memory.attention.kept.split(sizes)[number]),
-                    ModuleMemory(memory.feed_forward.kept.split(sizes)[number]),
-                )
-                if own
-                else memory
-            )
+            modules = (memory.attention, memory.feed_forward)
+            parts = (ModuleMemory(one.kept.split(sizes)[number]) for one in modules)
+            memories.append(LayerMemory(*parts) if own else memory)
         paths.append(Path([parts[number] for parts in inputs], memories, outputs[number]))
     return paths

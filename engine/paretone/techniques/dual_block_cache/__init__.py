@@ -48,8 +48,7 @@ class Rule:
     @classmethod
     def of(cls, knobs: Values) -> Rule:
         """Rule of the technique's knobs. Raises :class:`SettingError` for a mask with other characters."""
-        mask = read_mask(str(knobs["steps_computation_mask"]))
-        return cls(**{**knobs, "steps_computation_mask": mask})
+        return cls(**{**knobs, "steps_computation_mask": read_mask(str(knobs["steps_computation_mask"]))})
 
     @property
     def always(self) -> int:
@@ -120,7 +119,7 @@ USUAL = {
     "warmup_interval": 1,
     "max_accumulated_residual_diff_threshold": 0.0,
     "steps_computation_mask": (),
-    "steps_computation_policy": Rule().steps_computation_policy,
+    "steps_computation_policy": Rule.steps_computation_policy,
     "taylorseer_order": 0,
 }
 """cache-dit's defaults, which exports omit."""
@@ -166,8 +165,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     mask = rule.steps_computation_mask
     if mask and rule.steps_computation_policy == STATIC and not mask[0]:
         raise SettingError("The steps computation mask must begin with 1: nothing is cached at the first step.")
-    cache = Part.of("paretone.techniques.dual_block_cache.cache:evaluators", rule=rule)
-    plan = replace(plan, evaluator=cache)
+    plan = replace(plan, evaluator=Part.of("paretone.techniques.dual_block_cache.cache:evaluators", rule=rule))
     if mask and len(mask) < plan.options["steps"]:
         return plan.noted(
             f"The steps computation mask has {len(mask)} of {plan.options['steps']} steps; later ones may be reused."
@@ -208,25 +206,23 @@ def describe(knobs: Values) -> str:
     return ", ".join(words)
 
 
-def _count(name: str, title: str, meaning: str, default: int, minimum: int, lowest: str = "") -> Number:
+def _count(name: str, title: str, meaning: str, minimum: int, lowest: str = "") -> Number:
+    default = getattr(Rule, name)
     return Number(name, title, meaning, default=default, minimum=minimum, maximum=1000, whole=True, lowest=lowest)
 
 
-_DEFAULT = Rule()
 NO_LIMIT = "no limit"
 KNOBS: tuple[Knob, ...] = (
     _count(
         "Fn_compute_blocks",
         "Fn compute blocks",
         "Number of first blocks, computed at every step; what they add decides whether the middle blocks are reused.",
-        _DEFAULT.Fn_compute_blocks,
         1,
     ),
     _count(
         "Bn_compute_blocks",
         "Bn compute blocks",
         "Number of last blocks, computed at every step after the middle blocks, reused or not.",
-        _DEFAULT.Bn_compute_blocks,
         0,
     ),
     Number(
@@ -234,39 +230,19 @@ KNOBS: tuple[Knob, ...] = (
         "Residual diff threshold",
         "Reuse while what the first blocks add differs by less than this share from the last "
         "computed step. 0 never reuses, 1 always.",
-        default=_DEFAULT.residual_diff_threshold,
+        default=Rule.residual_diff_threshold,
         symbol="r",
         minimum=0.0,
         maximum=1.0,
         step=0.01,
     ),
-    _count(
-        "max_warmup_steps",
-        "Max warmup steps",
-        "Number of first steps, which are computed.",
-        _DEFAULT.max_warmup_steps,
-        0,
-    ),
-    _count(
-        "warmup_interval",
-        "Warmup interval",
-        "Of the warm-up, only every n-th step must be computed.",
-        _DEFAULT.warmup_interval,
-        1,
-    ),
-    _count(
-        "max_cached_steps",
-        "Max cached steps",
-        "Reuse no more steps than this. −1: no limit.",
-        _DEFAULT.max_cached_steps,
-        -1,
-        NO_LIMIT,
-    ),
+    _count("max_warmup_steps", "Max warmup steps", "Number of first steps, which are computed.", 0),
+    _count("warmup_interval", "Warmup interval", "Of the warm-up, only every n-th step must be computed.", 1),
+    _count("max_cached_steps", "Max cached steps", "Reuse no more steps than this. −1: no limit.", -1, NO_LIMIT),
     _count(
         "max_continuous_cached_steps",
         "Max continuous cached steps",
         "Compute after this many reused steps. −1: no limit.",
-        _DEFAULT.max_continuous_cached_steps,
         -1,
         NO_LIMIT,
     ),
@@ -274,7 +250,7 @@ KNOBS: tuple[Knob, ...] = (
         "max_accumulated_residual_diff_threshold",
         "Max accumulated residual diff",
         "Reuse nothing more once all measured changes add up to this. 0: no limit.",
-        default=_DEFAULT.max_accumulated_residual_diff_threshold,
+        default=Rule.max_accumulated_residual_diff_threshold,
         minimum=0.0,
         maximum=1000.0,
         step=0.1,
@@ -291,7 +267,7 @@ KNOBS: tuple[Knob, ...] = (
         "steps_computation_policy",
         "Steps computation policy",
         "Steps at 0 in the mask are decided by the threshold (dynamic), or all reused (static).",
-        default=_DEFAULT.steps_computation_policy,
+        default=Rule.steps_computation_policy,
         values=POLICIES,
         titles=("Decided by the threshold (dynamic)", "Always reused (static)"),
     ),
@@ -300,7 +276,7 @@ KNOBS: tuple[Knob, ...] = (
         "TaylorSeer order",
         "Extrapolate what the middle blocks add by a Taylor series of this order, as cache-dit's "
         "TaylorSeer calibrator does. 0 reuses the last value.",
-        default=_DEFAULT.taylorseer_order,
+        default=Rule.taylorseer_order,
         minimum=0,
         maximum=4,
         whole=True,

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Number, Values
 from paretone.setting.plan import FlowPlan, Part
-from paretone.techniques.base import Context, Paper, Technique
+from paretone.techniques.base import Context, Paper, Technique, require_euler
 from paretone.wording import percent
 
 NAME = "error_curve"
@@ -53,8 +52,7 @@ def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, 
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    if plan.options.get("solver", "euler") != "euler":
-        raise SettingError("An error curve has one value per Euler step; choose the Euler solver.")
+    require_euler(plan.options, "An error curve has one value per Euler step")
     cache = Part.of("paretone.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
     return replace(plan, evaluator=cache)
 

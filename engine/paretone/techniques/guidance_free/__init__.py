@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.export.accounts import F5_WEIGHTS, Carried, whole_line
-from paretone.export.f5_models import weights_target, why_not_weights
+from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, TrainedWeights, WeightSet
+from paretone.models.base import ModelInfo, WeightSet
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Published, UsedTechnique
+from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique
 from paretone.techniques.base import Context, Paper, Technique, Weights, to_type, training_job
 from paretone.training.forms import (
@@ -80,8 +80,6 @@ class GuidanceFreeRequest(FineTuningRequest):
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
 """Largest difference of weights w that count as equal: two thirds cannot be typed."""
-
-
 UNEQUAL_GUIDANCE = 0.1
 """Largest difference of strengths that count as equal: the names of weights have two digits."""
 
@@ -123,6 +121,10 @@ def _both(weight: float, on_top: float) -> tuple[str, ...]:
         "w = 0.7, word error rates of 1.80 % at 32 steps and of 9.94 % at 7 were found, against 1.96 % and 2.02 % in "
         "one branch (arXiv 2504.20334, table I).",
     )
+
+
+def guided(setting: Setting, strength: float) -> Setting:
+    return replace(setting, options=setting.options.replace(guidance=strength))
 
 
 def describe(knobs: Values) -> str:
@@ -175,15 +177,10 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
     return near[0]
 
 
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    assert isinstance(one, WeightSet)
-    return {"weight": one.weight}
-
-
 WEIGHTS = Weights(
     all_of=lambda info: info.weight_sets,
     fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
-    knobs_of=_knobs_of,
+    knobs_of=lambda one: {"weight": one.weight},
     required=True,
 )
 _USUAL = " Its w is 0.7; 0.67 equals the guidance 2 of F5-TTS, and of its baseline."
@@ -206,10 +203,7 @@ TECHNIQUE = Technique(
     title="CFG-free",
     summary="Uses weights trained to include guidance, so that one branch runs instead of two.",
     benefit="One pass per step instead of two",
-    paper=Paper(
-        "Towards Flow-Matching-based TTS without Classifier-Free Guidance",
-        "arXiv 2504.20334",
-    ),
+    paper=Paper("Towards Flow-Matching-based TTS without Classifier-Free Guidance", "arXiv 2504.20334"),
     families=("flow",),
     slot="weights",
     place=20,
@@ -391,8 +385,6 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_weights(profile, guided_weights):
-        return reason
     if guided_weights or profile.setting.technique(NAME) is not None:
         return ""
     return (
@@ -412,11 +404,6 @@ def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None
 
 
 SAFETENSORS = weights_target(
-    "safetensors",
-    "CFG-free weights",
-    "CFG-free weights in the official layout",
-    F5_WEIGHTS,
-    _why_no_weights,
-    weights,
+    "safetensors", "CFG-free weights", "CFG-free weights in the official layout", F5_WEIGHTS, _why_no_weights, weights
 )
 TARGETS = (SAFETENSORS,)

@@ -31,7 +31,7 @@ from paretone.models.loading import load_vocoder
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
-from paretone.techniques.guidance_free import SAME_WEIGHT
+from paretone.techniques.guidance_free import SAME_WEIGHT, guided
 
 NAME = "guidance-free"
 DEFINITION = (
@@ -59,10 +59,6 @@ def run(arguments: argparse.Namespace) -> Report:
     rows.append({"speech": "guided, again (A/A)", "backbone speed-up": speed_up[None].median})
     headline = speed_up[chosen[-1].weight]
     return Report.of(NAME, headline, DEFINITION, rows)
-
-
-def guided(setting: Setting, strength: float) -> Setting:
-    return replace(setting, options=setting.options.replace(guidance=strength))
 
 
 def guidance_free(setting: Setting, weights: WeightSet) -> Setting:

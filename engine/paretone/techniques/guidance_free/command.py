@@ -51,9 +51,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="also keep the weights after these steps; paretone view weights-over-training draws them",
     )
     train.add_training(
-        parser,
-        "3e-4 below 20 million parameters, else 1e-5",
-        "AdamW for everything; 0.005 suits small models",
+        parser, "3e-4 below 20 million parameters, else 1e-5", "AdamW for everything; 0.005 suits small models"
     )
 
 

@@ -19,7 +19,7 @@ from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, safetensors_file
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint, shapes_of
-from paretone.models.files.trained_weights import weight_set_folders
+from paretone.models.files.trained_weights import PREFIX, weight_set_folders
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
@@ -74,7 +74,7 @@ class GuidanceFreeWeights:
 
     def contents(self) -> dict[str, Content]:
         """Files by name: the weights and their companions. Raises :class:`CheckpointError` if these cannot be read."""
-        weights = {f"ema_model.transformer.{name}": value for name, value in self.tensors.items()}
+        weights = {f"{PREFIX}{name}": value for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
         return {self.name: safetensors_file(weights, self.metadata), **companions(self.source)}
 

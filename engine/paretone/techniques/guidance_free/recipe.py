@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -44,7 +44,15 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
 from paretone.training.features import Examples, collate, may_join, validation_batches
-from paretone.training.fine_tuning import diffusion_transformer, guided_checkpoint, speech_to_learn
+from paretone.training.fine_tuning import (
+    FineTuningOptions,
+    FineTuningRecipe,
+    diffusion_transformer,
+    guided_checkpoint,
+    own_seed,
+    rates_of,
+    speech_to_learn,
+)
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -56,12 +64,12 @@ from paretone.training.flow_matching import (
     synthesis_problem,
     without_conditions,
 )
-from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Rated, Rates
+from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads
-from paretone.training.session import Intervals, TrainingSession, require_same_choices
+from paretone.training.session import Intervals, require_same_choices
 from paretone.wording import percent
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
@@ -74,18 +82,19 @@ def equivalent_guidance(weight: float) -> float:
 
 
 @dataclass(frozen=True)
-class GuidanceFreeOptions(Rated):
+class GuidanceFreeOptions(FineTuningOptions):
+    methods: ClassVar[tuple[str, ...]] = METHODS
+
     weight: float
+    _: KW_ONLY
     method: str = MODEL_GUIDANCE
-    frames: int = 1_800
-    """Mel frames per step and process, padding included."""
     learning_rate: float = 1e-5
     matrix_rate: float | None = None
-    """Muon's learning rate for the matrices of the blocks; ``None``: AdamW for all weights, as in the papers."""
     warm_up: int = WARM_UP
-    """Steps over which the learning rate rises."""
     hold: float = 0.5
-    """Share of the budget before the learning rate falls."""
+    validation_items: int = 16
+    frames: int = 1_800
+    """Mel frames per step and process, padding included."""
     weight_warm_up: float = 0.1
     """Share of the budget over which the weight rises from 0, the value of the initial model."""
     latest: float = 1.0
@@ -94,12 +103,8 @@ class GuidanceFreeOptions(Rated):
     """Whether v_c − v_u is from the averaged model, as in the first authors' code, for a third forward pass."""
     stop_gradient: bool = True
     """Whether the target is a constant; false: the paper's ablation."""
-    average_decay: float = 0.999
     joined_share: float = 0.5
     """Share of items with two recordings of one voice, if the model can read those."""
-    half_precision: bool = False
-    validation_items: int = 16
-    seed: int = 1
     objective: FlowMatchingOptions = field(
         default_factory=lambda: FlowMatchingOptions(drop_audio=0.3 * (1 - 0.2), drop_both=0.2)
     )
@@ -112,11 +117,7 @@ class GuidanceFreeOptions(Rated):
                 else "at 0 it would be trained as before"
             )
             raise SettingError(f"The weight w must lie between 0 and 1, not be {self.weight:g}: {why}.")
-        if self.method not in METHODS:
-            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
-        for rate in (self.learning_rate, self.matrix_rate):
-            if rate is not None and not rate > 0:
-                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+        super().__post_init__()
         if not 0 < self.latest <= 1:
             raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
         if not 0 <= self.weight_warm_up <= 1:
@@ -140,75 +141,60 @@ class GuidanceFreeOptions(Rated):
         }
 
 
-class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
+class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
-        self.checkpoint, self.examples, self.processes = checkpoint, examples, processes
+        self.examples, self.speech, self.origin = examples, examples.described, str(checkpoint.path)
         torch.manual_seed(options.seed)
         self._teacher = diffusion_transformer(checkpoint).to(processes.device)
-        learner = JoinedLearner(
-            copy.deepcopy(self._teacher).train().requires_grad_(True),
+        seed = own_seed(options.seed, processes)
+        joined_share = options.joined_share if may_join(examples.training) else 0.0
+        super().__init__(
+            copy.deepcopy(self._teacher),
             predicted_velocity,
             LAYER_MATRICES,
-            Rates(options.matrix_rate, options.learning_rate),
-            options.average_decay,
+            fingerprint(checkpoint.path),
+            BatchQueue(examples.training, options.frames, joined_share, seed),
+            torch.Generator().manual_seed(seed),
             processes,
+            options,
         )
-        super().__init__(learner, processes.device, options)
-        self._field = learner.call
-        # Each process draws its own numbers.
-        seed = options.seed + 1_000_003 * processes.number
-        joined_share = options.joined_share if may_join(examples.training) else 0.0
-        self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
-        self._generator = torch.Generator().manual_seed(seed)
         self._objective = options.objective
         if options.method == DISTILLATION:
             self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
 
     def describe(self) -> dict[str, Any]:
-        examples = self.examples
-        return {
-            "speech": f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h",
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": self._base,
-            "processes": self.processes.count,
-            "equivalent_guidance": equivalent_guidance(self.options.weight),
-            "options": asdict(self.options),
-        }
+        return {**super().describe(), "equivalent_guidance": equivalent_guidance(self.options.weight)}
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        # Drawn on the CPU, so that a seed gives the same run on every device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
-        velocity = self._field(ids, problem).float()
+        velocity = self.call(ids, problem).float()
         loss = span_error(velocity, self._target(ids, problem, velocity, progress), problem.span)
         return loss, {"loss": loss.detach()}
 
     def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
         """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model; a constant,
         unless there is no stop gradient."""
-        with torch.set_grad_enabled(not self.options.stop_gradient):
-            return self._guided(ids, problem, conditional, progress)
-
-    def _guided(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
         options = self.options
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
-        if options.method == DISTILLATION:
-            learnt = self._velocity(self._teacher, ids, problem)
-            strength = equivalent_guidance(rising * options.weight)
-            unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
-            return learnt + self._gated(strength, problem) * (learnt - unconditional)
-        if problem.drops_text:
-            return problem.target
-        other = self.model
-        if options.average_difference:
-            other = self.average.module
-            conditional = self._velocity(other, ids, problem)
-        difference = conditional - self._velocity(other, ids, without_conditions(problem))
-        return problem.target + self._gated(rising * options.weight, problem) * difference
+        with torch.set_grad_enabled(not options.stop_gradient):
+            if options.method == DISTILLATION:
+                learnt = self._velocity(self._teacher, ids, problem)
+                strength = equivalent_guidance(rising * options.weight)
+                unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
+                return learnt + self._gated(strength, problem) * (learnt - unconditional)
+            if problem.drops_text:
+                return problem.target
+            other = self.model
+            if options.average_difference:
+                other = self.average.module
+                conditional = self._velocity(other, ids, problem)
+            difference = conditional - self._velocity(other, ids, without_conditions(problem))
+            return problem.target + self._gated(rising * options.weight, problem) * difference
 
     def _gated(self, weight: float, problem: FlowMatchingDraw) -> Tensor:
         return weight * (problem.times <= self.options.latest).float()[:, None, None]
@@ -267,25 +253,14 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         return problems
 
     def state(self) -> dict[str, Any]:
-        draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
-        return {
-            **super().state(),
-            "draws": self.processes.gather(draws),
-            "base": self._base,
-            "choices": self.options.choices,
-        }
+        return {**super().state(), "choices": self.options.choices}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`TrainingError` if the checkpoint began with other weights, choices or processes."""
-        if state["base"] != self._base:
-            raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
-        draws = self.processes.own(state["draws"])
+        """Raises :class:`TrainingError` also for other choices."""
         # Earlier runs had no choice of these two.
         earlier = {"times": SWAYED, "stop_gradient": "true"} | dict(state.get("choices", {}))
         require_same_choices(earlier, self.options.choices)
         super().restore(state)
-        self._queue.restore(draws["queue"])
-        self._generator.set_state(draws["generator"])
 
     def export(self, folder: Path) -> None:
         self.save(folder / self.file_name)
@@ -308,14 +283,20 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
             "weight": f"{weight:.6g}",
             "equivalent_guidance": f"{equivalent_guidance(weight):.6g}",
             "method": self.options.method,
-            "base": self._base,
+            "base": self.base,
             "steps": str(self.steps),
             **self.options.choices,
         }
 
-    @cached_property
-    def _base(self) -> str:
-        return fingerprint(self.checkpoint.path)
+    @property
+    def result(self) -> Values:
+        strength = equivalent_guidance(self.options.weight)
+        return Values(weight=self.options.weight, equivalent_guidance=strength, method=self.options.method)
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        weight = self.options.weight
+        learnt = f"; one branch has learned {percent(validation['learnt'])} of it." if validation else ""
+        return f"w = {weight:.2f} equals guidance {equivalent_guidance(weight):.2f}{learnt}"
 
 
 @dataclass(frozen=True)
@@ -339,13 +320,9 @@ class _Result:
     progress: float
 
 
-SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
+SMALL_RATES, USUAL_RATES = Rates(None, 3e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released models."""
 INTERVALS = Intervals(validation_steps=100, validates_first=True)
-
-
-def guidance_free_folder(model: str) -> Path:
-    return own_place(model) / WEIGHT_SETS
 
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
@@ -356,7 +333,7 @@ def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
         raise SettingError(f"Stages are numbers of steps from 1, not {min(request.stages)}.")
     chosen = GuidanceFreeOptions(
         request.weight,
-        request.method,
+        method=request.method,
         matrix_rate=request.matrix_rate,
         frames=request.frames,
         weight_warm_up=request.weight_warm_up,
@@ -387,12 +364,12 @@ def fine_tune(
     chosen = entry(request.model)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
-    request, processes, follower = begin(request, chosen, follower)
-    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    guidance = equivalent_guidance(options.weight)
-    examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)
-    recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
-    folder = guidance_free_folder(request.model)
+    run = begin(request, chosen, follower)
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, equivalent_guidance(options.weight), corpus)
+    rates = rates_of(request, checkpoint.weights.values(), SMALL_RATES, USUAL_RATES)
+    recipe = GuidanceFree(checkpoint, examples, run.processes, replace(options, learning_rate=rates.others))
+    folder = own_place(request.model) / WEIGHT_SETS
     kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
     stages = KeptStages(
         request.stages,
@@ -400,27 +377,9 @@ def fine_tune(
         lambda stage: kept / f"{stem}-after-{stage:g}-steps.safetensors",
         recipe.save,
         Path(request.work),
-        follower,
+        run.follower,
     )
-    session, target = complete(recipe, request, folder, intervals, processes, stages)
-    return _trained(options, target, session, processes.is_first)
-
-
-def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
-    strength, validation = equivalent_guidance(options.weight), session.validation
-    summary = f"w = {options.weight:.2f} equals guidance {strength:.2f}"
-    if is_first:  # The others do not validate.
-        summary += f"; one branch has learned {percent(validation['learnt'])} of it."
-    figures = Values(weight=options.weight, equivalent_guidance=strength, method=options.method)
-    return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)
-
-
-def _rate(request: GuidanceFreeRequest, checkpoint: F5Checkpoint) -> float:
-    """The requested learning rate, or the default one for a model of this size."""
-    if request.learning_rate is not None:
-        return request.learning_rate
-    parameters = sum(value.numel() for value in checkpoint.weights.values())
-    return SMALL_RATE if parameters < SMALL_PARAMETERS else USUAL_RATE
+    return complete(recipe, replace(run, follower=stages), folder, intervals)
 
 
 def train(task: JobTask) -> Trained:

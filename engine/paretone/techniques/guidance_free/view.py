@@ -8,7 +8,6 @@ that strength, and with its conditional branch alone, the start of training.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,15 +54,7 @@ def compute(task: Task) -> Findings:
     likeness: Bands = {name: [] for name in rates}
 
     def guided(strength: float, title: str) -> list:
-        changed = replace(setting, options=setting.options.replace(guidance=strength))
-        return speak_all(model, sentences, changed, work, units, title)
-
-    def judged(name: str, spoken: list) -> None:
-        if judge is not None:
-            errors = word_errors(judge, sentences, spoken)
-            rates[name].append((errors.rate, *errors.interval()))
-        if ear is not None:
-            likeness[name].append(_measured(ear, sentences, spoken))
+        return speak_all(model, sentences, guidance_free.guided(setting, strength), work, units, title)
 
     alone = guided(0.0, "Conditional branch alone")
     for one in sets:
@@ -75,7 +66,11 @@ def compute(task: Task) -> Findings:
         distances[CFG_FREE].append(distance(reference, spoken))
         distances[ALONE].append(distance(reference, alone))
         for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
-            judged(name, recordings)
+            if judge is not None:
+                errors = word_errors(judge, sentences, recordings)
+                rates[name].append((errors.rate, *errors.interval()))
+            if ear is not None:
+                likeness[name].append(_measured(ear, sentences, recordings))
     heard: list[tuple[str, Axis, Bands]] = []
     if judge is not None:
         heard.append(("Intelligibility", Axis("Word error rate", "%"), rates))
@@ -112,17 +107,10 @@ def _panels(
     weights = tuple(one.weight for one in sets)
     notes = tuple(f"g = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
     axis = Axis("Guidance weight w of the training")
-    panels = [
-        Lines(
-            "Distance to guidance g = w / (1 − w)",
-            axis,
-            Axis("Log-mel distance", "natural log"),
-            tuple(
-                Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE)
-                for name, values in distances.items()
-            ),
-        )
-    ]
+    away = tuple(
+        Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE) for name, values in distances.items()
+    )
+    panels = [Lines("Distance to guidance g = w / (1 − w)", axis, Axis("Log-mel distance", "natural log"), away)]
     for title, measured, found in heard:
         scale = 100 if measured.unit == "%" else 1
         curves = tuple(
@@ -191,7 +179,7 @@ def compute_stages(task: Task) -> Findings:
         return speak_all(model, sentences, way, work, units, title)
 
     def guided(strength: float, title: str) -> list[Synthesis]:
-        return spoken(replace(setting, options=setting.options.replace(guidance=strength)), title)
+        return spoken(guidance_free.guided(setting, strength), title)
 
     start = guided(0.0, "Before training")
     points: dict[str, list[tuple[float, list[Synthesis]]]] = {}

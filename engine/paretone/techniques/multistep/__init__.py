@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.sampling.multistep import METHODS, MIDPOINT, PREDICTOR_CORRECTOR, STARTS
 from paretone.setting.knobs import Choice, Values
 from paretone.setting.plan import FlowPlan, Part
-from paretone.techniques.base import Context, Paper, Technique
+from paretone.techniques.base import Context, Paper, Technique, require_euler
 
 NAME = "multistep"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    if plan.options.get("solver", "euler") != "euler":
-        raise SettingError("Multistep solvers take one evaluation per step; choose the Euler solver.")
+    require_euler(plan.options, "Multistep solvers take one evaluation per step")
     step = Part.of("paretone.sampling.multistep:multistep_steps", method=knobs["method"], start=knobs["start"])
     plan = replace(plan, stepper=step, halves_first=knobs["start"] == MIDPOINT)
     return plan.noted(*remarks(plan.options, knobs, context.title_in("guidance")))

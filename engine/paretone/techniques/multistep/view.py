@@ -13,8 +13,8 @@ from paretone.sampling.options import STEPS
 from paretone.setting.knobs import Effect, Knob, Switch, Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
-from paretone.techniques import technique
 from paretone.techniques.multistep import NAME, TITLES
+from paretone.techniques.resolving import without_slots
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, count_knob
 
@@ -22,8 +22,6 @@ FEWEST = 4
 """Steps of the coarsest grid; each further grid doubles them."""
 BEYOND = 4
 """Steps of the end point over the most steps, within the model's limit, by the method of the highest order."""
-CHANGING = ("grid", "solver", "skipping")
-"""Slots of techniques that the view removes."""
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -90,11 +88,8 @@ def compute(task: Task) -> Findings:
 
 def plain(setting: Setting) -> Setting:
     """``setting`` with the Euler solver, without techniques of grid, solver or skipping."""
-    for one in setting.techniques:
-        if technique(one.technique).slot.partition(":")[0] in CHANGING:
-            setting = setting.without(one.technique)
     options = {name: value for name, value in setting.options.items() if name != "solver"}
-    return replace(setting, options=Values(options))
+    return replace(without_slots(setting, "grid", "solver", "skipping"), options=Values(options))
 
 
 def slope(steps: Sequence[float], errors: Sequence[float]) -> float:

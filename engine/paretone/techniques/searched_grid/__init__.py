@@ -22,14 +22,13 @@ from paretone.setting.knobs import Choice, Effect, Number, Values
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolving
-from paretone.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, to_type
+from paretone.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, require_euler, to_type
 from paretone.techniques.registry import technique
 
 EULER = "Euler"
 UNPLACED = ("spacing", "sway")
 """Sampler options that shape the usual grids and do not apply to a placed one."""
 _FIELDS = {"belonging": object, "times": list, "solver": str, "origin": str}
-"""Fields in a file."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ OBJECTIVES = (DISTANCE, *FIDELITY, *(one.name for one in JUDGED if one.better !=
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    if plan.options.get("solver", "euler") != "euler":
-        raise SettingError("Placed times have one evaluation per step; choose the Euler solver.")
+    require_euler(plan.options, "Placed times have one evaluation per step")
     steps = int(knobs["evaluations"])
     plan = replace(plan, options=plan.options.replace(steps=steps))
     found = context.artefact
@@ -185,7 +183,7 @@ def wanted(context: Context, steps: int) -> Compatibility:
 def solver_of(setting: Setting) -> str:
     for one in setting.techniques:
         declared = technique(one.technique)
-        if declared.slot.partition(":")[0] == "solver":
+        if declared.main_slot == "solver":
             said = declared.describe(resolving.knobs_of(one))
             return f"{declared.title} ({said})" if said else declared.title
     return EULER

@@ -87,7 +87,7 @@ def compared(results: Results) -> dict[Placed, SettingResult]:
 
 def placed_of(setting: Setting) -> Placed | None:
     """Kind of grid and solver of a setting; ``None`` if other techniques decide more, or it has no such grid."""
-    if any(technique(one.technique).slot.partition(":")[0] not in _DECIDES for one in setting.techniques):
+    if any(technique(one.technique).main_slot not in _DECIDES for one in setting.techniques):
         return None
     try:
         plan = foreseen(setting)

@@ -21,9 +21,9 @@ import numpy as np
 
 from paretone.errors import SettingError
 from paretone.files import append_line
-from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.evaluation.judges import Verdict, judge_named
 from paretone.measure.fidelity import Sounded, with_difference
-from paretone.measure.metrics import HIGHER, Metric, estimate, metric
+from paretone.measure.metrics import HIGHER, estimate, metric
 from paretone.models.base import FlowModel, SpeechModel, Synthesis, Utterance, flow_model
 from paretone.observer import SILENT, Observer, Passing, StepReport, Work
 from paretone.paths import data_folder
@@ -31,18 +31,17 @@ from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.base import JobTask
-from paretone.techniques.registry import technique
+from paretone.techniques.resolving import knobs_under, without_slots
 from paretone.techniques.searched_grid import (
     DISTANCE,
     FIDELITY,
     NAME,
-    TECHNIQUE,
     PlacedGrid,
     Searched,
     Start,
@@ -55,8 +54,6 @@ MANY = 64
 """Steps of the reference run, from whose end point distances are measured."""
 SEEDS = 3
 """Takes per sentence, for metrics of spread over seeds."""
-PUT_ASIDE = ("grid", "solver", "skipping")
-"""Slots of techniques removed for the reference run, which they approximate."""
 
 
 class _Scripts:
@@ -147,27 +144,14 @@ def _sounded(spoken: Synthesis) -> Sounded:
 class Judged:
     """Judge's metric of the speech; ties are decided by the distance, if any."""
 
-    def __init__(
-        self,
-        model: FlowModel,
-        utterances: Sequence[Utterance],
-        name: str,
-        observer: Observer,
-    ) -> None:
+    def __init__(self, model: FlowModel, utterances: Sequence[Utterance], name: str, observer: Observer) -> None:
         """Load the judge. Raises :class:`PlainError` if it is not installed."""
-        self._model, self._utterances = model, utterances
-        self._distance: Distance | None = None
-        self._metric: Metric = metric(name)
-        self._judge: Judge = judge_named(self._metric.judge).ready(
-            [one.text for one in utterances], model.info.device_type or "cpu"
-        )
+        self._model, self._utterances, self._metric = model, utterances, metric(name)
+        texts = [one.text for one in utterances]
+        self._judge = judge_named(self._metric.judge).ready(texts, model.info.device_type or "cpu")
         self._scripts = _Scripts(model, Passing(observer, "caution"))
         self.unit = self._metric.label
-
-    def or_by(self, distance: Distance | None) -> Judged:
-        """Decide ties by ``distance``; returns this object."""
-        self._distance = distance
-        return self
+        self.distance: Distance | None = None
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
         of_one = self._heard if self._metric.across_seeds is None else self._spread
@@ -175,7 +159,7 @@ class Judged:
         figure = estimate(self._metric.name, values).value
         # Unmeasurable values are the worst.
         signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
-        return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
+        return (signed, *(self.distance.value(setting, grid, step) if self.distance else ()))
 
     def _heard(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
         assert self._metric.verdict is not None
@@ -196,10 +180,8 @@ class Judged:
 
 
 def many_steps(setting: Setting) -> Setting:
-    for one in setting.techniques:
-        if technique(one.technique).slot.partition(":")[0] in PUT_ASIDE:
-            setting = setting.without(one.technique)
-    return replace(setting, options=setting.options.replace(steps=MANY))
+    """``setting`` for the reference run, without the techniques that approximate it."""
+    return replace(without_slots(setting, "grid", "solver", "skipping"), options=setting.options.replace(steps=MANY))
 
 
 def adds_noise(setting: Setting, model: FlowModel) -> bool:
@@ -225,13 +207,12 @@ def objective_of(
         )
     if name in FIDELITY:
         return Fidelity(model, utterances, setting, name, observer, step)
-    # Load the judge first: if it is not installed, nothing runs in vain.
-    judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
-    distance = None if noisy else Distance(model, utterances, setting, step)
-    if judged is None:
-        assert distance is not None
-        return distance
-    return judged.or_by(distance)
+    if name == DISTANCE:
+        return Distance(model, utterances, setting, step)
+    # The judge first: if it is not installed, nothing runs in vain.
+    judged = Judged(model, utterances, name, observer)
+    judged.distance = None if noisy else Distance(model, utterances, setting, step)
+    return judged
 
 
 FOLDER = "grid-searches"
@@ -243,10 +224,8 @@ class Journal:
     def __init__(self, name: str, resume: bool = True) -> None:
         """``name`` identifies the search; without ``resume``, stored values are deleted."""
         self._path = data_folder() / FOLDER / f"{name}.jsonl"
-        self.known: dict[Times, Value] = {}
-        if resume:
-            self.known.update(_read(self._path))
-        else:
+        self.known = _read(self._path) if resume else {}
+        if not resume:
             self.close()
 
     def add(self, times: Times, value: Value) -> None:
@@ -304,7 +283,7 @@ def search_grid(
     began = time.perf_counter()
     if not utterances:
         raise SettingError("A grid is searched on at least one sentence; give one.")
-    flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
+    flow, knobs = flow_model(model, "Searching a grid"), knobs_under(setting, NAME)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
     compatibility = placed_for(compatibility_of(flow.info, others), steps)
@@ -354,12 +333,6 @@ def search_grid(
         objective.unit,
         time.perf_counter() - began,
     )
-
-
-def knobs_of(setting: Setting) -> Values:
-    """The technique's knobs under ``setting``, with defaults."""
-    used = setting.technique(NAME)
-    return checked(TECHNIQUE.knobs, used.knobs if used else {}, TECHNIQUE.title)
 
 
 def start_grids(steps: int) -> list[tuple[str, Times]]:

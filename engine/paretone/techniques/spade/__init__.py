@@ -7,13 +7,13 @@ speaks as it is, or is trained to replace the removed layers (:mod:`.training`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights, Utterance
+from paretone.models.base import ModelInfo, StudentWeights, Utterance
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
@@ -45,6 +45,7 @@ from paretone.training.forms import (
     scaled_estimate,
 )
 from paretone.training.requests import CompanionRequest
+from paretone.wording import counted
 
 MEASURED_SENTENCES = 8
 """Default number of sentences, in every voice, for measuring layers."""
@@ -149,9 +150,9 @@ NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
 
 
-def parsed_layers(text: str) -> tuple[int, ...]:
-    """Layers listed in ``text``, sorted, without duplicates. Raises :class:`ValueError`."""
-    return whole_numbers(text)
+def listed_layers(knobs: Values) -> tuple[int, ...]:
+    """Layers chosen by hand, sorted, without duplicates."""
+    return whole_numbers(str(knobs["layers"]))
 
 
 def fitting_depth(layers: int) -> int:
@@ -161,7 +162,7 @@ def fitting_depth(layers: int) -> int:
 
 def kept_count(knobs: Values, layers: int) -> int:
     """Number of layers that ``knobs`` keep of a model with ``layers``."""
-    return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"]) or fitting_depth(layers)
+    return len(listed_layers(knobs)) or int(knobs["depth"]) or fitting_depth(layers)
 
 
 def stage_title(stage: str) -> str:
@@ -169,10 +170,10 @@ def stage_title(stage: str) -> str:
 
 
 def describe(knobs: Values) -> str:
-    kept = parsed_layers(str(knobs["layers"]))
+    kept = listed_layers(knobs)
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
-    which = f"{count} layer{'s' * (count != 1)}" if count else "half of the layers"
+    which = counted(count, "layer", "layers") if count else "half of the layers"
     return f"{which}, {chosen}, {stage_title(str(knobs['recovery'])).lower()}"
 
 
@@ -180,8 +181,12 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     if not context.loaded:
         return plan
     info, entry = context.info, context.entry
-    by_hand = parsed_layers(str(knobs["layers"]))
-    _require_layers(info, by_hand)
+    by_hand = listed_layers(knobs)
+    if by_hand and by_hand[-1] >= info.layers:
+        beyond = next(one for one in by_hand if one >= info.layers)
+        raise SettingError(
+            f"{info.title} has no layer {beyond}: its {info.layers} layers are numbered from 0 to {info.layers - 1}."
+        )
     depth = kept_count(knobs, info.layers)
     if depth > info.layers:
         raise SettingError(f"{info.title} has {info.layers} layers, so it cannot keep {depth}; choose fewer.")
@@ -195,7 +200,7 @@ def _student(
     info: ModelInfo, entry: UsedTechnique, knobs: Values, by_hand: tuple[int, ...], depth: int
 ) -> StudentWeights:
     if entry.artefact:
-        return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
+        return named_weights(info.students, entry.artefact, f"student with {counted(depth, 'layer', 'layers')}", info)
     if depth == info.layers:
         raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
     fitting = fitting_students(info, knobs)
@@ -213,7 +218,7 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
     """Students of the loaded model that fit ``knobs``, longest trained first."""
     if knobs["recovery"] == NONE:
         return ()
-    partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
+    partly, by_hand = knobs["recovery"] == PARTLY, listed_layers(knobs)
     depth = kept_count(knobs, info.layers)
     found = [
         one
@@ -223,14 +228,6 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
         and one.targets == knobs.get("targets", FOLLOWING)
     ]
     return tuple(sorted(found, key=lambda one: -one.minutes))
-
-
-def _require_layers(info: ModelInfo, layers: Sequence[int]) -> None:
-    beyond = [one for one in layers if one >= info.layers]
-    if beyond:
-        raise SettingError(
-            f"{info.title} has no layer {beyond[0]}: its {info.layers} layers are numbered from 0 to {info.layers - 1}."
-        )
 
 
 def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
@@ -244,7 +241,7 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
 
 
 def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], knobs: Values) -> str:
-    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
+    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else counted(depth, "layer", "layers")
     which += ", learned from the original layers," if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
     state = stage_title(str(knobs["recovery"])).lower()
     there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
@@ -262,12 +259,7 @@ def _how_trained(student: StudentWeights) -> str:
     return f"{student.minutes:g} minute{'s' * (student.minutes != 1)} of training{original}"
 
 
-def _layers(count: int) -> str:
-    return f"{count} layer" if count == 1 else f"{count} layers"
-
-
-def _knobs_of(student: TrainedWeights) -> dict[str, object]:
-    assert isinstance(student, StudentWeights)
+def _knobs_of(student: StudentWeights) -> dict[str, object]:
     recovery = RECOVERED if student.recovered else PARTLY
     return {"depth": student.depth, "recovery": recovery, "layers": "", "targets": student.targets}
 
@@ -300,10 +292,7 @@ TECHNIQUE = Technique(
     title="SPADE (fewer layers)",
     summary="Removes the least important layers; a student distilled from the whole model speaks instead.",
     benefit="A student with fewer layers speaks",
-    paper=Paper(
-        "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS",
-        "arXiv 2509.20802",
-    ),
+    paper=Paper("SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", "arXiv 2509.20802"),
     families=("language",),
     slot="weights:language",
     place=170,
@@ -311,10 +300,7 @@ TECHNIQUE = Technique(
     exports="paretone.techniques.spade.importance",
     study="paretone.techniques.spade.importance",
     benches=(("spade", "paretone.techniques.spade.bench"),),
-    views=(
-        "paretone.techniques.spade.views:LAYER_IMPORTANCE",
-        "paretone.techniques.spade.views:DEPTH",
-    ),
+    views=("paretone.techniques.spade.views:LAYER_IMPORTANCE", "paretone.techniques.spade.views:DEPTH"),
     commands=("paretone.techniques.spade.commands:MEASURE_LAYERS", "paretone.techniques.spade.commands:TRAIN"),
     jobs=(
         Job(
@@ -373,22 +359,16 @@ def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
     chosen = {one.name: knobs[one.name] for one in fields(Distillation)}
     return StudentRequest(
         depth=int(knobs["depth"]),
-        retained=parsed_layers(str(knobs["layers"])),
+        retained=listed_layers(knobs),
         **{**chosen, "importance": "" if chosen["importance"] == MEASURED else chosen["importance"]},
         stages=(stage,) if 0 < stage < plan.minutes else (),
         **companion_arguments(place, plan),
     )
 
 
-def _depth(knobs: Values) -> int:
-    return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"])
-
-
 def _kept(knobs: Values) -> str:
-    layers = parsed_layers(str(knobs["layers"]))
-    listed = ", ".join(map(str, layers))
-    if layers:
-        return f"Keeps layers {listed}."
+    if layers := listed_layers(knobs):
+        return f"Keeps layers {', '.join(map(str, layers))}."
     kept = f"Keeps the {knobs['depth']} most important layers by measurement."
     if IMPORTANCE.get(str(knobs["importance"]), ("", ""))[0] != WORD_ERROR:
         return kept
@@ -494,7 +474,7 @@ FORM = TrainingForm(
     progress="At step {step} the student is {found} nats from the whole model.",
     request=_request,
     minutes=_minutes,
-    folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
+    folder=lambda model, knobs: f"{model}-student-{len(listed_layers(knobs)) or knobs['depth']}",
     fitting=lambda info: {"depth": fitting_depth(info.layers)},
     remark=_kept,
     estimate=_estimate,

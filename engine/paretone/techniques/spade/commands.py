@@ -13,6 +13,7 @@ from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, Utterance
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, ImportanceRecord
 from paretone.session.commands import Prepare
+from paretone.setting.knobs import whole_numbers
 from paretone.setting.setting import Setting
 from paretone.techniques import spade
 from paretone.techniques.spade import (
@@ -24,7 +25,6 @@ from paretone.techniques.spade import (
     ImportanceRequest,
     StudentRequest,
     fitting_depth,
-    parsed_layers,
 )
 from paretone.wording import counted
 
@@ -145,7 +145,7 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
 
 def _layers(text: str) -> tuple[int, ...]:
     try:
-        layers = parsed_layers(text)
+        layers = whole_numbers(text)
     except ValueError:
         layers = ()
     if not layers:

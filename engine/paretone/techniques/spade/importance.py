@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -154,18 +154,6 @@ def files(store: Store) -> dict[str, str]:
     return {} if found is None else {FILE: found.to_json()}
 
 
-def finished(study: Study, store: Store) -> Finding | None:
-    """Merge the measured importance into the model's own record."""
-    adopted = adopt(study, store)
-    if adopted is None:
-        return None
-    if adopted.record is None:
-        return Finding(adopted.sentence, (("layers", ""),))
-    path = str(adopted.path)
-    result = LayersMeasured(adopted.record, path)
-    return Finding(adopted.sentence, (("layers", path),), result, adopted.record.checkpoint)
-
-
 KIND = "student"
 
 
@@ -176,17 +164,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     return Carried((whole_line(entry, "the model that is written has these layers"),))
 
 
-@dataclass(frozen=True)
-class Adoption:
-    sentence: str
-    """Message for the user."""
-    path: Path
-    """The user's record of the model's layers."""
-    record: ImportanceRecord | None = None
-    """The merged record; ``None`` without a merge."""
-
-
-def adopt(study: Study, store: Store) -> Adoption | None:
+def finished(study: Study, store: Store) -> Finding | None:
     """Merge the word error rates without each layer into the user's ``layers.json`` of the model, replacing earlier
     ones; other measures are kept. ``None`` for other studies.
 
@@ -201,13 +179,13 @@ def adopt(study: Study, store: Store) -> Adoption | None:
         record = _merged(study, found, path)
         record.write(path)
     except PlainError as error:
-        return Adoption(f"The word error rates without each layer were not merged. {error}", path)
-    kept = ", ".join(str(layer) for layer in record.order)
+        sentence = f"The word error rates without each layer were not merged. {error}"
+        return Finding(sentence, (("layers", ""),))
     sentence = (
         f"Merged the word error rates without each layer into {path}, which SPADE and the panel Layers "
-        f"read. Layers, most important first: {kept}."
+        f"read. Layers, most important first: {', '.join(map(str, record.order))}."
     )
-    return Adoption(sentence, path, record)
+    return Finding(sentence, (("layers", str(path)),), LayersMeasured(record, str(path)), record.checkpoint)
 
 
 def _merged(study: Study, found: ImportanceRecord, path: Path) -> ImportanceRecord:

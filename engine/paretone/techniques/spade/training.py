@@ -50,6 +50,7 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.spade import (
     IMPORTANCE,
     MEASURED_SENTENCES,
+    RECOVERED,
     WORDS,
     Distillation,
     LayersMeasured,
@@ -155,9 +156,6 @@ def composite_loss(
         attention_loss(student, teacher, targets) if student.attention else torch.zeros(()),
         embedding_loss(student, teacher, heard),
     )
-
-
-RECOVERED = "recovered"
 
 
 @dataclass(frozen=True)

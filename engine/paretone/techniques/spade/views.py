@@ -182,33 +182,18 @@ def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]
 def _panels(
     depths: Sequence[int], memory: dict[int, tuple[int, int]], times: dict[int, float], tokens: dict[int, int]
 ) -> tuple[Lines, ...]:
-    places = tuple(float(depth) for depth in depths)
-    axis = Axis("Layers kept")
-    mebibytes = {depth: sum(one) / 2**20 for depth, one in memory.items()}
+    places, axis = tuple(map(float, depths)), Axis("Layers kept")
+    mebibytes = tuple(sum(memory[depth]) / 2**20 for depth in depths)
     notes = tuple(
         f"{memory[depth][0] / 2**20:.1f} MiB of weights, {memory[depth][1] / 2**20:.1f} MiB of cache"
         for depth in depths
     )
+    counted = Curve("counted", places, mebibytes, notes=notes)
+    spoken = tuple(f"{tokens[depth]} tokens" for depth in depths)
+    measured = Curve("measured", places, tuple(times[depth] for depth in depths), notes=spoken)
     return (
-        Lines(
-            "Memory of the language model",
-            axis,
-            Axis("Weights and cache", "MiB"),
-            (Curve("counted", places, tuple(mebibytes[depth] for depth in depths), notes=notes),),
-        ),
-        Lines(
-            "Time of a token",
-            axis,
-            Axis("Language model, per token", "ms"),
-            (
-                Curve(
-                    "measured",
-                    places,
-                    tuple(times[depth] for depth in depths),
-                    notes=tuple(f"{tokens[depth]} tokens" for depth in depths),
-                ),
-            ),
-        ),
+        Lines("Memory of the language model", axis, Axis("Weights and cache", "MiB"), (counted,)),
+        Lines("Time of a token", axis, Axis("Language model, per token", "ms"), (measured,)),
     )
 
 

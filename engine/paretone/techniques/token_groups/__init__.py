@@ -70,14 +70,7 @@ TECHNIQUE = Technique(
     study="paretone.techniques.token_groups",
     views=("paretone.techniques.token_groups.view",),
     commands=("paretone.techniques.token_groups.command",),
-    artefact=ArtefactType(
-        "groups",
-        Groups,
-        Groups.from_json,
-        Groups.to_json,
-        check,
-        fixed_knobs,
-    ),
+    artefact=ArtefactType("groups", Groups, Groups.from_json, Groups.to_json, check, fixed_knobs),
     artefact_file=ArtefactFile(
         "groups",
         "file of token groups",

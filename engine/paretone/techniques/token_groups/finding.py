@@ -18,11 +18,11 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
 from paretone.sampling.verification import Rule, TokenGroups, by_group
-from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.base import JobTask
+from paretone.techniques.resolving import knobs_under
 from paretone.techniques.token_groups.groups import SPACES, GroupHeard, Groups, GroupsFound
 
 ROWS = 1024
@@ -32,9 +32,7 @@ ROWS = 1024
 def find_groups(model: SpeechModel, setting: Setting, observer: Observer) -> Groups:
     """Groups of the weights that ``setting`` runs on ``model``, by its knobs of the technique. Raises
     :class:`SettingError` for a model without tokens, and :class:`paretone.errors.Cancelled`."""
-    speech, technique = language_speech(model), token_groups.TECHNIQUE
-    used = setting.technique(technique.name)
-    knobs = checked(technique.knobs, used.knobs if used else {}, technique.title)
+    speech, knobs = language_speech(model), knobs_under(setting, token_groups.NAME)
     space, cosine = str(knobs["space"]), float(knobs["cosine"])
     smallest, largest = int(knobs["smallest"]), int(knobs["largest"])
     plan = resolve(speech.info, setting, prepared=False)

@@ -35,6 +35,8 @@ _FIELDS = {
     "largest": int,
     "groups": list,
 }
+_PLAIN = tuple(name for name in _FIELDS if name not in ("schema", "groups"))
+"""Fields that a file holds as they are."""
 
 
 @dataclass(frozen=True)
@@ -112,17 +114,8 @@ class Groups:
         )
 
     def to_json(self) -> dict:
-        return {
-            "schema": SCHEMA,
-            "model": self.model,
-            "checkpoint": self.checkpoint,
-            "codes": self.codes,
-            "space": self.space,
-            "cosine": self.cosine,
-            "smallest": self.smallest,
-            "largest": self.largest,
-            "groups": [list(group) for group in self.members],
-        }
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {"schema": SCHEMA, **plain, "groups": [list(group) for group in self.members]}
 
     @classmethod
     def from_json(cls, data: object, where: str = "token groups") -> Groups:
@@ -134,16 +127,8 @@ class Groups:
         for number, group in enumerate(groups):
             if not isinstance(group, list) or not all(is_of(one, int) for one in group):
                 raise ProfileError(f"{where}.groups[{number}] must be a list of ids, not {shown(group)}.")
-        return cls(
-            found["model"],
-            found["checkpoint"],
-            found["codes"],
-            found["space"],
-            float(found["cosine"]),
-            found["smallest"],
-            found["largest"],
-            tuple(map(tuple, groups)),
-        )
+        plain = {name: found[name] for name in _PLAIN} | {"cosine": float(found["cosine"])}
+        return cls(**plain, members=tuple(map(tuple, groups)))
 
 
 DECIDED = ("cosine", "smallest", "largest", "space")

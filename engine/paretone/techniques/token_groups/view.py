@@ -38,7 +38,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 def compute(task: Task) -> Findings:
     import torch
 
-    from paretone.sampling.verification import TokenGroups
+    from paretone.sampling.verification import TokenGroups, acceptance
     from paretone.techniques.token_groups.finding import directions, language_speech, neighbourhoods
     from paretone.views.quality import judged_utterances
 
@@ -66,7 +66,10 @@ def compute(task: Task) -> Findings:
             shared = torch.minimum(groups.masses(possible), groups.masses(q)).sum(-1)
             accepted[size].append(100 * float(shared.mean()))
     barred = q <= 0 if own["within"] else torch.zeros_like(q, dtype=torch.bool)
-    tolerated = {beta: 100 * float(_tolerated(p, q, beta, barred)) for beta in TOLERANCES}
+    tolerated = {}
+    for beta in TOLERANCES:
+        stays = acceptance(p, q, beta, barred).clamp(max=1.0)
+        tolerated[beta] = 100 * float(torch.where(p > 0, p * stays, 0.0).sum(-1).mean())
     return Findings((_panel(accepted, tolerated),), _caption(accepted, tolerated, len(q), own), 1, sentences)
 
 
@@ -90,16 +93,6 @@ def _distributions(
             scores = within_length(reader.logits(spoken, len(spoken)), network.tokens, works.request, len(spoken))
             found.append(works.sampler.probabilities(scores, spoken))
     return found[0], found[1]
-
-
-def _tolerated(p: Tensor, q: Tensor, beta: float, barred: Tensor) -> Tensor:
-    """Mean acceptance probability of drafted tokens with tolerance ``beta``, which ``barred`` ids do not get."""
-    import torch
-
-    from paretone.sampling.verification import acceptance
-
-    stays = acceptance(p, q, beta, barred).clamp(max=1.0)
-    return torch.where(p > 0, p * stays, 0.0).sum(-1).mean()
 
 
 def _panel(accepted: dict[int, list[float]], tolerated: dict[float, float]) -> Lines:

@@ -169,14 +169,8 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
             "on the processor, or do without."
         )
     anyway = bool(knobs["anyway"])
-    part = Part.of(
-        "paretone.techniques.weight_only.measuring:packed",
-        bits=bits,
-        group=group,
-        anyway=anyway,
-        model=info.id,
-        checkpoint=plan.fingerprint,
-    )
+    ours = {"model": info.id, "checkpoint": plan.fingerprint}
+    part = Part.of("paretone.techniques.weight_only.measuring:packed", bits=bits, group=group, anyway=anyway, **ours)
     if not context.loaded:
         return replace(plan, products=part)
     known = Record.of(info.id).find(current_machine(), plan.fingerprint, bits, group)

@@ -85,18 +85,8 @@ def measure(
     both = wanted.log_softmax(-1), found.log_softmax(-1)
     divergence = float((both[0].exp() * (both[0] - both[1])).sum(-1).mean())
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    return Measured(
-        current_machine(),
-        checkpoint,
-        bits,
-        group_of(bits, group),
-        gain.median,
-        gain.low,
-        gain.high,
-        error,
-        divergence,
-        created,
-    )
+    key = current_machine(), checkpoint, bits, group_of(bits, group)
+    return Measured(*key, gain.median, gain.low, gain.high, error, divergence, created)
 
 
 def _passes(tokens: TokenModel) -> Callable[[], None]:

@@ -72,16 +72,13 @@ AnyClips = TypeVar("AnyClips")
 class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyClips, Network]):
     """Trains ``model`` from random weights on ``clips``, the model's view of ``corpus``."""
 
+    name: ClassVar[str]
+    layers: ClassVar[LayerMatrices]
+
     def __init__(
-        self,
-        corpus: Corpus[Any],
-        clips: Sequence[AnyClips],
-        model: Network,
-        layers: LayerMatrices,
-        device: torch.device,
-        options: AnyOptions,
+        self, corpus: Corpus[Any], clips: Sequence[AnyClips], model: Network, device: torch.device, options: AnyOptions
     ) -> None:
-        super().__init__(Learner.by(model.to(device), layers, options), device, options)
+        super().__init__(Learner.by(model.to(device), self.layers, options), device, options)
         self.corpus, self.clips = corpus, clips
         self.generator = torch.Generator().manual_seed(options.seed)
         """Draws on the CPU: a seed gives the same run on every device."""
@@ -112,20 +109,13 @@ Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clips, Network]):
-    name: ClassVar[str]
     term: ClassVar[str]
     """Name of the loss in the log."""
 
     def __init__(
-        self,
-        corpus: Corpus[Any],
-        clips: Sequence[Clips],
-        model: Network,
-        layers: LayerMatrices,
-        device: torch.device,
-        options: Options,
+        self, corpus: Corpus[Any], clips: Sequence[Clips], model: Network, device: torch.device, options: Options
     ) -> None:
-        super().__init__(corpus, clips, model, layers, device, options)
+        super().__init__(corpus, clips, model, device, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
         self.progress = 0.0
         """Spent share of the budget."""
@@ -159,17 +149,23 @@ LONGEST_POSITION = 4_096
 
 
 def write_mini(
-    folder: Path,
-    weights: Mapping[str, Tensor],
-    steps: int,
-    config: Mapping[str, object],
-    layout: Mapping[str, object],
+    folder: Path, weights: Mapping[str, Tensor], steps: int, config: Mapping[str, object], layout: Mapping[str, object]
 ) -> None:
     """Write the weights, their configuration and their layout."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / WEIGHTS, save(dict(weights), {"format": "pt", "steps": str(steps)}))
     for name, content in ((CONFIG, config), (LAYOUT_FILE, layout)):
         (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def write_network(
+    folder: Path, names: tuple[str, str], config: Mapping[str, object], network: nn.Module, steps: int
+) -> None:
+    """Write the configuration of ``network`` and its float16 weights to the files ``names``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / names[0], (json.dumps(config, indent=1) + "\n").encode())
+    weights = {name: value.cpu().contiguous().half() for name, value in network.state_dict().items()}
+    write_atomically(folder / names[1], save(weights, {"format": "pt", "steps": str(steps)}))
 
 
 def copy_codec(codec: Path, place: Path) -> None:
@@ -235,11 +231,10 @@ class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generi
         corpus: Corpus[NaturalClip],
         clips: Sequence[NaturalClip],
         model: Network,
-        layers: LayerMatrices,
         device: torch.device,
         options: ExcerptOptions,
     ) -> None:
-        super().__init__(corpus, clips, model, layers, device, options)
+        super().__init__(corpus, clips, model, device, options)
         self._decoder = NaturalDecoder.load(device=device)
         self._draw = random.Random(options.seed)
 

@@ -17,23 +17,20 @@ vocal tract.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
-from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.mel import htk_filterbank
-from paretone.files import write_atomically
 from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.natural_decoder import (
@@ -70,7 +67,14 @@ from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LayerMatrices, LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
-from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import (
+    CENTS,
+    NaturalExcerpts,
+    begin_blocks,
+    frame_error,
+    spectral_error,
+    write_network,
+)
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
@@ -131,7 +135,6 @@ class MovingCodebooks:
         return entries
 
 
-LAYER_MATRICES = LayerMatrices(".pwconv")
 TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(8, 8, 8, 8))
 CODEC = ResidualCodecConfig(bands=LATENT)
 
@@ -174,7 +177,7 @@ class Trained(nn.Module, Generic[Codec]):
 class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     """Trains a codec; see :class:`paretone.training.session.Recipe`. Subclasses add name and quantisation."""
 
-    name: ClassVar[str]
+    layers = LayerMatrices(".pwconv")
 
     def __init__(
         self,
@@ -188,7 +191,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
         begin_blocks(codec)  # No mel statistics: latent frames are normalised already.
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
-        super().__init__(corpus, clips, Trained(codec, classifier), LAYER_MATRICES, device, options)
+        super().__init__(corpus, clips, Trained(codec, classifier), device, options)
         self._voices = voices_of(corpus.training)
 
     @abstractmethod
@@ -269,11 +272,8 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     def export(self, folder: Path) -> None:
         """Write a folder that :func:`paretone.models.networks.quantised_mel.read_quantised_mel` reads."""
-        folder.mkdir(parents=True, exist_ok=True)
         codec = self.average.module.codec
-        write_atomically(folder / CONFIG_FILE, (json.dumps(codec.config.as_dict(), indent=1) + "\n").encode())
-        weights = {name: value.cpu().contiguous().half() for name, value in codec.state_dict().items()}
-        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
+        write_network(folder, (CONFIG_FILE, WEIGHT_FILE), codec.config.as_dict(), codec, self.steps)
 
 
 class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):
@@ -346,7 +346,6 @@ def band_limited(mel: Tensor, edge: Tensor, slope: Tensor, depth: Tensor) -> Ten
     return torch.maximum(mel - (depth[:, None] * beyond.clamp(0, 1))[:, :, None], mel.clamp(max=FLOOR))
 
 
-READER_MATRICES = LayerMatrices("backbone.convnext.")
 DECIBELS = LEVEL_SCALE * 20 / math.log(10)
 """Decibels per unit of a voice frame's level."""
 VALIDATION_NOISE = 0.3
@@ -378,6 +377,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
     """Trains a mel reader; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-vocoder"
+    layers = LayerMatrices("backbone.convnext.")
 
     def __init__(
         self,
@@ -399,7 +399,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
             model.mel_scale.copy_(mels.std(0))
             begin_blocks(model)
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
-        super().__init__(corpus, clips, model, READER_MATRICES, device, options)
+        super().__init__(corpus, clips, model, device, options)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "initial_weights": self._initial}
@@ -466,12 +466,9 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
 
     def export(self, folder: Path) -> None:
         """Write the float16 file for :meth:`paretone.models.minis.natural_vocoder.MelReader.load`."""
-        folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
-        content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"
-        write_atomically(folder / READER_CONFIG, content.encode())
-        weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
-        write_atomically(folder / READER_WEIGHTS, save(weights, {"format": "pt", "steps": str(self.steps)}))
+        config = {"mel_reader": asdict(reader.config)}
+        write_network(folder, (READER_CONFIG, READER_WEIGHTS), config, reader, self.steps)
 
 
 def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:

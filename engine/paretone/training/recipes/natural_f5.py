@@ -27,12 +27,13 @@ import yaml
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.front_end.phones import PHONES, PhoneVocabulary, TimedPhone, labels
+from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, save_official
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.training.batches import Corpus, held_out_pairs, moved
+from paretone.training.features import Example, collate, with_short_prompts
 from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
@@ -47,27 +48,12 @@ from paretone.training.flow_matching import (
 )
 from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
 from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
+from paretone.training.spoken_tokens import VOCABULARY
 
 SMALL_F5 = BackboneConfig(
     "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
 )
 """A recipe adds the size of its vocabulary."""
-
-
-def laid_out(items: Sequence[Sequence[NaturalClip | Excerpt]], tokens: Sequence[Sequence[np.ndarray]]) -> SpeechBatch:
-    """Batch whose items are one clip, or two of one voice joined, with their clips' tokens."""
-    lengths = [sum(clip.frames for clip in item) for item in items]
-    mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
-    ids = torch.full((len(items), max(lengths)), -1)
-    for row, (item, ids_of_clips) in enumerate(zip(items, tokens, strict=True)):
-        first = 0
-        for clip, one in zip(item, ids_of_clips, strict=True):
-            last = first + clip.frames
-            mel[row, first:last] = torch.from_numpy(clip.mel.astype(np.float32))
-            ids[row, first:last] = torch.from_numpy(one)
-            first = last
-    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
-    return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
 
 
 @torch.no_grad()
@@ -175,8 +161,7 @@ def _configuration(name: str, model: DiT) -> dict[str, dict]:
 
 MODEL = "f5-mini"
 """Architecture of exports, as profiles and tables name it."""
-VOCABULARY = PhoneVocabulary(PHONES)
-ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
+ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(VOCABULARY.phones))
 
 
 @dataclass(frozen=True)
@@ -194,21 +179,11 @@ class NaturalF5Options(BundledOptions):
     alignment: AlignmentOptions = field(default_factory=AlignmentOptions)
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    voice: str
-    mel: np.ndarray
-    """(frames, bands)."""
-
-    @property
-    def frames(self) -> int:
-        return len(self.mel)
-
-
 class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
     """Trains the model on normalised mels; the export has the official layout."""
 
     name = "voice-f5"
+    layers = LAYER_MATRICES
     term = "flow"
 
     def __init__(
@@ -235,7 +210,7 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
             model = DiT(architecture)
             initialise(model)
             self._initial = "random"
-        super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
+        super().__init__(corpus, corpus.training, model, device, options)
         self._normalisation = normalisation.to(device)
 
     def describe(self) -> dict[str, Any]:
@@ -253,19 +228,9 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
 
     def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
         """Batch of ``items``; pairs keep only an excerpt of the first clip, of the same length in the whole batch."""
-        shortest, longest = self.options.shortest_prompt, self.options.longest_prompt
-        count = round(shortest * (longest / shortest) ** self._share())
-        seen: list[list[Excerpt]] = []
-        tokens: list[list[np.ndarray]] = []
-        for item in items:
-            ids = self.tokens(item)
-            parts = [slice(None)] * len(item)
-            if len(item) > 1:
-                first = int(self._share() * max(item[0].frames - count + 1, 1))
-                parts[0] = slice(first, first + count)
-            seen.append([Excerpt(clip.voice, clip.mel[part]) for clip, part in zip(item, parts, strict=True)])
-            tokens.append([one[part] for one, part in zip(ids, parts, strict=True)])
-        return laid_out(seen, tokens)
+        # Each item is aligned when its turn comes: the order of random numbers.
+        seen = map(self.seen, items)
+        return with_short_prompts(seen, self.options.shortest_prompt, self.options.longest_prompt, self.generator)
 
     def _error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
         """Span error of the normalised mel's velocity."""
@@ -275,12 +240,9 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
         target = (problem.target - normalisation.mean) / normalisation.deviation
         return span_error(predicted, target, problem.span)
 
-    def _share(self) -> float:
-        return float(torch.rand((), generator=self.generator))
-
-    def tokens(self, item: Sequence[NaturalClip]) -> list[np.ndarray]:
+    def seen(self, item: Sequence[NaturalClip]) -> list[Example]:
         aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)
-        return [_labels(aligned(clip.phones), clip) for clip in item]
+        return [aligned_example(clip, aligned) for clip in item]
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -299,8 +261,9 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
         held_out = held_out_pairs(self.corpus.held_out, self.options.validation_items, 8)
 
         def batches(aligned: Alignment) -> list[SpeechBatch]:
-            tokens = [[[_labels(aligned(clip.phones), clip) for clip in item] for item in items] for items in held_out]
-            return [laid_out(items, ids) for items, ids in zip(held_out, tokens, strict=True)]
+            return [
+                collate([[aligned_example(clip, aligned) for clip in item] for item in items]) for items in held_out
+            ]
 
         return batches(tuple), batches(evened)
 
@@ -310,5 +273,6 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
         export_layout(folder, MODEL, plain, VOCABULARY, self.steps)
 
 
-def _labels(phones: Sequence[TimedPhone], clip: NaturalClip) -> np.ndarray:
-    return labels(phones, clip.frames, VOCABULARY)
+def aligned_example(clip: NaturalClip, aligned: Alignment = tuple) -> Example:
+    """``clip`` as model input, with its phones at the times given by ``aligned``."""
+    return Example(clip.voice, labels(aligned(clip.phones), clip.frames, VOCABULARY), clip.mel)

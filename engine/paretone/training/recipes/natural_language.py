@@ -49,14 +49,7 @@ from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch
 from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
 
 SMALL_LM = CausalConfig(
-    hidden=256,
-    layers=12,
-    heads=4,
-    key_value_heads=4,
-    head_width=64,
-    feed_forward=640,
-    epsilon=1e-5,
-    rope_theta=1e4,
+    hidden=256, layers=12, heads=4, key_value_heads=4, head_width=64, feed_forward=640, epsilon=1e-5, rope_theta=1e4
 )
 
 
@@ -147,14 +140,8 @@ def _lm_config(config: CausalConfig, layout: LmLayout) -> dict[str, object]:
 
 
 def _listed(layout: LmLayout) -> dict[str, object]:
-    return {
-        "phones": " ".join(layout.vocabulary.phones),
-        "end_of_text": layout.end_of_text,
-        "first_code": layout.first_code,
-        "codes": layout.codes,
-        "start_of_speech": layout.start_of_speech,
-        "end_of_speech": layout.end_of_speech,
-    }
+    ids = {name: value for name, value in vars(layout).items() if name != "vocabulary"}
+    return {"phones": " ".join(layout.vocabulary.phones), **ids}
 
 
 LEAST, EXTENT = 0.03, 1.07
@@ -265,16 +252,8 @@ def layer(joined: Joined, mask: int, codebook: int) -> Canvases:
 
 
 SMALL_OMNI = Qwen3Config(
-    hidden=256,
-    layers=8,
-    heads=4,
-    key_value_heads=2,
-    head_width=64,
-    feed_forward=640,
-    epsilon=1e-6,
-    rope_theta=1e4,
+    hidden=256, layers=8, heads=4, key_value_heads=2, head_width=64, feed_forward=640, epsilon=1e-6, rope_theta=1e4
 )
-LAYER_MATRICES = LayerMatrices("layers.")
 LAYOUT = Layout(VOCABULARY)
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 """Loss weights of the codebooks, as in the official configuration."""
@@ -312,6 +291,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
     """Trains a masked model from random weights; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-omni"
+    layers = LayerMatrices("layers.")
     term = "loss"
 
     def __init__(
@@ -334,7 +314,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         torch.manual_seed(options.seed)
         config = MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1)
         network = untrained(config, LAYOUT)
-        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+        super().__init__(corpus, clips, network, device, options)
 
     def describe(self) -> dict[str, Any]:
         frames = sum(one.frames for one in self.clips)

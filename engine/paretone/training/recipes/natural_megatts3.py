@@ -153,6 +153,7 @@ class GroupedClip:
 
 class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
     name = "voice-megatts3"
+    layers = LAYER_MATRICES
     term = "flow"
 
     def __init__(
@@ -166,7 +167,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
         model = MegaDiT(architecture)
         initialise(model)
         clips = [GroupedClip(clip) for clip in corpus.training]
-        super().__init__(corpus, clips, model.requires_grad_(True).train(), LAYER_MATRICES, device, options)
+        super().__init__(corpus, clips, model.requires_grad_(True).train(), device, options)
 
     def seen(self, item: Sequence[GroupedClip]) -> list[LatentClip]:
         aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)

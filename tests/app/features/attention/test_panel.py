@@ -16,11 +16,12 @@ from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from tests.app.acting import acts
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, in_front
+from tests.app.conftest import SMALL, in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
 FRAMES, PROMPT = 200, 60
+PARTS = f"{SMALL} strategy attention"
 
 
 @pytest.fixture
@@ -93,13 +94,11 @@ def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: Attent
 
 
 # --- Captured attention ----------------------------------------------------------------------------------------------
-def test_before_during_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
+def test_before_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
     assert "Select a cell" in panel.status
     assert not shown(panel)
     assert not panel.levels_box.isEnabled()
-    panel.begin_capture(2, 3)
-    assert panel.status == "Capturing the attention of layer 3 at step 4…"
-    panel.show_failure("The GPU is out of memory; choose a shorter sentence.")
+    panel.say("The GPU is out of memory; choose a shorter sentence.")
     assert panel.status == "The GPU is out of memory; choose a shorter sentence."
     assert panel._status.property("look") == "warning"
 
@@ -225,16 +224,11 @@ def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: Attenti
     assert "Select a cell" in panel.status
 
 
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy attention"
-
-
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
     state, attention = window.state, window.panels["attention"]
     window.features["attention"].capture(0, 1)
-    qtbot.waitUntil(lambda: attention.grid.captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: attention.grid.captured == (0, 1))
     state.loading.load_model(state.selection.model_id)
     assert attention.grid.captured is None
     assert "Select a cell" in attention.status
-    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
@@ -18,10 +17,7 @@ from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} extras doctor"
+PARTS = f"{SMALL} extras doctor"
 
 
 def closed(window: MainWindow, qtbot: QtBot) -> None:

@@ -23,6 +23,8 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.features.profiles.test_opening import exported
 from tests.voices import FIRST
 
+PARTS = f"{SMALL} strategy lab studies tradeoff export profiles dropping"
+
 
 def made(folder: Path, *names: str) -> Path:
     for name in names:
@@ -100,11 +102,6 @@ def test_a_bundled_model_is_recognised(tmp_path: Path, model: str) -> None:
             assert (found.target, found.model, found.path) == (Target.MODEL, model, place), path
     named = dropped([made(tmp_path / f"my-{model}", "model.safetensors")], "")
     assert named.sentence == f"Load as {catalogue.entry(model).title}", "by its name alone"
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy lab studies tradeoff export profiles dropping"
 
 
 class Hand:

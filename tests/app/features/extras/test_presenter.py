@@ -25,12 +25,8 @@ from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 TRAIN = Extra("train", "Training", (MODULE,))
 
 
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} training extras"
-
-
 needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
+PARTS = f"{SMALL} training extras"
 
 
 @pytest.fixture
@@ -133,7 +129,7 @@ def test_the_button_waits_for_other_jobs_and_offers_again_after_a_failure(
     offer.offer(extras.NO_TRAINING)
     assert not offer.button.isEnabled() and "Wait for the running job" in offer.button.toolTip()
     offer.jobs.handle(JobCancelled(1))
-    offer.refresh()
+    offer.offer(extras.NO_TRAINING)
     assert offer.button.isEnabled()
     qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
     offer.jobs.handle(JobFailed(2, "It could not be installed."))

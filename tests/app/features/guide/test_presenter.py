@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
@@ -10,22 +9,14 @@ from paretone_app.state.jobs import Outcome
 from tests.app.conftest import SMALL
 from tests.app.shell.running import run
 
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy threshold export guide"
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+PARTS = f"{SMALL} strategy threshold export guide"
+LOOKED_AT = ("takes",)
 
 
 def steps(window: MainWindow) -> dict[str, str]:
     """The steps by their titles, each with its mark."""
     guide = window.features["guide"].guide
-    texts = [guide.button(index).text() for index in range(5)]
+    texts = [guide.buttons[index].text() for index in range(5)]
     names = [text[3:].removesuffix(" (changed)") for text in texts]
     marks = ["changed" if text.endswith(" (changed)") else "done" if text[0] == "✓" else "" for text in texts]
     return dict(zip(names, marks, strict=True))
@@ -34,7 +25,7 @@ def steps(window: MainWindow) -> dict[str, str]:
 def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     chosen = window.state.selection
     assert set(steps(window).values()) == {""}
-    assert "Baseline" in window.features["guide"].guide.hint and window.action.baseline.isEnabled()
+    assert "Baseline" in window.features["guide"].guide.hint.text() and window.action.baseline.isEnabled()
     assert not window.action.accelerated.isEnabled() and "calibrate first" in window.action.accelerated.toolTip()
     for action, following in (
         (window.action.baseline, "Calibrate"),
@@ -43,9 +34,9 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     ):
         assert not window.action.compare.isEnabled()
         assert run(window, action, qtbot) is Outcome.FINISHED
-        assert following in window.features["guide"].guide.hint
+        assert following in window.features["guide"].guide.hint.text()
     window.action.compare.trigger()
-    assert "Export" in window.features["guide"].guide.hint
+    assert "Export" in window.features["guide"].guide.hint.text()
     done = {"Baseline": "done", "Calibrate": "done", "Accelerated": "done", "Compare A/B": "done", "Export profile": ""}
     assert steps(window) == done
     text = chosen.text
@@ -58,9 +49,9 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
         "Export profile": "",
     }
     assert steps(window) == changed
-    hint = window.features["guide"].guide.hint
+    hint = window.features["guide"].guide.hint.text()
     assert "press <b>Baseline</b>" in hint and hint.endswith("It was done before, for another selection.")
-    assert window.features["guide"].guide.button(0).accessibleName() == "Step 1: Baseline, changed"
+    assert window.features["guide"].guide.buttons[0].accessibleName() == "Step 1: Baseline, changed"
     chosen.set_text(text)
     assert steps(window) == done
     # Another grid has no strategy table yet.
@@ -74,20 +65,20 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: M
     window = borrowed_window
     chosen, guide = window.state.selection, window.features["guide"].guide
     run(window, window.action.baseline, qtbot)
-    assert "press <b>Calibrate</b>" in guide.hint
+    assert "press <b>Calibrate</b>" in guide.hint.text()
     chosen.switch("ditreducio", False)
-    assert guide.hint == "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
+    assert guide.hint.text() == "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
     strategy, threshold = window.features["strategy"].strategy, window.features["threshold"].threshold
     assert strategy.grid.empty_text() == (
         "No strategy table yet: switch DiTReducio on in Setup, then calibrate (Ctrl+K), or import a table."
     )
     assert threshold.verdict.text().startswith("No measurements yet: switch DiTReducio on in Setup, then calibrate")
     chosen.switch("steps", True)
-    assert "press <b>Accelerated</b>" in guide.hint, "step pruning needs no table"
-    assert not guide.button(1).isVisible()
+    assert "press <b>Accelerated</b>" in guide.hint.text(), "step pruning needs no table"
+    assert not guide.buttons[1].isVisible()
     chosen.switch("steps", False)
     chosen.switch("ditreducio", True)
-    assert "press <b>Calibrate</b>" in guide.hint
+    assert "press <b>Calibrate</b>" in guide.hint.text()
     assert strategy.grid.empty_text() == "No strategy table yet: calibrate first (Ctrl+K), or import a table."
 
 
@@ -96,4 +87,4 @@ def test_what_stands_against_the_next_step_is_said_instead_of_it(borrowed_window
     window.state.selection.set_text("")
     said = window.action.baseline.toolTip()
     assert not window.action.baseline.isEnabled() and said
-    assert window.features["guide"].guide.hint == f"<b>Next:</b> {said}"
+    assert window.features["guide"].guide.hint.text() == f"<b>Next:</b> {said}"

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.holding import Posts
+from tests.sound import lasting_sink, null_sink  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def looked_at() -> tuple[str, ...]:
     """Panels that must look as when they were new after each test."""
     return ("lab", "takes")
-
-
-@pytest.fixture
-def posts(shared_posts: Posts) -> Posts:
-    """By which the window's engine can be held."""
-    return shared_posts

@@ -31,9 +31,8 @@ from tests.app.acting import acts_of
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
-from tests.sound import RATE, NullSink, lasting_sink, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink
 
-PATIENCE = 120_000
 SECONDS = 0.7
 LONG = 60.0
 """Of a sound that must not end before a busy machine comes to look at it."""
@@ -49,7 +48,7 @@ def prepared(count: int, aligned: bool = True, seconds: float = SECONDS) -> Prep
 
 
 @pytest.fixture
-def player(lasting_sink: NullSink) -> Iterator[Player]:  # noqa: F811
+def player(lasting_sink: NullSink) -> Iterator[Player]:
     made = Player()
     made.open()
     assert made.rate == RATE
@@ -88,8 +87,8 @@ def hear_out(panel: LabPanel, qtbot: QtBot, key: Qt.Key) -> None:
     """Press ``key`` and wait until what it lets hear has ended."""
     player = panel.trial.player
     press(key)
-    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.playing)
+    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled)
     panel.trial.follow()
 
 
@@ -106,14 +105,14 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
     assert page.hint.text().startswith("Listen to X first.")
     for key, place in ((Qt.Key.Key_A, 0), (Qt.Key.Key_B, 1), (Qt.Key.Key_X, 2)):
         press(key)
-        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place, timeout=PATIENCE)
+        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place)
         assert [one.isChecked() for one in page.buttons] == [place == other for other in range(3)]
     # Behind X is the very sound of A or B, not a copy that could differ.
     loaded = player.mixer._programme.recordings
     assert loaded[2] is loaded[session.trial.order[2]]
     assert player.mixer._programme.gains[2] == player.mixer._programme.gains[session.trial.order[2]]
     press(Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not player.playing)
     press(Qt.Key.Key_2)
     assert [one.answer for one in answers] == [{"said": 1}]
     assert answers[0].switches == 2
@@ -122,7 +121,7 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
     assert QApplication.focusWidget() is page, "the next trial has the keyboard"
     # At once, while the pause of the last trial is still on its way to the audio thread.
     press(Qt.Key.Key_X)
-    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.playing)
     press(Qt.Key.Key_1)
     assert session.finished or session.void
 
@@ -135,9 +134,9 @@ def test_takes_of_different_timing_restart_and_a_loop_is_at_least_half_a_second_
     page = panel.trial
     assert "Restart" in page.facts.text()
     press(Qt.Key.Key_A)
-    qtbot.waitUntil(lambda: player.position > 0.1, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.position > 0.1)
     press(Qt.Key.Key_B)
-    qtbot.waitUntil(lambda: player.choice == 1, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.choice == 1)
     jump = player.mixer.jumps[-1]
     assert (jump.entering, jump.entering_position) == (1, 0)
     page.follow()
@@ -146,14 +145,14 @@ def test_takes_of_different_timing_restart_and_a_loop_is_at_least_half_a_second_
     begin(AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     page = panel.trial
     press(Qt.Key.Key_A)
-    qtbot.waitUntil(lambda: player.position > 0.1, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.position > 0.1)
     press(Qt.Key.Key_BracketLeft)
     press(Qt.Key.Key_BracketRight)
     start, end = page._loop
     assert end - start >= SHORTEST_LOOP_SECONDS - 1e-9
-    qtbot.waitUntil(lambda: player.mixer.state.loop == (round(start * RATE), round(end * RATE)), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.mixer.state.loop == (round(start * RATE), round(end * RATE)))
     press(Qt.Key.Key_L)
-    qtbot.waitUntil(lambda: player.mixer.state.loop is None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.mixer.state.loop is None)
 
 
 @pytest.mark.slow
@@ -164,9 +163,9 @@ def test_both_of_a_pair_are_heard_from_the_beginning_to_the_end(
     answers = begin(session)
     page = panel.trial
     press(Qt.Key.Key_A)
-    qtbot.waitUntil(lambda: player.position > 0.2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.position > 0.2)
     press(Qt.Key.Key_B)  # The first was not heard to its end.
-    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled)
     page.follow()
     assert session.heard_whole == {1}
     press(Qt.Key.Key_7)
@@ -198,7 +197,7 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
         press(Qt.Key.Key_Up)
         press(Qt.Key.Key_Down)
     assert [one.text() for one in page.values] == ["11", "21", "31", "41"]
-    qtbot.waitUntil(lambda: player.mixer.settled, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.mixer.settled)
     switches = [one for one in player.mixer.jumps if SILENCE not in (one.leaving, one.entering)]
     assert switches
     assert {one.law for one in switches} == {OUT_AND_IN}
@@ -227,7 +226,7 @@ def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, q
     for key, place in ((Qt.Key.Key_R, 0), (Qt.Key.Key_A, 1), (Qt.Key.Key_B, 2)):
         assert not any(one.isEnabled() for one in page.answer_buttons)
         press(key)
-        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place, timeout=PATIENCE)
+        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place)
         assert [one.isChecked() for one in page.buttons] == [place == one for one in range(3)]
     # The reference among the two is the very sound of the labelled one.
     loaded = player.mixer._programme.recordings
@@ -286,24 +285,24 @@ def test_practice_teaches_and_is_not_kept_and_leaving_takes_two_presses(
 
 
 @pytest.mark.slow
-def test_the_volume_is_set_by_keys(panel: LabPanel, player: Player, lasting_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+def test_the_volume_is_set_by_keys(panel: LabPanel, player: Player, lasting_sink: NullSink, qtbot: QtBot) -> None:
     begun = []
     panel.set_volume(-23.0, player, lambda: begun.append(True))
     page = panel.volume
     assert QApplication.focusWidget() is page
     with lasting_sink.recording() as recording:
         press(Qt.Key.Key_N)
-        qtbot.waitUntil(lambda: player.playing and player.choice == 0, timeout=PATIENCE)
-        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 1.5 * RATE, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: player.playing and player.choice == 0)
+        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 1.5 * RATE)
     # Without the gaps that a starved machine leaves, and without the fade at the beginning.
     heard = recording.samples
     heard = heard[heard != 0][int(0.1 * RATE) :]
     assert integrated_loudness(heard, RATE).lufs == pytest.approx(-23.0, abs=1.0)
     press(Qt.Key.Key_T)
-    qtbot.waitUntil(lambda: player.choice == 1, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.choice == 1)
     assert [one.isChecked() for one in page.buttons] == [False, True]
     press(Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not player.playing)
     press(Qt.Key.Key_Return)
     assert begun == [True]
     panel.end()
@@ -311,19 +310,15 @@ def test_the_volume_is_set_by_keys(panel: LabPanel, player: Player, lasting_sink
 
 
 @pytest.mark.slow
-def test_a_device_that_goes_away_voids_the_trial(
-    panel: LabPanel,
-    null_sink: NullSink,  # noqa: F811
-    qtbot: QtBot,
-) -> None:
+def test_a_device_that_goes_away_voids_the_trial(panel: LabPanel, null_sink: NullSink, qtbot: QtBot) -> None:
     session, player, answers = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)), Player(), []
     player.open()
     panel.answered.connect(answers.append)
     panel.begin(session, player)
     press(Qt.Key.Key_X)
-    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: player.playing)
     null_sink.kill()
-    qtbot.waitUntil(lambda: bool(player.problem), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: bool(player.problem))
     panel.trial.follow()
     assert panel._device_problem.isVisible()
     press(Qt.Key.Key_1)

@@ -21,7 +21,6 @@ from paretone.session.events import AudioReady, PreparationReport
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Heard, Origin
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.lab.testing import (
     FAST,
     PLAIN,
@@ -39,14 +38,14 @@ from tests.app.features.lab.testing import (
 )
 from tests.app.holding import Posts
 from tests.engine.listening.test_results import abx_session
-from tests.sound import NullSink, lasting_sink  # noqa: F401
+from tests.sound import NullSink
 
 pytestmark = pytest.mark.slow
 SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
 
 
 @pytest.fixture(scope="module")
-def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+def surroundings(lasting_sink: NullSink) -> NullSink:
     """Sound, before there is a window."""
     return lasting_sink
 
@@ -55,7 +54,7 @@ def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
 def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window with sound. Its library has three sentences in two settings."""
     player = borrowed_window.features["player"].player
-    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: player.usable)
     with at_the_lab(borrowed_window, qtbot):
         yield borrowed_window
 
@@ -68,7 +67,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     labels = window.panels["player"].findChildren(QLabel)
     assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
     assert window.state.playing.now == Heard(Origin.TEST)
-    assert "listening test is on" in window.features["guide"].guide.hint
+    assert "listening test is on" in window.features["guide"].guide.hint.text()
     assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
@@ -78,7 +77,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     qtbot.wait(300)
     assert ended == [], "it waits"
     window.action.cancel.trigger()
-    qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)], timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)])
     window.state.loading.load_model("f5-mini")
     answer(window)
     answer(window)
@@ -86,16 +85,16 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     while page is not None and not page.session.finished:  # A starved machine voids trials.
         answer(window)
         page = window.panels["lab"].trial
-    qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(ended) == 2)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
-    assert "listening test" not in window.features["guide"].guide.hint
+    assert "listening test" not in window.features["guide"].guide.hint.text()
     assert not window.workspaces["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
-    qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED)
 
 
 def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
-    window: MainWindow, posts: Posts, qtbot: QtBot
+    window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
     trials_done: list[PreparationReport] = []
@@ -103,56 +102,56 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window.bridge.reports.connect(trials_done.extend)
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.selection.switch("ditreducio", True)
-    posts.hold_at(PreparationReport)
+    shared_posts.hold_at(PreparationReport)
     window.features["strategy"].state.calibrate_on(
         tuple(Utterance(f"Sentence number {one}.", window.state.selection.voice) for one in range(12))
     )
-    qtbot.waitUntil(lambda: bool(trials_done), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(trials_done))
     ask_for_a_test(window)
-    qtbot.waitUntil(lambda: window.jobs.held, timeout=PATIENCE_MILLISECONDS)
-    posts.go_on()
-    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.jobs.held)
+    shared_posts.go_on()
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None)
     window.panels["lab"].volume.begin_button.click()
     assert [one.kind for one in window.jobs.running] == [Kind.CALIBRATE], "it is in the middle of its work"
     window.bridge.drain()
     before = len(trials_done)
     page = window.panels["lab"].trial
     page.hear(2)
-    qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: page.player.playing)
     qtbot.wait(400)
     window.bridge.drain()
     assert len(trials_done) == before, "nothing computes while it sounds"
     assert ended == []
-    posts.hold_at(PreparationReport)
+    shared_posts.hold_at(PreparationReport)
     page.leave_button.click()
     page.leave_button.click()
-    qtbot.waitUntil(lambda: len(trials_done) > before, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(trials_done) > before)
     window.action.cancel.trigger()
-    posts.go_on()
-    qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED], timeout=PATIENCE_MILLISECONDS)
+    shared_posts.go_on()
+    qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED])
 
 
 def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
-    window: MainWindow, posts: Posts, qtbot: QtBot
+    window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
     lab = window.panels["lab"]
     ended: list[Outcome] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.selection.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
-    posts.hold_at(AudioReady)
+    shared_posts.hold_at(AudioReady)
     window.state.synthesis.synthesise_baseline()
     ask_for_a_test(window)
-    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
     lab._waiting.cancel_button.click()
     assert lab.setup.isVisible()
     assert not window.jobs.held
     assert lab.volume is None
     ask_for_a_test(window)
-    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
     assert (lab.volume, ended) == (None, [])
-    posts.go_on()
-    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+    shared_posts.go_on()
+    qtbot.waitUntil(lambda: lab.volume is not None)
     assert ended == [Outcome.FINISHED], "the take first"
 
 
@@ -165,7 +164,7 @@ def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(wind
     come_to_the_volume(window, qtbot, 2, practice=1)
     assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
     lab.volume.hear(0)
-    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: player.playing)
     lab.volume.begin_button.click()
     session = lab.trial.session
     assert lab.volume is None and session.practising
@@ -183,7 +182,7 @@ def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, qtb
     begin(window, qtbot, 6)
     session = window.panels["lab"].trial.session
     assert {one.record.text for one in session.items} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
-    with qtbot.waitSignal(window.features["lab"].carried_through, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.features["lab"].carried_through):
         while not session.finished:
             answer(window)
     found = trials.read(folder_of(window) / trials.FOLDER)
@@ -235,7 +234,7 @@ def test_similarity_to_the_voice_is_rated_by_keys_and_becomes_a_score(window: Ma
     while window.panels["lab"].trial is not None:
         for button in (0, 1):
             page.hear(button)
-            qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+            qtbot.waitUntil(lambda: page.player.playing)
             page.session.heard_to_the_end(button)
         assert not page.session.why_not_answer()
         page.say(next(votes))
@@ -254,14 +253,14 @@ def test_a_take_or_voice_that_is_gone_is_a_sentence(window: MainWindow, qtbot: Q
     tick_all(window)
     setup.method.setCurrentIndex(setup.method.findData(trials.SIMILARITY))
     setup.begin_button.click()
-    qtbot.waitUntil(lambda: "is not at hand" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "is not at hand" in banner.text)
     assert "gone.wav" in banner.text and window.panels["lab"].trial is None
     window.results.takes.delete([one.id for one in strange])
     setup.method.setCurrentIndex(0)
     tick_all(window)
     window.results.library.audio_path(TAKES[0].id).unlink()
     setup.begin_button.click()
-    qtbot.waitUntil(lambda: "could not be read" in banner.text, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "could not be read" in banner.text)
     assert window.panels["lab"].trial is None and setup.isVisible()
 
 
@@ -272,15 +271,15 @@ def test_the_tour_leads_through_a_short_test(window: MainWindow, qtbot: QtBot) -
     while tour.course.stop.name != "blind":
         tour.card.next_button.click()
     tour.card.help_button.click()
-    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: lab.volume is not None)
     lab.volume.begin_button.click()
     assert (lab.setup.choice.length, lab.setup.choice.practice) == (4, 0)
-    qtbot.waitUntil(lambda: "answer" in tour.card.hint)
+    qtbot.waitUntil(lambda: "answer" in tour.card.hint.text())
     said = tour.card.said
     assert not any(one in said for one in ("ditreducio", "DiTReducio", "baseline")), "nobody is told which is which"
     while lab.trial is not None and not lab.trial.session.finished:
         answer(window)
-    qtbot.waitUntil(lambda: tour.course.part is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: tour.course.part is None)
     tour.end()
 
 
@@ -304,7 +303,7 @@ def test_takes_of_an_open_study_are_listed_too(window: MainWindow, tmp_path: Pat
     before = setup.ticks.count()
     window.workspaces["tradeoff"].hide()
     window.results.open(study)
-    qtbot.waitUntil(lambda: setup.ticks.count() > before, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: setup.ticks.count() > before)
     (read,) = window.results.studies.values()
     load = window.features["lab"]._loader()
     for one in (next(iter(read.takes)), TAKES[0].id):
@@ -317,7 +316,7 @@ def test_a_test_can_be_exported(window: MainWindow, tmp_path: Path, qtbot: QtBot
     assert window.panels["lab"].setup.export_button.isEnabled()
     folder = tmp_path / "exported"
     window.features["lab"].write_test(folder)
-    qtbot.waitUntil(lambda: "Wrote" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "Wrote" in window.notices.banner.text)
     (made,) = folder.iterdir()
     config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
     _, *practice, pages, _ = config["pages"]

@@ -17,7 +17,6 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
 
 PLAIN = Setting("f5-mini", seed=7)
 FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
@@ -92,7 +91,7 @@ def ask_for_a_test(window: MainWindow, length: int = 2, practice: int = 0) -> No
 
 def come_to_the_volume(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
     ask_for_a_test(window, length, practice)
-    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None)
 
 
 def begin(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:

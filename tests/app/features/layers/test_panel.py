@@ -155,7 +155,7 @@ def test_what_cannot_be_done_says_why(panel: LayersPanel) -> None:
     assert panel.kept.text().startswith("Layer 0 is kept (by word errors), numbered as in the checkpoint")
     panel.set_layers(0, None, (), 1, by_hand=False)
     panel.set_reason("F5 mini decodes no tokens; load a speech language model to remove layers.")
-    assert "decodes no tokens" in panel.state
+    assert "decodes no tokens" in panel.state.text()
     assert not any(one.isEnabled() for one in (panel.depth_box, panel.bars))
 
 
@@ -166,16 +166,15 @@ def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
     QTest.keyClick(panel.measure_button, KEY.Key_Space)
     assert wanted.count() == 1 and panel.plan == MeasurePlan(True, 3)
     panel.begin()
-    panel.show_progress(30, 120, 42.0)
+    panel.progress.show_progress(30, 120, 42.0)
     assert panel.progress.value() == 30
     QTest.keyClick(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("It failed because of this.", failed=True)
-    assert panel.state == "It failed because of this."
+    assert panel.state.text() == "It failed because of this."
 
 
 def test_values_that_differ_by_orders_of_magnitude_get_axes_down_to_the_smallest(panel: LayersPanel) -> None:
-    """Of six decades, and of an interval that goes further."""
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
     assert not panel.logarithmic.isChecked()
     values = (300.0, 2.0, 0.004, 0.0003)

@@ -17,8 +17,6 @@ RATE = 24000
 
 
 class Host(QWidget):
-    """The window."""
-
     def __init__(self) -> None:
         super().__init__()
         self.playing = Playing(self)
@@ -38,12 +36,10 @@ class Host(QWidget):
         self.bar.set_colours(colours)
 
     def begin_take(self, side: str) -> None:
-        """A take for ``side`` begins to be made and heard."""
         self.playback.begin_stream(RATE, f"Take {side}, streaming", "Text", side)
         self.listen.begin_take(side, RATE)
 
     def add_to_take(self, samples: np.ndarray) -> None:
-        """More of it."""
         self.deck.append(samples)
         self.listen.add_to_take(samples)
         self.listen._draw_coming()

@@ -324,7 +324,6 @@ def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.nd
 
 
 def pressed(host: Host, widget: QWidget, keys: str) -> None:
-    """Press ``keys`` while ``widget`` has the focus."""
     host.layout().addWidget(widget)
     widget.show()
     widget.setFocus()

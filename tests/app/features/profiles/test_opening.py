@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -21,11 +20,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close
 from tests.engine import small_speech
 
 STEPS = 5
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy export profiles"
+PARTS = f"{SMALL} strategy export profiles"
 
 
 def exported(window: MainWindow, path: Path) -> Profile:

@@ -39,6 +39,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, in_front
 from tests.app.holding import Posts
 
 KEY = Qt.Key
+PARTS = f"{SMALL} strategy roofline"
 
 
 def report(factor: float = 1.0, precision: str = "float32", model: str = "small") -> RooflineReport:
@@ -197,13 +198,13 @@ def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     panel.begin("A")
     assert panel.cancel_button.isVisible()
     panel.say("Measuring components …")
-    panel.show_progress(30, 60, 4.0)
+    panel.progress.show_progress(30, 60, 4.0)
     assert panel.progress.text() == "50 %, 4 s left" or panel.progress.format() == "%p %, 4 s left"
-    assert panel.state == "Measuring components …"
+    assert panel.state.text() == "Measuring components …"
     panel.end("Cancelled; no results were kept.")
-    assert panel.state.startswith("Cancelled") and panel.cancel_button.isHidden()
+    assert panel.state.text().startswith("Cancelled") and panel.cancel_button.isHidden()
     panel.end("It went wrong.", failed=True)
-    assert panel._state.property("look") == "warning"
+    assert panel.state.property("look") == "warning"
 
 
 def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:
@@ -252,11 +253,6 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
 
 
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy roofline"
-
-
 def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbot: QtBot, tmp_path: Path) -> None:
     presenter, panel = window.features["roofline"], window.panels["roofline"]
     assert "Press Measure A" in panel.pages.invitation.text()
@@ -268,7 +264,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbo
         panel.cancel_button.click()
         posts.go_on()
     assert ended.args[1] is Outcome.CANCELLED
-    assert panel.reports["A"] is None and panel.state.startswith("Cancelled")
+    assert panel.reports["A"] is None and panel.state.text().startswith("Cancelled")
     window.state.selection.set_text("One. Two.")
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
@@ -286,7 +282,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbo
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
         presenter.measure("B", trace=trace)
     assert panel.side == "B" and panel.reports["B"].phases[1].forwards == 3
-    assert panel.state == f"Wrote {trace}."
+    assert panel.state.text() == f"Wrote {trace}."
     assert json.loads(trace.read_bytes())["traceEvents"]
     presenter.write(tmp_path / "roofline.csv")
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()

@@ -57,7 +57,6 @@ def load(presenter: Presenter, model: str, **changes: object) -> None:
 
 
 def shown(panel: SetupPanel) -> list[str]:
-    """Names of the cards that are seen, from top to bottom."""
     groups, layout = panel.techniques.groups, panel.techniques.layout()
     seen = (name for name in groups if groups[name].isVisibleTo(panel))
     return sorted(seen, key=lambda name: layout.indexOf(groups[name]))

@@ -22,11 +22,7 @@ from tests.app.holding import Posts
 
 MISSING = "E2TTS_Base"
 """A model whose weights are not there."""
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy views export guide"
+PARTS = f"{SMALL} strategy views export guide"
 
 
 def choose(window: MainWindow, model: str) -> SetupPanel:
@@ -51,7 +47,7 @@ def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_windo
     for one in (action.baseline, action.accelerated, action["calibrate"], action.export_profile):
         assert not one.isEnabled()
         assert one.toolTip().startswith(reason), one.text()
-    assert window.features["guide"].guide.hint == (
+    assert window.features["guide"].guide.hint.text() == (
         f"{reason}choose its folder or download it, or choose {loaded} again."
     )
     assert window.features["views"].views.compute_button.isEnabled() is False

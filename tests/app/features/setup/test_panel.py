@@ -220,7 +220,6 @@ def give_weights(presenter: Presenter) -> None:
 
 
 def test_one_click_sets_a_technique_as_published(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    """With the sampler, undoably; the card says what is otherwise."""
     state, group = presenter.state, panel.techniques.groups["ditreducio"]
     state.selection.switch("ditreducio", True)
     before = state.selection.choices

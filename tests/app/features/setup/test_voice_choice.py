@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from paretone.audio.recording import read_recording
@@ -20,6 +20,7 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.features.setup.test_panel import type_into
 from tests.app.presenters import Presenter
 from tests.voices import FIRST
 
@@ -42,11 +43,6 @@ def settled(choice: VoiceChoice, qtbot: QtBot) -> str:
     """What is found once it is checked."""
     qtbot.waitUntil(lambda: choice.checking.isHidden(), timeout=PATIENCE_MILLISECONDS)
     return choice.findings.text()
-
-
-def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
-    edit.selectAll()
-    qtbot.keyClicks(edit, text)
 
 
 def use(choice: VoiceChoice, qtbot: QtBot) -> str:

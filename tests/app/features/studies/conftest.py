@@ -7,20 +7,13 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
-from tests.app.holding import Posts
+from tests.disk import tiny_disk  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def looked_at() -> tuple[str, ...]:
     """Panels that must look as when they were new after each test."""
     return ("studies", "takes")
-
-
-@pytest.fixture
-def posts(shared_posts: Posts) -> Posts:
-    """By which the window's engine can be held, and those of other windows."""
-    return shared_posts
 
 
 @pytest.fixture
@@ -34,5 +27,5 @@ def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
     """The panel, in front."""
     window.workspaces.go_to("studies")
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(window.isActiveWindow)
     return window.panels["studies"]

@@ -35,10 +35,8 @@ def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
     """The panel with the study at ``place``."""
     folder = place if place.is_dir() else place.with_suffix(".study")
     window.features["studies"].open(place)
-    qtbot.waitUntil(
-        lambda: window.features["studies"].summary is not None and window.features["studies"].summary.folder == folder,
-        timeout=PATIENCE_MILLISECONDS,
-    )
+    studies = window.features["studies"].opened
+    qtbot.waitUntil(lambda: studies.summary is not None and studies.chosen == folder)
     return window.panels["studies"]
 
 
@@ -53,9 +51,24 @@ def ended(
     return blocker.args[1], blocker.args[2]
 
 
+def finish(
+    window: MainWindow, begin: Callable[[], object], qtbot: QtBot, patience: int = PATIENCE_MILLISECONDS
+) -> None:
+    """Start a study by ``begin``; it ends without a problem."""
+    outcome, sentence = ended(window, begin, qtbot, patience)
+    assert outcome is Outcome.FINISHED, sentence
+
+
 def shown(window: MainWindow, qtbot: QtBot) -> None:
     """Wait until all that is being read is shown."""
-    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.results.busy)
+
+
+def texts(panel: StudiesPanel) -> list[list[str]]:
+    """The table's rows, in display order."""
+    model = panel.table.model()
+    columns = range(model.columnCount())
+    return [[str(model.index(line, column).data()) for column in columns] for line in range(model.rowCount())]
 
 
 def created(folder: Path) -> dict[object, str]:

@@ -33,17 +33,9 @@ from paretone_app.features.studies.panel import plan_words
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
 STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)
 WAY = Choice("way", "Way", "Which.", "reuse", values=("reuse", "forecast"), titles=("Reuse (paper)", "Forecast"))
+VARIED = (Varied("steps", "steps", "4..6", without=True), Varied("", "guidance", "1, 2"))
 FORM = StudyForm(
-    "Mine",
-    "f5-mini",
-    "harvard",
-    3,
-    (catalogue.voices("f5-mini")[0],),
-    "0..2",
-    2,
-    ("words",),
-    {"steps": 8},
-    (Varied("steps", "steps", "4..6", without=True), Varied("", "guidance", "1, 2")),
+    "Mine", "f5-mini", "harvard", 3, catalogue.voices("f5-mini")[:1], "0..2", 2, ("words",), {"steps": 8}, VARIED
 )
 
 
@@ -98,10 +90,8 @@ def test_a_grid_is_what_the_engine_reads() -> None:
     assert study.takes == 8 * 3 * 3 * 2
     assert {one.setting.options["steps"] for one in study.candidates} == {8}
     words = plan_words(study, 90.0)
-    assert words.startswith(
-        "144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. "
-        "In addition 3 recordings of reference speech. About 90 seconds"
-    )
+    assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. In addition 3 record")
+    assert "of reference speech. About 90 seconds" in words
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -114,7 +104,7 @@ def test_an_option_and_a_technique_of_one_name_can_both_be_varied(turned: bool) 
 
 
 def test_a_search_is_what_the_engine_reads_and_brings_its_judges() -> None:
-    goals = Goals(("speed_up",), (Bound("word_error_rate", "above_baseline", 0.01),), 12, 3)
+    goals = Goals(("speed_up",), (Bound("word_error_rate", "above_baseline", 0.01),), 12)
     lines = (
         Varied("first_block", "threshold", "0.1..0.5", without=True),
         Varied("steps", "steps", "4..16"),
@@ -123,7 +113,7 @@ def test_a_search_is_what_the_engine_reads_and_brings_its_judges() -> None:
     made = definition(replace(FORM, goals=goals, varied=lines, judges=()))
     assert made["judges"] == ["words"]
     search = parse(tomllib.loads(to_toml(made))).search
-    assert (search.trials, search.seed, search.objectives) == (12, 3, ("speed_up",))
+    assert (search.trials, search.objectives) == (12, ("speed_up",))
     by_name = {one.name: one for one in search.axes}
     assert set(by_name) == {"first_block.used", "first_block.threshold", "steps.steps", "guidance_free.used"}
     assert isinstance(by_name["first_block.threshold"], Range)
@@ -153,9 +143,8 @@ def loaded(family: str, layers: int) -> ModelInfo:
 
 def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
     (offered,) = offered_kinds(loaded("language", 12))
-    form = replace(
-        FORM, model="lm-mini", voices=catalogue.voices("lm-mini")[:1], offered=offered, judges=(), options={}
-    )
+    voices = catalogue.voices("lm-mini")[:1]
+    form = replace(FORM, model="lm-mini", voices=voices, offered=offered, judges=(), options={})
     study = parse(tomllib.loads(to_toml(definition(form))))
     assert study.judges == ("words",)
     assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]

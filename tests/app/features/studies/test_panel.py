@@ -26,6 +26,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.selection import Selection
 from tests.app.acting import acts_of
+from tests.app.features.studies.studying import texts
 from tests.engine.studies import small
 
 FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a third."]\n[grid]\nsteps.steps = [2, 3]\n'
@@ -105,7 +106,7 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -
     panel.show_summary(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))
     assert lines == [(1, 1)]
     assert resets == []
-    assert panel.table.texts()[1][2] == f"{more.finished}/3"
+    assert texts(panel)[1][2] == f"{more.finished}/3"
     assert panel.table.current == seen.rows[2].key
 
 
@@ -138,7 +139,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     judged = read_study(seen.folder, seen.file)
     show(panel, judged)
     assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
-    *_, last = panel.table.texts()
+    *_, last = texts(panel)
     assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["0.05 (20 words)", "0"]
     model = panel.table.study
     cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
@@ -170,9 +171,9 @@ def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen:
     failed = FailedTake("Step pruning 2", "One sentence.", "anna", 3, "The judge sleeps.")
     rows = seen.rows[0], replace(seen.rows[1], problem="It has no weights."), seen.rows[2]
     show(panel, replace(seen, failures=(failed,), rows=rows))
-    assert panel.tabs.tabText(1) == "Failures (1)" and panel.table.texts()[1][0] == "!"
-    texts = [panel.failures.item(0, column).text() for column in range(3)]
-    assert texts == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
+    assert panel.tabs.tabText(1) == "Failures (1)" and texts(panel)[1][0] == "!"
+    cells = [panel.failures.item(0, column).text() for column in range(3)]
+    assert cells == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
     show(panel, seen)
     assert panel.tabs.tabText(1) == "Failures" and panel.failures.rowCount() == 0
 
@@ -218,20 +219,20 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     maker = StudyMaker(selection, tmp_path)
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
-    bounds = [maker.goals.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
+    bounds = [maker.goals.bounds.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
     first, second = maker.axes.lines[0], maker.axes.add()
     maker.show()
     maker.activateWindow()
     qtbot.waitUntil(maker.isActiveWindow)
     goals = maker.goals
     expected = [maker.kind, *goals.goals]
-    for one in goals.bounds:
+    for one in goals.bounds.lines:
         expected += [one.metric_box, one.kind, one.bound, one.remove]
-    expected += [goals.add_button, goals.trials]
+    expected += [goals.bounds.add_button, goals.trials]
     for line in (first, second):
         expected += [line.owner, line.knob, line.values, line.without, line.remove]
     expected += [maker.axes.add_button, maker.path]
-    assert goals.bounds[-2:] == bounds
+    assert goals.bounds.lines[-2:] == bounds
     maker.kind.setFocus()
     reached = [maker.focusWidget()]
     while len(reached) < len(expected):

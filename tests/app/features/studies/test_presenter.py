@@ -36,10 +36,9 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.app.damage import spoil_database
-from tests.app.features.studies.studying import MANY, created, ended, opened, run_once, shown, write
+from tests.app.features.studies.studying import MANY, created, ended, finish, opened, run_once, shown, texts, write
 from tests.app.features.tradeoff.using import SHOWN, choose_look
 from tests.app.holding import Posts
-from tests.disk import tiny_disk  # noqa: F401
 from tests.engine import small_speech
 from tests.engine.studies import small
 from tests.engine.training.toy_model import toy_model
@@ -93,23 +92,19 @@ def test_a_study_is_counted_run_and_filled_in(
     window.results.study_changed.connect(told.append)
     opened(window, write(tmp_path), qtbot)
     assert "3 settings, 6 takes" in panel.state
-    assert [row[1:] for row in panel.table.texts()] == [
-        ["baseline, steps 4, cross-fade 0", "0/2"],
-        ["Step pruning 2, steps 4, cross-fade 0", "0/2"],
-        ["Step pruning 3, steps 4, cross-fade 0", "0/2"],
-    ]
+    settings = (f"{one}, steps 4, cross-fade 0" for one in ("baseline", "Step pruning 2", "Step pruning 3"))
+    assert [row[1:] for row in texts(panel)] == [[one, "0/2"] for one in settings]
     assert 'title = "Small"' in panel.file.toPlainText()
     progress: list[str] = []
     window.bridge.progress.connect(lambda _: progress.append(panel.progress.format()))
-    outcome, sentence = ended(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot)
     assert panel.state == "Finished: 6 takes made."
     assert progress[-1].startswith("6 of 6")
-    assert [row[2] for row in panel.table.texts()] == ["2/2"] * 3
+    assert [row[2] for row in texts(panel)] == ["2/2"] * 3
     found = read(tmp_path / "small.study")
     figure = found.settings[1].figures["speed_up"]
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
-    assert panel.table.texts()[1][column] == f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+    assert texts(panel)[1][column] == f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
     tip = panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert "n = 2 takes of 2 sentences" in tip
     assert set(told) == {tmp_path / "small.study"}
@@ -118,12 +113,12 @@ def test_a_study_is_counted_run_and_filled_in(
 
 
 def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
-    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     folder = file.with_suffix(".study")
     opened(window, file, qtbot)
-    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
+    stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.PAUSED and "Paused" in panel.state and panel.run_button.text() == "Resume"
     before, kept = created(folder), tomllib.loads(file.read_text(encoding="utf-8"))
@@ -133,19 +128,18 @@ def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
     file.unlink()
     opened(window, folder, qtbot)
     assert "There is no study" in panel.state
-    outcome, _ = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED
+    finish(window, panel.run_button.click, qtbot)
     after = created(folder)
     assert len(after) == 3 * MANY and before.items() <= after.items()
     assert tomllib.loads(file.read_text(encoding="utf-8")) == kept
 
 
 def test_cancelling_keeps_what_is_finished(
-    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
+    stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.CANCELLED and "Cancelled" in panel.state
     summary = window.features["studies"].summary
@@ -165,19 +159,18 @@ def test_after_a_restart_the_study_is_there_as_it_was_shown_and_goes_on(
     first.panels["tradeoff"].set_filter(Filter(hidden=frozenset({"steps"})))
     stop_after(first, posts, 3, first.close)
     first.panels["studies"].run_button.click()
-    qtbot.waitUntil(lambda: first.is_closed, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: first.is_closed)
     close(first, qtbot)
     before = created(folder)
     assert 2 < len(before) < 3 * MANY
     second = ready(make_window(), qtbot)
-    qtbot.waitUntil(lambda: second.features["studies"].summary is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: second.features["studies"].summary is not None)
     panel, tradeoff = second.panels["studies"], second.panels["tradeoff"]
     assert f"{len(before)} takes finished, {3 * MANY - len(before)} left, about" in panel.state
     assert [one.data() for one in panel.recent_menu.actions() if one.isVisible()] == [str(file)]
     assert (tradeoff.options, tradeoff.filter) == (look, Filter(hidden=frozenset({"steps"})))
     assert second.action["point_log_y"].isChecked() and not second.action["point_dominated"].isChecked()
-    outcome, _ = ended(second, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED
+    finish(second, panel.run_button.click, qtbot)
     after = created(folder)
     assert len(after) == 3 * MANY and before.items() <= after.items()
 
@@ -200,12 +193,11 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
     qtbot.keyClick(panel.workers, Qt.Key.Key_Up)
     assert panel.cluster == ("local", 1)
     # Ray may take half a minute to begin, twice, and its worker loads a model of its own.
-    outcome, sentence = ended(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot, 3 * PATIENCE_MILLISECONDS)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot, 3 * PATIENCE_MILLISECONDS)
     assert panel.state.startswith("Finished: 6 takes made. Tasks done: 6 on node ")
     # The window goes on: the model that it holds itself is still there.
     window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert window.state.comparison.take_a is not None
 
 
@@ -213,8 +205,20 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
 def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
     """The dialog's verdict, once it contains ``words``."""
     maker = window.features["studies"].maker
-    qtbot.waitUntil(lambda: words in maker.verdict.text(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: words in maker.verdict.text())
     return maker.verdict.text()
+
+
+def made(window: MainWindow, title: str) -> StudyMaker:
+    """The dialog for a small study, opened by its action."""
+    window.action["new_study"].trigger()
+    maker = window.features["studies"].maker
+    maker.title.setText(title)
+    for box in maker.judges.values():
+        box.setChecked(False)
+    maker.count.setValue(1)
+    maker.axes.lines[0].choose(Varied("steps", "steps", "2"))
+    return maker
 
 
 def test_a_study_is_made_counted_saved_and_started(
@@ -223,7 +227,7 @@ def test_a_study_is_made_counted_saved_and_started(
     window.state.selection.set_option("steps", 4)
     window.state.selection.set_option("cross_fade", 0.0)
     window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     panel.new_button.click()
     maker = window.features["studies"].maker
     maker.title.setText("Steps of the small one")
@@ -236,18 +240,11 @@ def test_a_study_is_made_counted_saved_and_started(
     said = verdict(window, "12 takes: 3 settings × 2 sentences × 1 voice × 2 seeds × 1 round", qtbot)
     assert "About" in said
     path = Path(maker.path.text())
-    outcome, sentence = ended(window, maker.start_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
-    assert tomllib.loads(path.read_text(encoding="utf-8")) == {
-        "title": "Steps of the small one",
-        "model": "f5-mini",
-        "sentences": "harvard",
-        "count": 2,
-        "voices": [FIRST],
-        "seeds": [0, 1],
-        "options": {"cross_fade": 0.0, "steps": 4},
-        "grid": {"steps": {"steps": [2, 3]}},
-    }
+    finish(window, maker.start_button.click, qtbot)
+    material = {"sentences": "harvard", "count": 2, "voices": [FIRST], "seeds": [0, 1]}
+    settings = {"options": {"cross_fade": 0.0, "steps": 4}, "grid": {"steps": {"steps": [2, 3]}}}
+    expected = {"title": "Steps of the small one", "model": "f5-mini", **material, **settings}
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == expected
     assert window.features["studies"].summary.made == 12
     assert window.features["studies"].maker is None
 
@@ -281,13 +278,13 @@ def test_what_cannot_be_saved_is_refused_and_only_what_is_filled_in_now_is(
     window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     maker.count.setValue(2)  # While the first form is being checked.
-    qtbot.waitUntil(maker.start_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(maker.start_button.isEnabled)
     assert maker.definition is not None and maker.definition["count"] == 2
     there = write(tmp_path)
     before = there.read_bytes()
     for path, says in ((there, "exists; type another name"), (tmp_path / "x.json", "must end in .toml")):
         maker.path.setText(str(path))
-        qtbot.waitUntil(maker.save_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(maker.save_button.isEnabled)
         maker.save_button.click()
         assert says in maker.verdict.text()
     assert there.read_bytes() == before
@@ -306,22 +303,17 @@ def test_a_search_is_set_up_run_and_its_answer_used(
 ) -> None:
     pytest.importorskip("optuna")
     window.state.selection.set_option("steps", 4)
-    window.action["new_study"].trigger()
-    maker = window.features["studies"].maker
+    maker = made(window, "Found")
     maker.kind.setCurrentIndex(1)
-    for line in list(maker.goals.bounds):
+    for line in list(maker.goals.bounds.lines):
         line.remove.click()
-    for box in maker.judges.values():
-        box.setChecked(False)
     maker.goals.goals[0].setCurrentIndex(maker.goals.goals[0].findData("ops_ratio"))
-    maker.goals.add(Bound("log_mel_distance", "at_least", 0.0))
+    maker.goals.bounds.add(Bound("log_mel_distance", "at_least", 0.0))
     maker.goals.trials.setValue(3)
-    maker.count.setValue(1)
     maker.axes.lines[0].choose(Varied("steps", "steps", "1..3"))
     maker.path.setText(str(tmp_path / "found.toml"))
     verdict(window, "4 takes: 4 settings", qtbot)
-    outcome, sentence = ended(window, maker.start_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, maker.start_button.click, qtbot)
     found = panel.found.toPlainText()
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at least 0." in found
     assert "of computing" in found
@@ -329,7 +321,7 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     assert window.features["studies"].summary.left == 0
     panel.table.choose(answer.key)
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     assert window.state.selection.is_used("steps")
     assert window.state.selection.knobs("steps") == answer.setting.technique("steps").knobs
@@ -341,8 +333,7 @@ def test_a_setting_is_used_with_its_strategy_table(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
-    outcome, sentence = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, panel.run_button.click, qtbot)
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.artefacts().values()
@@ -382,7 +373,7 @@ def test_one_press_opens_the_example(
     example.pack(tmp_path / "made.study", results_folder(file), file)
     assert panel.example_button.isVisibleTo(panel), "the empty panel offers it"
     qtbot.mouseClick(panel.example_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: presenter.summary is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: presenter.summary is not None)
     shown(window, qtbot)
     summary = presenter.summary
     assert summary.folder.parent == tmp_path / "user" and summary.title == "Small"
@@ -393,23 +384,11 @@ def test_one_press_opens_the_example(
 # --- The user's own models and voices ---------------------------------------------------------------------------------
 def place(window: MainWindow, model: str, folder: Path, qtbot: QtBot, variant: str = "") -> str:
     """Load ``model`` from ``folder``; its fingerprint."""
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as loaded:
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    with qtbot.waitSignal(window.jobs.ended) as loaded:
         window.state.loading.load_model(model, str(folder) if str(folder) != "." else "", variant, "cpu")
     assert loaded.args[1] is Outcome.FINISHED, loaded.args[2]
     return window.state.selection.loaded.fingerprint
-
-
-def made(window: MainWindow, title: str) -> StudyMaker:
-    """The dialog for a small study, opened by its action."""
-    window.action["new_study"].trigger()
-    maker = window.features["studies"].maker
-    maker.title.setText(title)
-    for box in maker.judges.values():
-        box.setChecked(False)
-    maker.count.setValue(1)
-    maker.axes.lines[0].choose(Varied("steps", "steps", "2"))
-    return maker
 
 
 def test_a_study_runs_the_checkpoint_in_the_users_folder(
@@ -422,10 +401,9 @@ def test_a_study_runs_the_checkpoint_in_the_users_folder(
     selection.set_option("steps", 3)
     maker = made(window, "Mine")
     assert str(tmp_path / "mine") in maker.checkpoint.text()
-    qtbot.waitUntil(maker.start_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(maker.start_button.isEnabled)
     path, before = Path(maker.path.text()), len(loads)
-    outcome, sentence = ended(window, maker.start_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, maker.start_button.click, qtbot)
     assert len(loads) == before, "it is the loaded model, which is not loaded a second time"
     written = tomllib.loads(path.read_text(encoding="utf-8"))
     assert (written["folder"], written["device"]) == (str(tmp_path / "mine"), "cpu")
@@ -436,10 +414,8 @@ def test_a_study_runs_the_checkpoint_in_the_users_folder(
     selection.switch("ditreducio", False)
     window.features["export"].write(tmp_path / "my profile.json")
     said = shlex.split(window.notices.banner.text.partition("Run it: ")[2])
-    assert said[:6] == [
-        *("paretone", "speak", "--profile", str(tmp_path / "my profile.json")),
-        *("--folder", str(tmp_path / "mine")),
-    ]
+    profile, mine_at = str(tmp_path / "my profile.json"), str(tmp_path / "mine")
+    assert said[:6] == ["paretone", "speak", "--profile", profile, "--folder", mine_at]
 
     # With other weights, its settings are used with a caution.
     place(window, MODEL, Path(), qtbot)
@@ -517,7 +493,7 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     path = write(tmp_path, "moving", 1, f'# By hand.\nmodel = "{MODEL}"\nfolder = "{folder}"\ndevice = "cpu"')
     panel = opened(window, path, qtbot)
     assert not panel.folder_button.isVisibleTo(panel)
-    assert ended(window, panel.run_button.click, qtbot)[0] is Outcome.FINISHED
+    finish(window, panel.run_button.click, qtbot)
     made_first = studies.summary.made
     path.write_text(path.read_text(encoding="utf-8").replace("[2, 3]", "[1, 2, 3]"), encoding="utf-8")
     folder.rename(moved)
@@ -541,8 +517,7 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     assert not panel.folder_button.isVisibleTo(panel)
     text = path.read_text(encoding="utf-8")
     assert "# By hand." in text and tomllib.loads(text)["folder"] == str(moved)
-    outcome, sentence = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, panel.run_button.click, qtbot)
     assert studies.summary.made > made_first > 0
     window.action["close_study"].trigger()
 
@@ -585,7 +560,7 @@ def test_a_report_is_written_and_opened(panel: StudiesPanel, window: MainWindow,
     QDesktopServices.setUrlHandler("file", browser, "show")
     try:
         qtbot.keyClick(window, Qt.Key.Key_F5, Qt.KeyboardModifier.ControlModifier)
-        qtbot.waitUntil(lambda: bool(browser.pages), timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: bool(browser.pages))
     finally:
         QDesktopServices.unsetUrlHandler("file")
     place = tmp_path / "small.study" / "report"
@@ -604,7 +579,7 @@ def test_results_that_do_not_agree_are_told(
     opened(window, run_once(tmp_path), qtbot)
     with closing(sqlite3.connect(tmp_path / "small.study" / DATABASE)) as database, database:
         database.execute("UPDATE takes SET text = 'Another.'")
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
         verify.trigger()
     assert blocker.args[1] is Outcome.FINISHED
     assert window.notices.banner.text.startswith("The results in small.study do not agree. Texts: Takes say")
@@ -616,7 +591,7 @@ def test_files_that_are_no_studies_are_told_by_a_sentence(
 ) -> None:
     window.features["studies"].open(write(tmp_path, grid="warp_drive.speed = [9]"))
     said = "There is no technique named 'warp_drive'"
-    qtbot.waitUntil(lambda: said in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: said in window.notices.banner.text)
     assert window.features["studies"].summary is None and not window.results.studies
     file = write(tmp_path)
     opened(window, file, qtbot)
@@ -627,7 +602,7 @@ def test_files_that_are_no_studies_are_told_by_a_sentence(
     assert not panel.run_button.isEnabled()
     write(tmp_path)
     window.features["studies"].opened.choose(tmp_path / "small.study")
-    qtbot.waitUntil(panel.run_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(panel.run_button.isEnabled)
 
 
 def test_a_damaged_study_is_read_and_can_be_set_aside(
@@ -642,22 +617,18 @@ def test_a_damaged_study_is_read_and_can_be_set_aside(
     assert "damaged" in panel.state and "damaged" in window.notices.banner.text
     assert not panel.run_button.isEnabled()
     # What was made is shown with what the file asks for.
-    assert [row[2] for row in panel.table.texts()] == ["1", "1", "1", "0/2", "0/2", "0/2"]
+    assert [row[2] for row in texts(panel)] == ["1", "1", "1", "0/2", "0/2", "0/2"]
     assert panel.aside_button.isVisibleTo(panel)
     panel.aside_button.click()
     shown(window, qtbot)
     (backup,) = folder.glob("damaged-*")
     assert (backup / DATABASE).exists() and list((backup / "audio").glob("*.wav"))
-    outcome, sentence = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED, sentence
+    finish(window, panel.run_button.click, qtbot)
     assert window.features["studies"].summary.made == 6
 
 
 def test_a_full_disk_stops_the_study_and_nothing_else(
-    panel: StudiesPanel,
-    window: MainWindow,
-    tiny_disk: Path,  # noqa: F811
-    qtbot: QtBot,
+    panel: StudiesPanel, window: MainWindow, tiny_disk: Path, qtbot: QtBot
 ) -> None:
     # Sentences whose takes do not fit onto the tiny disk.
     opened(window, write(tiny_disk, sentences=40), qtbot)
@@ -666,5 +637,5 @@ def test_a_full_disk_stops_the_study_and_nothing_else(
     assert "the disk is full; free some space" in sentence and "the disk is full" in panel.state
     assert window.features["studies"].summary.made == len(created(tiny_disk / "small.study")) > 0
     window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert window.state.comparison.take_a is not None

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.slow
 SENTENCES = ["One sentence.", "Another one."]
 STEPS, THRESHOLD = "steps.steps", "ditreducio.threshold"
 USUAL = Chosen(THRESHOLD, STEPS, "log_mel_distance")
+LOOKED_AT = ("takes",)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of fewer steps and of DiTReducio alone: their combination has no take."""
     folder = tmp_path_factory.mktemp("study") / "small.study"
     settings = [{"techniques": {"steps": {"steps": 2}}}, {"techniques": {"ditreducio": {"threshold": 0.3}}}]
     chosen = study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs")
@@ -37,12 +37,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
     """Sound, before there is a window."""
     return lasting_sink
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
 
 
 @pytest.fixture
@@ -82,10 +76,10 @@ def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qt
     assert grid.row_values == (None, 0.3) and grid.column_values == (None, 2)
     assert grid.empty == ((1, 1),) and grid.reference == (0, 0) and grid.values[0, 0] == 0.0
     assert grid.differences[0, 1] > 0 and grid.share(0, 1) < 0, "further from the baseline is worse"
-    assert panel.words.endswith("Log-mel distance 0 nat. log: the reference.")
+    assert panel.words.text().endswith("Log-mel distance 0 nat. log: the reference.")
     panel.cells.setFocus()
     QTest.keyClick(panel.cells, Qt.Key.Key_Right)
-    assert panel.cells.cursor_cell == (0, 1) and "worse" in panel.words
+    assert panel.cells.cursor_cell == (0, 1) and "worse" in panel.words.text()
     QTest.keyClick(panel.cells, Qt.Key.Key_R)
     qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
     assert panel.cells.grid.share(0, 0) > 0
@@ -113,7 +107,7 @@ def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, q
     panel.sentence.activated.emit(panel.sentence.currentIndex())
     qtbot.waitUntil(lambda: len(panel.cells.grid.others) == 2, timeout=PATIENCE_MILLISECONDS)
     panel.cells.set_cursor(0, 1)
-    assert "(mean of 2 sentences)" in panel.words
+    assert "(mean of 2 sentences)" in panel.words.text()
     window.state.undo_stack.undo()
     qtbot.waitUntil(lambda: not panel.cells.grid.others, timeout=PATIENCE_MILLISECONDS)
     panel.rows.setCurrentIndex(panel.rows.findData("text"))
@@ -130,7 +124,7 @@ def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, q
     qtbot.waitUntil(lambda: panel.cells.grid.rows.name == THRESHOLD, timeout=PATIENCE_MILLISECONDS)
     panel.more_columns.setText("3 many")
     panel.more_columns.editingFinished.emit()
-    qtbot.waitUntil(lambda: "must be a number, not “many”" in panel.words, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "must be a number, not “many”" in panel.words.text(), timeout=PATIENCE_MILLISECONDS)
     assert "must be a number" in window.notices.banner.text and panel.cells.grid is not None
 
 
@@ -138,7 +132,7 @@ def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> No
     panel, notices = window.panels["take_grid"], window.notices
     panel.cells.setFocus()
     panel.cells.set_cursor(1, 1)
-    assert "No take yet: press M to make it." in panel.words
+    assert "No take yet: press M to make it." in panel.words.text()
     QTest.keyClick(panel.cells, Qt.Key.Key_R)
     assert "The cell is empty" in notices.banner.text
     QTest.keyClick(panel.cells, Qt.Key.Key_M)
@@ -163,7 +157,7 @@ def test_cancelling_gives_the_others_up_and_what_fails_is_said(window: MainWindo
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert not window.state.making.waiting
     panel.chosen.emit(Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"))
-    qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words.text(), timeout=PATIENCE_MILLISECONDS)
     assert "There is no voice “nobody”" in notices.banner.text
     choose(window, Chosen("model", "seed", "real_time_factor", "LM mini", "5 6"), qtbot)
     qtbot.waitUntil(lambda: "lm-mini" in panel.cells.grid.row_values, timeout=PATIENCE_MILLISECONDS)

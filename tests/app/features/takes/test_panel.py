@@ -80,7 +80,6 @@ def shown(panel: TakesPanel, title: str) -> list[str]:
 def test_every_column_is_as_wide_as_its_figures(
     panel: TakesPanel, library: Library, theme: Theme, qtbot: QtBot
 ) -> None:
-    """With the sign of a busy machine in front of them, too, and as wide as the user made it."""
     theme.apply(Scheme.LIGHT)
     table, header, rtf = panel.table, panel.table.horizontalHeader(), column("RTF")
     busy = Measurements(2345.678, 1.234, 0.5, device="cpu", ops_ratio=0.5, text_seconds=12.345, cores=2)

@@ -20,12 +20,7 @@ from tests.app.shell.running import run
 from tests.sound import NullSink, lasting_sink  # noqa: F401
 
 TEXT = "One. Two. Three. Four. Five."
-
-
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """After a take, Setup knows what others cost."""
-    return ("takes",)
+LOOKED_AT = ("takes",)
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,7 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
+PARTS = f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
 
 
 def tour_of(window: MainWindow) -> TourPresenter:
@@ -43,7 +39,6 @@ def wait_until_done(tour: TourPresenter, qtbot: QtBot) -> None:
 
 
 def framed(tour: TourPresenter, control: QWidget) -> bool:
-    """Whether the frame is around ``control``."""
     place = QRect(control.mapTo(tour.card.window(), QPoint()), control.size())
     return tour.frame.isVisible() and tour.frame.geometry().adjusted(5, 5, -5, -5) == place
 
@@ -102,7 +97,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
         qtbot.mouseClick(card.next_button, Qt.MouseButton.LeftButton)
 
     assert card.next_button.text() == "Skip" and card.help_button.hasFocus()
-    assert framed(tour, window.features["guide"].guide.button(0))
+    assert framed(tour, window.features["guide"].guide.buttons[0])
     window.action.baseline.trigger()
     wait_until_done(tour, qtbot)
     assert state.comparison.take_a is not None and card.next_button.text() == "Next"
@@ -143,7 +138,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     go_on()
 
     assert window.workspaces.current is TEST
-    assert not card.help_button.isEnabled() and "audio" in card.hint, "there is no sound here"
+    assert not card.help_button.isEnabled() and "audio" in card.hint.text(), "there is no sound here"
     assert card.next_button.text() == "Skip"
     go_on()
 
@@ -152,7 +147,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     go_on()
     assert card.next_button.text() == "Finish"
     go_on()
-    assert visited == ORDER and not tour.on and not card.isVisible() and not tour.frame.isVisible()
+    assert visited == ORDER and tour.course is None and not card.isVisible() and not tour.frame.isVisible()
 
 
 def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -170,7 +165,7 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainW
         assert tour.course.number == number + 1
         assert tour.card.isAncestorOf(QApplication.focusWidget())
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
-        assert not tour.on and not tour.card.isVisible()
+        assert tour.course is None and not tour.card.isVisible()
         focus = QApplication.focusWidget()
         assert focus is not None and not tour.card.isAncestorOf(focus)
         if not number:

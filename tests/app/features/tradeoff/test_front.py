@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,12 @@ BOTH = PRUNED.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.
 OPTIONS = PlotOptions(x="speed_up", y="log_mel_distance")
 
 
+def exactly(value: float) -> Estimate:
+    return Estimate(value, value, value, 3, 3)
+
+
 def point(key: str, setting: Setting, speed: float, distance: float, kind: str = STUDY, folder: str = "one") -> Point:
-    figures = {
-        "speed_up": Estimate(speed, speed, speed, 3, 3),
-        "log_mel_distance": Estimate(distance, distance, distance, 3, 3),
-    }
+    figures = {"speed_up": exactly(speed), "log_mel_distance": exactly(distance)}
     place = Path(folder) if kind == STUDY else None
     return Point(key, kind, f"setting {key}", "A study", "F5 mini", (), figures, {}, setting, folder=place)
 
@@ -73,13 +75,8 @@ def test_only_points_of_one_study_and_model_on_the_front_have_a_reason() -> None
 
 
 def along(x: str, values: tuple[float, ...], **options: bool) -> Scene:
-    points = [
-        Point(str(at), STUDY, f"setting {at}", "A study", "F5 mini", ("steps",), figures={
-            x: Estimate(value, value, value, 3, 3),
-            "log_mel_distance": Estimate(0.1 * at, 0.1 * at, 0.1 * at, 3, 3),
-        })
-        for at, value in enumerate(values)
-    ]  # fmt: skip
+    figures = ({x: exactly(value), "log_mel_distance": exactly(0.1 * at)} for at, value in enumerate(values))
+    points = [replace(point(str(at), PLAIN, 1, 0), figures=one) for at, one in enumerate(figures)]
     return scene(Pool(points), Filter(), PlotOptions(x=x, y="log_mel_distance", **options))
 
 

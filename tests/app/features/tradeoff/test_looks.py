@@ -29,7 +29,7 @@ from tests.engine.studies.small import finished, study
 
 
 def test_both_themes_and_every_kind_of_point_are_painted(panel: TradeoffPanel) -> None:
-    panel.set_marks({"a": "A", "c": "B", "d": "Setup"})
+    panel.plot.marks.set_letters({"a": "A", "c": "B", "d": "Setup"})
     panel.choose("b")
     light = panel.plot.grab().toImage()
     icons = {name: button.icon().cacheKey() for name, button in panel.legend.offered.items()}
@@ -121,8 +121,5 @@ def test_reports_and_the_window_agree(tmp_path: Path) -> None:
         return {(tuple(names.get(one, "") for one in glyph.colours), glyph.shape) for glyph in glyphs}
 
     assert hues(report.glyphs) == hues(drawn.glyphs) and len(window) == 4
-    assert {words: glyph.shape for glyph, words in report.legend} == {
-        "No technique": "star",
-        "First-block cache": "diamond",
-        "Step pruning": "triangle",
-    }
+    shapes = {words: glyph.shape for glyph, words in report.legend}
+    assert shapes == {"No technique": "star", "First-block cache": "diamond", "Step pruning": "triangle"}

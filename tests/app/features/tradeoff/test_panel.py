@@ -41,11 +41,11 @@ def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(p
     assert not details._difference.isHidden() and "DiTReducio: off → δ = 0.1" in details._difference.text()
     panel.choose("b")
     assert not details._difference.isHidden(), "it stays unfolded from point to point"
-    panel.set_a(Reference("A", PLAIN), "c")
+    panel.set_a(Reference("A", PLAIN, take="c"))
     assert "Against A:" in details.text
     panel.choose("c")
     assert "Against A" not in details.text, "A itself does not differ from A"
-    panel.set_a(Reference("A", replace(PLAIN, model="lm-mini")), "c")
+    panel.set_a(Reference("A", replace(PLAIN, model="lm-mini"), take="c"))
     panel.choose("a")
     assert details._fold.text() == "Differences from its baseline", "A is of another model"
 

@@ -71,11 +71,8 @@ def test_what_is_brushed_becomes_a_study_within_it() -> None:
     guidance = next(one.name for one in pool.axes if one.knob)
     ranges = (Range(guidance, 0.05, 0.35), Range(SPEED, 2.0, 9.0), Range("log_mel_distance", 0.0, 0.5))
     found = within(parallel(pool, Filter(ranges=ranges)))
-    assert found == Within(
-        "f5-mini",
-        (Span("", "guidance", (0.1, 0.2)),),
-        (Bound(SPEED, "at_least", 2.0), Bound("log_mel_distance", "at_most", 0.5)),
-    )
+    bounds = Bound(SPEED, "at_least", 2.0), Bound("log_mel_distance", "at_most", 0.5)
+    assert found == Within("f5-mini", (Span("", "guidance", (0.1, 0.2)),), bounds)
     assert found.spans[0].varied(searching=True) == Varied("", "guidance", "0.1..0.2")
     assert found.spans[0].varied(searching=False) == Varied("", "guidance", "0.1, 0.2")
     only_figures = within(parallel(pool, Filter(ranges=ranges[1:])))

@@ -23,15 +23,11 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action
 from tests.app.acting import acts, acts_of
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
-KEY, NO, CONTROL, SHIFT = (
-    Qt.Key,
-    Qt.KeyboardModifier.NoModifier,
-    Qt.KeyboardModifier.ControlModifier,
-    Qt.KeyboardModifier.ShiftModifier,
-)
+KEY, NO = Qt.Key, Qt.KeyboardModifier.NoModifier
+LEFT = Qt.MouseButton.LeftButton
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 SENTENCES = ["One sentence.", "Another one."]
 SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
 STAYS = 3_600_000
@@ -68,11 +64,7 @@ def click(panel: TradeoffPanel, key: str, modifier: Qt.KeyboardModifier = NO) ->
 
 
 def drag(
-    panel: TradeoffPanel,
-    start: QPoint,
-    end: QPoint,
-    modifier: Qt.KeyboardModifier = NO,
-    button: Qt.MouseButton = Qt.MouseButton.LeftButton,
+    panel: TradeoffPanel, start: QPoint, end: QPoint, modifier: Qt.KeyboardModifier = NO, button: Qt.MouseButton = LEFT
 ) -> None:
     def send(kind: QEvent.Type, place: QPoint, held: Qt.MouseButton) -> None:
         at = QPointF(place)
@@ -91,18 +83,9 @@ def current(panel: TradeoffPanel) -> str:
 
 
 def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
-    at = QPointF(place)
-    event = QWheelEvent(
-        at,
-        panel.plot.mapToGlobal(at),
-        QPoint(),
-        QPoint(0, 120 * notches),
-        Qt.MouseButton.NoButton,
-        NO,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(panel.plot, event)
+    at, by = QPointF(place), QPoint(0, 120 * notches)
+    nothing = Qt.MouseButton.NoButton, NO, Qt.ScrollPhase.NoScrollPhase, False
+    QApplication.sendEvent(panel.plot, QWheelEvent(at, panel.plot.mapToGlobal(at), QPoint(), by, *nothing))
 
 
 def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
@@ -111,12 +94,10 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     window.workspaces.go_to("tradeoff")
     window.features["tradeoff"].open_study(results)
     # Four settings and two takes; of takes that are baselines, too, the distance is known.
-    qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6)
     # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
-    qtbot.waitUntil(
-        lambda: window.features["studies"].summary is not None and not window.results.busy,
-        timeout=PATIENCE_MILLISECONDS,
-    )
+    studies, results = window.features["studies"], window.results
+    qtbot.waitUntil(lambda: studies.summary is not None and not results.busy)
     choose_look(window.panels["tradeoff"], SHOWN)
     return window
 
@@ -134,9 +115,8 @@ def lent(window: MainWindow, kept: Iterable[Take], results: Path, qtbot: QtBot) 
 
 
 def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = True) -> str:
-    return next(
-        one.key for one in panel.scene.points if one.techniques == techniques and (one.folder is not None) == of_study
-    )
+    there = (one for one in panel.scene.points if (one.folder is not None) == of_study)
+    return next(one.key for one in there if one.techniques == techniques)
 
 
 def go(window: MainWindow, key: str) -> None:

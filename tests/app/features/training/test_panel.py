@@ -39,21 +39,21 @@ def panel(qtbot: QtBot) -> TrainingPanel:
 
 
 def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
-    assert "Choose a manifest" in panel.state
+    assert "Choose a manifest" in panel.state.text()
     panel.manifest.setText("speech.csv")
-    assert "Choose a folder" in panel.state
+    assert "Choose a folder" in panel.state.text()
     assert not panel.start_button.isEnabled()
     panel.work.setText(str(tmp_path))
-    assert panel.state == ""
+    assert panel.state.text() == ""
     assert panel.start_button.isEnabled()
     assert not panel.resume_button.isEnabled()
     panel.manifest.clear()
-    assert "or have the model say sentences" in panel.state and not panel.start_button.isEnabled()
+    assert "or have the model say sentences" in panel.state.text() and not panel.start_button.isEnabled()
     panel.fit({"sentences": 30})
-    assert panel.state == "" and panel.start_button.isEnabled()
+    assert panel.state.text() == "" and panel.start_button.isEnabled()
     assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
     panel.can.start.set_reason("The model is not loaded yet.")
-    assert panel.state == "The model is not loaded yet."
+    assert panel.state.text() == "The model is not loaded yet."
     assert not panel.start_button.isEnabled()
 
 
@@ -93,7 +93,7 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
     panel.manifest.setText("speech.csv")
     panel.work.setText(str(tmp_path))
     assert not panel.start_button.isEnabled()
-    assert "earlier run" in panel.state
+    assert "earlier run" in panel.state.text()
     with qtbot.waitSignal(panel.can.resume.triggered):
         qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
 
@@ -102,20 +102,20 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
     panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
     panel.can.start.refresh()
-    assert "line 3" in panel.state, "why it failed stays to be read"
+    assert "line 3" in panel.state.text(), "why it failed stays to be read"
     panel.begin(resume=False)
-    assert not panel.manifest.isEnabled() and panel.state == ""
+    assert not panel.manifest.isEnabled() and panel.state.text() == ""
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
     assert "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
-    assert "40 %" in panel.state
+    assert "40 %" in panel.state.text()
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
     summary = "One branch has learned 90 % of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
-    assert "90 %" in panel.state
-    assert "w.safetensors" in panel.state
+    assert "90 %" in panel.state.text()
+    assert "w.safetensors" in panel.state.text()
     assert panel.manifest.isEnabled()
 
 
@@ -158,7 +158,7 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
     assert panel.start_button.isEnabled(), "a language model learns from what it speaks itself"
     sentences = panel.knobs.editor("sentences")
     sentences.setValue(0)
-    assert "Choose a manifest" in panel.state
+    assert "Choose a manifest" in panel.state.text()
     sentences.setValue(20)
     qtbot.keyClick(panel.chooser, Qt.Key.Key_Down)
     assert panel.training is STUDENT

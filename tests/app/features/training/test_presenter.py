@@ -28,16 +28,11 @@ from tests.workload import workload
 pytestmark = needs("accelerate")
 SHORT = workload(0.1, 0.02)
 """Minutes of the processor: a dozen steps of the toy model."""
-
-
-@pytest.fixture(scope="module")
-def parts() -> str:
-    return f"{SMALL} training"
+PARTS = f"{SMALL} training"
 
 
 @pytest.fixture
 def panel(borrowed_window: MainWindow, tmp_path: Path) -> TrainingPanel:
-    """The panel of the window that tests share which make no weights."""
     return filled_in(borrowed_window, tmp_path)
 
 
@@ -89,7 +84,6 @@ def test_the_training_of_a_technique_that_is_switched_on_is_chosen(
 
 @pytest.mark.timeout(300)
 def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    """By a training that is cancelled and gone on with."""
     panel = filled_in(window, tmp_path)
     panel.minutes.setValue(60)
     qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
@@ -98,14 +92,14 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
         qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
     assert ended.args[1] is Outcome.CANCELLED
     assert (Path(panel.work.text()) / CHECKPOINT).is_file()
-    assert "Resume continues from the checkpoint" in panel.state
+    assert "Resume continues from the checkpoint" in panel.state.text()
     assert not panel.start_button.isEnabled()
     reached = panel.curves.steps[-1]
     panel.minutes.setValue(SHORT)
     outcome, sentence = press(window, panel.resume_button, qtbot)
     assert outcome is Outcome.FINISHED, sentence
     assert panel.curves.steps[-1] >= reached
-    assert "The weights are in" in panel.state
+    assert "The weights are in" in panel.state.text()
     assert len(panel.curves.steps) > 1
     assert panel.curves.steps == sorted(panel.curves.steps)
     assert len(panel.curves.found["learnt"]) >= 2
@@ -137,8 +131,8 @@ def test_a_missing_recording_is_named_by_its_line(
     (manifest.parent / lines[2].split(",")[0]).unlink()
     outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
-    assert "line 3" in panel.state
+    assert "line 3" in panel.state.text()
     shutil.rmtree(manifest.parent)
     outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
-    assert "There is no manifest" in panel.state
+    assert "There is no manifest" in panel.state.text()

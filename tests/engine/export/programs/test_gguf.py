@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,11 @@ from tests.engine.export.small_exports import (
     drafted,
     exported,
     some_tokens,
-    soon_over,
     student,
     write_small,
 )
 
 gguf = pytest.importorskip("gguf")
-
-
-@pytest.fixture(scope="module")
-def patch() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as found:
-        soon_over(found)
-        yield found
 
 
 @pytest.fixture(scope="module", params=[LLASA, COSYVOICE])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,11 @@ from tests.engine.export.small_exports import (
     Exported,
     drafted,
     exported,
-    soon_over,
     student,
     write_small,
 )
 
 pytest.importorskip("transformers")
-
-
-@pytest.fixture(scope="module")
-def patch() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as found:
-        soon_over(found)
-        yield found
 
 
 @pytest.fixture(scope="module", params=NAMES)

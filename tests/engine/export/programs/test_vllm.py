@@ -18,19 +18,14 @@ from tests.engine.export.small_exports import (
     LM_MINI,
     drafted,
     exported,
-    soon_over,
     student,
     write_small,
 )
 
+pytestmark = pytest.mark.usefixtures("patch")
 transformers = pytest.importorskip("transformers")
 ENOUGH = 25
 """Tokens that are compared: nothing is cached here."""
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    soon_over(monkeypatch)
 
 
 def greedy(model: object, request: dict) -> list[int]:

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from paretone.audio.cross_fade import DECAY, RELEASE
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import last_sound
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import SHORTEST_SILENCE, NaturalReader
 from paretone.measure.intelligibility import Judge, words_of
 from paretone.models import load_model
@@ -99,9 +101,7 @@ def spoken(
 
 def silence_after(text: str, seed: int, **options: object) -> float:
     """Seconds from the end of the last sound of ``text`` to its end."""
-    pieces, _ = reader().pieces(
-        text, float(options.get("speed", 1.0)), by_sentence=bool(options.get("by_sentence")), seed=seed
-    )
+    pieces, _ = reader().pieces(text, HowToRead.of({"speed": 1.0, **options}, seed))
     return pieces[-1].seconds - last_sound(pieces[-1].phones)
 
 
@@ -147,7 +147,7 @@ def test_so_it_does_in_every_way_of_speaking(
 @pytest.mark.parametrize("techniques", [(), ("sentencewise",), ("blockwise",)])
 def test_a_passage_ends_in_silence_where_another_follows(techniques: tuple[str, ...]) -> None:
     take = spoken("omni-mini", SPOKEN, 0, 0, techniques, by_sentence=True)
-    pieces, _ = reader().pieces(SPOKEN, by_sentence=True, seed=0)
+    pieces, _ = reader().pieces(SPOKEN, HowToRead(by_sentence=True, seed=0))
     starts = [passage.start for passage in take.trace.demasking.passages]
     assert len(starts) == len(pieces) == 3
     for piece, start, following in zip(pieces, starts, starts[1:], strict=False):
@@ -180,7 +180,9 @@ def test_the_language_model_ends_where_its_text_does() -> None:
         judge = Judge([text, f"{text} {text}"])
         for place, seed in itertools.product(workload(range(5), range(3, 4)), seeds):
             take = spoken("lm-mini", text, place, seed)
-            assert len(take.trace.decoding.tokens) == reader().pieces(text, seed=seed)[0][0].latent_frames // 2
+            assert (
+                len(take.trace.decoding.tokens) == reader().pieces(text, HowToRead(seed=seed))[0][0].latent_frames // 2
+            )
             assert take.trace.decoding.run_away == (False,) and not take.notes
             assert faults(take, silence_after(text, seed)) == []
             assert level(take.samples) > -40, "it is heard; the softest F has -37 dB"
@@ -192,7 +194,7 @@ def test_the_language_model_ends_where_its_text_does() -> None:
 
 @pytest.mark.parametrize("letter", workload(LETTERS, ("A", "I", "W")))
 def test_a_letter_is_read_as_its_name(letter: str) -> None:
-    (alone,), (ended,) = (reader().text(text).sentences for text in (letter, f"{letter}."))
+    (alone,), (ended,) = (default_phonemiser()(text).sentences for text in (letter, f"{letter}."))
     # The letter I is the word, which has less stress.
     assert alone.translate(UNSTRESSED) == ended.translate(UNSTRESSED).rstrip(".")
     assert set(alone) & set("ˈˌ")

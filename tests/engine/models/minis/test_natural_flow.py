@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.phones import EDGE
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
@@ -94,7 +95,7 @@ def test_text_is_read_as_the_phones_of_natural_speech_and_lasts_as_long(model: S
     assert model.info.text_front_end == NATURAL_PHONES
     text = "Is it 5:30 already?"
     samples = spoken(model, text, toy)
-    (piece,), _ = NaturalReader().pieces(text, seed=0)
+    (piece,), _ = NaturalReader().pieces(text, HowToRead(seed=0))
     assert len(samples) == pytest.approx(piece.seconds * 24_000, abs=ROUNDED[model.info.id])
     assert np.isfinite(samples).all()
 

@@ -13,6 +13,7 @@ import torch
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
+from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import Piece, Synthesis, Voice
@@ -20,10 +21,7 @@ from paretone.models.catalogue import entry
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.minis.speaking import (
-    LAYOUT_FILE,
-    NOBODY,
-)
+from paretone.models.minis.speaking import LAYOUT_FILE, NOBODY
 from paretone.models.networks.quantised_mel import token_phones
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
@@ -84,7 +82,7 @@ def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> 
 
 def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: Voice):
     take = spoken(omni, setting(omni, seed=3), anna)
-    (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
+    (piece,), _ = NaturalReader().pieces(TEXT, HowToRead(speed=2.0, seed=3))
     (passage,) = take.trace.demasking.passages
     # Whole tokens, as in the speech that the network learnt from.
     assert passage.codes.shape == (CODEBOOKS, piece.latent_frames // 4)
@@ -95,7 +93,7 @@ def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: V
 
 def test_a_language_model_is_given_a_phone_for_every_token(lm: LmMiniSpeech, anna: Voice):
     prompt, (passage,) = prepared(lm, anna, seed=3)
-    (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
+    (piece,), _ = NaturalReader().pieces(TEXT, HowToRead(speed=2.0, seed=3))
     by_frame = labels(piece.phones, piece.latent_frames, PhoneVocabulary(PHONES), hop=HOP)
     assert passage.phones.tolist() == token_phones(by_frame, 2).tolist()
     assert len(prompt.phones) == len(prompt.codes) == int(anna.phones[-1][2] * 40)

@@ -35,9 +35,10 @@ from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.techniques.average_velocity.subjects import state_at
+from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release
-from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
+from tests.engine.techniques.average_velocity.test_fine_tuning import request
 from tests.packages import needs
 from tests.workload import only_in_full
 
@@ -73,9 +74,7 @@ def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> N
         assert student(state, given, table[1], 0, True, Memory()).equal(own)
 
 
-def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_the_noise(
-    flow: TokenToMel,
-) -> None:
+def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_the_noise(flow: TokenToMel) -> None:
     plain = small_flow()
     plain.config = replace(plain.config, steps=2, guidance=0.0)
     euler = MelStream(plain, small_prompt()).whole(SPEECH)
@@ -148,17 +147,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _request(release: Path, place: Path, **changes: object) -> AverageVelocityRequest:
-    given = {
-        "model": MODEL,
-        "folder": str(release),
-        "work": str(place / "work"),
-        "export": str(release / "intervals"),
-        "steps": 2,
-        "frames": 1_200,
-        "teacher_steps": 2,
-        "device": "cpu",
-    }
-    return AverageVelocityRequest(**given | changes)
+    return request(MODEL, release, place, **{"export": str(release / "intervals"), "frames": 1_200} | changes)
 
 
 def _setting(weights: str = "", evaluations: int = 2) -> Setting:
@@ -175,8 +164,8 @@ def _mel(release: Path, setting: Setting) -> np.ndarray:
 @only_in_full("recipes")
 @needs("accelerate")
 def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(release: Path, tmp_path: Path) -> None:
-    request = _request(release, tmp_path, sentences=1, texts=("Hello there.", "They went home."))
-    path = Path(fine_tune(request, Quiet(), Intervals()).checkpoint)
+    asked = _request(release, tmp_path, sentences=1, texts=("Hello there.", "They went home."))
+    path = Path(fine_tune(asked, Follower(), Intervals()).checkpoint)
     assert path == release / "intervals" / "guidance-0.7.safetensors"
     assert metadata_of(path)["base"] == fingerprint(release / FLOW)
     inner = {name.removeprefix("decoder.estimator.") for name in read_float_weights(path)}
@@ -200,8 +189,8 @@ def test_recordings_are_heard_by_its_own_models(release: Path, tmp_path: Path) -
         (tmp_path / f"{number}.wav").write_bytes(wav(noise.astype(np.float32), 16_000))
         lines.append(f"{number}.wav,Hello.,{'ab'[number % 2]}")
     (tmp_path / "manifest.csv").write_text("\n".join(lines), encoding="utf-8")
-    request = _request(release, tmp_path, manifest=str(tmp_path / "manifest.csv"), export=str(tmp_path / "result"))
-    trained = fine_tune(request, Quiet(), Intervals())
+    asked = _request(release, tmp_path, manifest=str(tmp_path / "manifest.csv"), export=str(tmp_path / "result"))
+    trained = fine_tune(asked, Follower(), Intervals())
     assert trained.steps == 2 and trained.validation["distance 1"] > 0
 
 
@@ -225,7 +214,7 @@ def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release:
 
 def test_what_it_cannot_be_asked_is_said(release: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="needs speech to learn from"):
-        fine_tune(_request(release, tmp_path), Quiet(), Intervals())
+        fine_tune(_request(release, tmp_path), Follower(), Intervals())
     used = UsedTechnique(average_velocity.NAME, Values(evaluations=2))
     with pytest.raises(SettingError, match="makes audio of its tokens without a flow"):
         foreseen(Setting("lm-mini", entry("lm-mini").options_with(), (used,)))

@@ -18,6 +18,7 @@ from paretone.techniques.average_velocity.subjects import OBJECTIVE
 from paretone.training import fine_tuning
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.flow_matching import draw_problem
+from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
@@ -25,26 +26,15 @@ from tests.packages import needs
 pytestmark = needs("accelerate")
 
 
-class Quiet:
-    def check(self) -> None: ...
-    def status(self, text: str) -> None: ...
-    def progress(self, done: int, total: int) -> None: ...
-    def milestone(self, milestone: object) -> None: ...
+def request(model: str, folder: Path, place: Path, **more: object) -> AverageVelocityRequest:
+    """Two steps of ``model`` in ``folder``, with its work and its result in ``place``."""
+    given = {"folder": str(folder), "work": str(place / "work"), "export": str(place / "result"), "steps": 2}
+    return AverageVelocityRequest(model=model, **given | {"teacher_steps": 2, "device": "cpu"} | more)
 
 
 def _request(place: Path, **changes: object) -> AverageVelocityRequest:
-    given = {
-        "model": "f5-mini",
-        "folder": str(place / "model"),
-        "manifest": str(place / "speech" / "manifest.csv"),
-        "work": str(place / "work"),
-        "export": str(place / "result"),
-        "steps": 2,
-        "frames": 300,
-        "teacher_steps": 2,
-        "device": "cpu",
-    }
-    return AverageVelocityRequest(**given | changes)
+    speech = {"manifest": str(place / "speech" / "manifest.csv"), "frames": 300}
+    return request(**{"model": "f5-mini", "folder": place / "model", "place": place} | speech | changes)
 
 
 @pytest.fixture
@@ -55,7 +45,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_a_training_writes_weights_with_what_they_are(place: Path) -> None:
-    trained = fine_tune(_request(place, guidance=Values(guidance=1.5), temperature=0.9), Quiet(), Intervals())
+    trained = fine_tune(_request(place, guidance=Values(guidance=1.5), temperature=0.9), Follower(), Intervals())
     path = Path(trained.checkpoint)
     assert path == place / "result" / "guidance-1.5.safetensors"
     found = described_interval(metadata_of(path), str(path), "")
@@ -76,9 +66,9 @@ def test_a_training_writes_weights_with_what_they_are(place: Path) -> None:
 
 
 def test_it_goes_on_from_weights_of_an_earlier_run(place: Path) -> None:
-    first = fine_tune(_request(place), Quiet(), Intervals())
+    first = fine_tune(_request(place), Follower(), Intervals())
     again = _request(place, initial=first.checkpoint, work=str(place / "again"), export=str(place / "second"), steps=1)
-    second = fine_tune(again, Quiet(), Intervals(log_steps=1, validation_steps=1, validates_first=True))
+    second = fine_tune(again, Follower(), Intervals(log_steps=1, validation_steps=1, validates_first=True))
     log = [json.loads(line) for line in (place / "again" / "training.jsonl").read_text().splitlines()]
     begun = next(one["validation"] for one in log if one.get("step") == 0)
     assert begun["left"] == pytest.approx(first.validation["left"], abs=0.02), "half precision in the file"
@@ -89,10 +79,10 @@ def test_it_goes_on_from_weights_of_an_earlier_run(place: Path) -> None:
         ({"initial": first.checkpoint, "folder": str(place / "other")}, "was made from another checkpoint"),
     ):
         with pytest.raises(TrainingError, match=words):
-            fine_tune(_request(place, work=str(place / "third"), **changes), Quiet(), Intervals())
+            fine_tune(_request(place, work=str(place / "third"), **changes), Follower(), Intervals())
 
 
-class Counting(Quiet):
+class Counting(Follower):
     """Counts the sentences that are spoken, and stops before the one with the number ``last``."""
 
     def __init__(self, last: int = 1000) -> None:
@@ -154,4 +144,4 @@ def test_what_is_learnt_of_own_speech_comes_after_the_prompt() -> None:
 )
 def test_what_cannot_be_trained_is_said(place: Path, changes: dict, words: str) -> None:
     with pytest.raises(TrainingError, match=words):
-        fine_tune(_request(place, **changes), Quiet(), Intervals())
+        fine_tune(_request(place, **changes), Follower(), Intervals())

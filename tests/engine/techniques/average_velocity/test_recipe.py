@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
-from paretone.front_end.phones import labels
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.networks.diffusion import IntervalEmbedding
@@ -31,15 +30,12 @@ from paretone.techniques.average_velocity.subjects import (
     mean_flow,
     state_at,
 )
-from paretone.training.features import Example, Examples
 from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.processes import join_processes
 from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
-from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
 from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
-from tests.engine.training.toy_corpus import toy_corpus
-from tests.engine.training.toy_model import toy_model
+from tests.engine.training.toy_model import toy_examples, toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.packages import needs
 from tests.workload import workload
@@ -58,13 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _subject(guidance: Values, folder: Path) -> Subject:
     if guidance == F5:
-        corpus = toy_corpus()
-        training, held_out = (
-            tuple(Example(one.voice, labels(one.phones, one.frames, VOCABULARY), one.mel) for one in part)
-            for part in (corpus.training, corpus.held_out)
-        )
-        model = diffusion_transformer(read_f5_checkpoint(folder))
-        return F5Subject(model, Examples(training, held_out), 400, 1)
+        return F5Subject(diffusion_transformer(read_f5_checkpoint(folder)), toy_examples(), 400, 1)
     torch.manual_seed(4)
     mega = MegaDiT(SMALL)
     initialise(mega)
@@ -174,7 +164,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, met
     whole, resumed = whole_and_resumed(lambda: _recipe(F5, folder, method=method), tmp_path / "runs")
     assert same_weights(resumed.model, whole.model)
     assert same_weights(resumed.average.module, whole.average.module)
-    with pytest.raises(TrainingError, match="started from another checkpoint"):
+    with pytest.raises(TrainingError, match="not started from this checkpoint"):
         whole.restore(whole.state() | {"base": "b" * 64})
 
 

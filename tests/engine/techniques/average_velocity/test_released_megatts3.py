@@ -27,9 +27,10 @@ from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.training import fine_tuning
+from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
-from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
+from tests.engine.techniques.average_velocity.test_fine_tuning import request
 from tests.packages import needs
 from tests.workload import only_in_full
 
@@ -81,18 +82,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _request(release: Path, place: Path, **changes: object) -> AverageVelocityRequest:
-    given = {
-        "model": MODEL,
-        "folder": str(release),
-        "work": str(place / "work"),
-        "export": str(place / "result"),
-        "steps": 2,
-        "frames": 500,
-        "teacher_steps": 2,
-        "guidance": GUIDANCE,
-        "device": "cpu",
-    }
-    return AverageVelocityRequest(**given | changes)
+    return request(MODEL, release, place, frames=500, guidance=GUIDANCE, **changes)
 
 
 def _speak(release: Path, weights: str, evaluations: int, voice: Voice) -> np.ndarray:
@@ -116,8 +106,8 @@ class TestReleased:
         monkeypatch.setattr(graphemes, "LONGEST", 12)  # Random weights find no end.
         texts = ("Rice is good.", "They went home.")
         place = release / "diffusion_transformer" / "intervals"
-        request = _request(release, tmp_path, sentences=2, texts=texts, export=str(place))
-        path = Path(fine_tune(request, Quiet(), Intervals()).checkpoint)
+        asked = _request(release, tmp_path, sentences=2, texts=texts, export=str(place))
+        path = Path(fine_tune(asked, Follower(), Intervals()).checkpoint)
         assert path == place / "intelligibility-1.6-similarity-2.5.safetensors"
         weights = read_float_weights(path)
         extra = {f"f5_time_embed.interval_mlp.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
@@ -135,7 +125,7 @@ class TestReleased:
             lines.append(f"{number}.wav,Hello.,{'ab'[number % 2]}")
         manifest = tmp_path / "manifest.csv"
         manifest.write_text("\n".join(lines), encoding="utf-8")
-        trained = fine_tune(_request(release, tmp_path, manifest=str(manifest)), Quiet(), Intervals())
+        trained = fine_tune(_request(release, tmp_path, manifest=str(manifest)), Follower(), Intervals())
         assert trained.steps == 2 and trained.validation["distance 1"] > 0
 
     def test_weights_of_another_release_are_not_offered_and_others_are_refused(

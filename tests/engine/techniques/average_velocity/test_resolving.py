@@ -199,11 +199,7 @@ def _profile(folder: Path, artefact: str = "") -> Profile:
 
 def test_the_weights_are_written_as_they_were_trained_with_their_companions(folder: Path, tmp_path: Path) -> None:
     written = export(_profile(folder), "average-velocity", tmp_path / "out", Observer(), str(folder))
-    assert {one.name for one in written} >= {
-        "model_average_velocity_guidance-1.safetensors",
-        "model.yaml",
-        "vocab.txt",
-    }
+    assert {one.name for one in written} >= {"model_average_velocity_guidance-1.safetensors", "model.yaml", "vocab.txt"}
     one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
     assert one.read_bytes() == (folder / INTERVALS / "guidance-1.safetensors").read_bytes()
     extra = {name for name in read_weights(one) if "interval_mlp" in name}

@@ -16,14 +16,7 @@ from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.techniques import technique
-from paretone.techniques.ditreducio.rivals_bench import (
-    COUNTED_RIVALS,
-    SEARCHED,
-    TABLES,
-    Contender,
-    Rival,
-    compared,
-)
+from paretone.techniques.ditreducio.rivals_bench import GUIDED_FIRST, SEARCHED, TABLES, Contender, Rival, compared
 from paretone.techniques.ditreducio.skipping_bench import sample
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
@@ -58,9 +51,9 @@ def test_the_best_rival_at_half_counts() -> None:
         assert compared(contenders[:2], shares | {missed: 0.8}, distances) is None
 
 
-@pytest.mark.parametrize("rival", [*SEARCHED, *COUNTED_RIVALS], ids=lambda one: one.title)
+@pytest.mark.parametrize("rival", [*SEARCHED, GUIDED_FIRST], ids=lambda one: one.title)
 def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None:
-    value = 5 if rival in COUNTED_RIVALS else 0.3
+    value = 5 if rival is GUIDED_FIRST else 0.3
     used = rival.setting(WAY, value).technique(rival.technique)
     assert used.knobs[rival.knob] == value
     assert checked(technique(rival.technique).knobs, used.knobs, rival.title)

@@ -63,11 +63,7 @@ def knobs(**changes: object) -> Values:
 
 
 THRESHOLDS = (0.2, 0.6, 0.05)
-WAYS = (
-    ("mae", "branches", "both", 2.0),
-    ("relative", "guided", "attention", 1.0),
-    ("mae", "branches", "both", 0.0),
-)
+WAYS = (("mae", "branches", "both", 2.0), ("relative", "guided", "attention", 1.0), ("mae", "branches", "both", 0.0))
 
 
 @pytest.mark.parametrize(("threshold", "way", "side_by_side"), crossed(THRESHOLDS, WAYS, [False, True]))

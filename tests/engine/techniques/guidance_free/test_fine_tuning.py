@@ -14,18 +14,20 @@ from safetensors import safe_open
 from paretone import cli
 from paretone.errors import Cancelled, SettingError, TrainingError
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_weight_sets
+from paretone.models.files.trained_weights import WEIGHT_SETS, find_weight_sets
+from paretone.paths import own_place
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
-from paretone.techniques.guidance_free.recipe import fine_tune, guidance_free_folder, options_of
+from paretone.techniques.guidance_free.recipe import fine_tune, options_of
 from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
-from paretone.training.requests import Follower, Trained
+from paretone.training.requests import Trained, TrainingProgress
 from paretone.training.runs import RECORDINGS
-from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
+from paretone.training.session import CHECKPOINT, Diverged, Intervals
 from tests.disk import tiny_disk
+from tests.engine.training.learning import Recorder
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
@@ -36,22 +38,6 @@ __all__ = ["tiny_disk"]
 pytestmark = needs("accelerate")
 
 INTERVALS = Intervals(log_steps=2, validation_steps=3, checkpoint_seconds=0.0, validates_first=True)
-
-
-class Recorder(Follower):
-    """Remembers what it is told; ``at`` is called with every milestone."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.milestones: list[Milestone] = []
-        self.at = lambda milestone: None
-
-    def status(self, text: str) -> None:
-        self.lines.append(text)
-
-    def milestone(self, milestone: Milestone) -> None:
-        self.milestones.append(milestone)
-        self.at(milestone)
 
 
 OPTIONS = {"frames": 300, "validation_items": 4}
@@ -91,7 +77,7 @@ def _weights(path: str) -> dict[str, torch.Tensor]:
 def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest, tmp_path: Path):
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
-    assert checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
+    assert checkpoint == own_place("f5-mini") / WEIGHT_SETS / "w-0.50.safetensors"
     assert tuned.steps == 4
     assert set(tuned.validation) > {"gap"}
     with safe_open(tuned.checkpoint, framework="pt") as file:
@@ -102,10 +88,10 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     assert header["options"]["learning_rate"] == 3e-4  # the usual one of a small model
     assert first["step"] == 0 and first["validation"]["gap"] == pytest.approx(1.0, abs=1e-4)
     assert last["step"] == 4 and "validation" in last
-    steps = [one for one in recorder.milestones if one.losses]
+    steps = [one for one in recorder.seen if one.losses]
     assert [one.share for one in steps] == pytest.approx([step / 4 for step in range(1, 5)])
     assert all(one.seconds_left >= 0 for one in steps) and steps[-1].seconds_left == 0
-    assert [one.step for one in recorder.milestones if one.validation] == [0, 3, 4]
+    assert [one.step for one in recorder.seen if one.validation] == [0, 3, 4]
     content = checkpoint.read_bytes()
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
@@ -140,18 +126,17 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
     model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
     ways = (Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, None)
     for error, at, words in workload(ways, ways[:1]):
-        work, stopping = tmp_path / error.__name__, Recorder()
+        work = tmp_path / error.__name__
 
-        def stop(milestone: Milestone, error: type = error, at: int = at) -> None:
+        def stop(milestone: TrainingProgress, error: type = error, at: int = at) -> None:
             if milestone.step >= at:
                 raise error
 
-        stopping.at = stop
         with pytest.raises(error, match=words):
-            _run(job, stopping, work=work)
+            _run(job, Recorder(stop), work=work)
         assert torch.load(work / CHECKPOINT, weights_only=True)["step"] == 2
         resumed, recorder = _run(job, work=work, resume=True, export=tmp_path / f"of-{error.__name__}")
-        assert [one.step for one in recorder.milestones if one.losses] == [3, 4]
+        assert [one.step for one in recorder.seen if one.losses] == [3, 4]
         found = _weights(resumed.checkpoint)
         assert found.keys() == wanted.keys() and all(torch.equal(found[name], wanted[name]) for name in wanted)
         trained = torch.load(work / CHECKPOINT, weights_only=True)["state"]["model"]
@@ -198,7 +183,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     state = torch.load(Path(job.work) / CHECKPOINT, weights_only=True)
     assert state["step"] == 1
     assert all(value.isfinite().all() for value in state["state"]["model"].values())
-    assert not guidance_free_folder("f5-mini").exists()
+    assert not (own_place("f5-mini") / WEIGHT_SETS).exists()
 
 
 def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: GuidanceFreeRequest, tiny_disk: Path):
@@ -231,16 +216,13 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
 
 
 def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: GuidanceFreeRequest, tmp_path: Path):
-    stopping = Recorder()
-
-    def stop(milestone: Milestone) -> None:
+    def stop(milestone: TrainingProgress) -> None:
         if milestone.step >= 2:
             raise Cancelled
 
-    stopping.at = stop
     with pytest.raises(Cancelled):
-        _run(job, stopping, stages=(1, 3), times="uniform")
-    folder = guidance_free_folder("f5-mini")
+        _run(job, Recorder(stop), stages=(1, 3), times="uniform")
+    folder = own_place("f5-mini") / WEIGHT_SETS
     early = folder / "w-0.50-after-1-steps.safetensors"
     content = early.read_bytes()
     tuned, _ = _run(job, stages=(1, 3), times="uniform", resume=True)

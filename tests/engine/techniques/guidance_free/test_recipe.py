@@ -23,7 +23,7 @@ from paretone.techniques.guidance_free.recipe import (
     equivalent_guidance,
     options_of,
 )
-from paretone.training.features import Example, Examples, collate
+from paretone.training.features import Examples, collate
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
@@ -33,8 +33,7 @@ from paretone.training.flow_matching import (
 )
 from paretone.training.processes import join_processes
 from tests.engine.training.learning import SHARE
-from tests.engine.training.toy_corpus import toy_corpus
-from tests.engine.training.toy_model import toy_model
+from tests.engine.training.toy_model import toy_examples, toy_model
 from tests.packages import needs
 from tests.workload import workload
 
@@ -50,15 +49,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 
 @pytest.fixture(scope="module")
 def examples() -> Examples:
-    from paretone.front_end.phones import labels
-    from paretone.training.spoken_tokens import VOCABULARY
-
-    corpus = toy_corpus()
-
-    def seen(clips: tuple) -> tuple[Example, ...]:
-        return tuple(Example(one.voice, labels(one.phones, one.frames, VOCABULARY), one.mel) for one in clips)
-
-    return Examples(seen(corpus.training), seen(corpus.held_out))
+    return toy_examples()
 
 
 def _recipe(checkpoint: F5Checkpoint, examples: Examples, **changes: object) -> GuidanceFree:
@@ -87,7 +78,7 @@ def test_weights_without_a_fixed_point_are_refused_with_the_reason(weight: float
 
 def test_options_are_checked_and_drop_as_the_papers():
     with pytest.raises(SettingError, match="known: model-guidance, distillation"):
-        GuidanceFreeOptions(0.5, "magic")
+        GuidanceFreeOptions(0.5, method="magic")
     with pytest.raises(SettingError, match="learning rate"):
         GuidanceFreeOptions(0.5, matrix_rate=-1)
     with pytest.raises(SettingError, match="share from 0 to 1"):

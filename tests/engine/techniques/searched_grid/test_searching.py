@@ -22,13 +22,7 @@ from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
 from paretone.techniques.searched_grid import searching as searching_module
-from paretone.techniques.searched_grid.searching import (
-    FOLDER,
-    MANY,
-    many_steps,
-    search_grid,
-    start_grids,
-)
+from paretone.techniques.searched_grid.searching import FOLDER, MANY, many_steps, search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model

@@ -39,7 +39,8 @@ from paretone.studies.definition import parse, read, to_toml
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study
-from paretone.techniques.spade.importance import adopt, bootstrapped, importance
+from paretone.techniques.spade.importance import bootstrapped, importance
+from paretone.techniques.spade.importance import finished as adopted_by
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without
 from paretone.training.token_recipe import divergence
 from tests.engine import speaking
@@ -214,8 +215,8 @@ def performed(
         store.begin(chosen)
         state = ran(chosen, store, follower)
         between(store)
-        adopted = adopt(chosen, store)
-        return state, adopted, importance(store, chosen) if adopted is not None and adopted.record else None
+        adopted = adopted_by(chosen, store)
+        return state, adopted, importance(store, chosen) if adopted is not None and adopted.result else None
 
 
 def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, results: Path) -> None:
@@ -228,10 +229,10 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, re
     measured = found.measure(WORD_ERROR)
     assert (measured.baseline, *measured.values) == pytest.approx(totals, abs=1e-5) and len(set(totals)) > 1
     path = own_place("lm-mini") / FILE
-    assert (state, adopted.path) == (FINISHED, path)
+    assert (state, adopted.result.path) == (FINISHED, str(path))
     assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
     kept = read_record([path.parent], found.checkpoint)
-    assert kept == adopted.record
+    assert kept == adopted.result.record
     assert kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
     assert (kept.measure(DIVERGENCE), kept.measure(COSINE)) == EARLIER[1:]
     assert kept.notes == ("Earlier.", "Word errors measured by the study “Layers”.")
@@ -246,12 +247,12 @@ def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
             importance(store)
     state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=2))
     assert state == PAUSED
-    assert adopted.record is None
+    assert adopted.result is None
     assert "were not merged" in adopted.sentence and "let it run to its end" in adopted.sentence
     assert not (own_place("lm-mini") / FILE).exists()
     finished(tmp_path / "other", study())
     with Store(tmp_path / "other") as store:
-        assert importance(store) is None and adopt(study(), store) is None, "other studies adopt nothing"
+        assert importance(store) is None and adopted_by(study(), store) is None, "other studies adopt nothing"
 
 
 @only_in_full("repetitions")
@@ -274,12 +275,12 @@ def test_a_damaged_or_another_models_record_is_named(root: Path, results: Path) 
 
     state, adopted, _ = performed(results, parse(definition(root)), between=damage)
     assert state == FINISHED
-    assert adopted.record is None
+    assert adopted.result is None
     assert f"{path} is not a measurement of layers" in adopted.sentence
     record("another").write(path)
     before = path.read_bytes()
     _, adopted, _ = performed(results, parse(definition(root)))
-    assert adopted.record is None and f"{path} is of another checkpoint" in adopted.sentence
+    assert adopted.result is None and f"{path} is of another checkpoint" in adopted.sentence
     assert path.read_bytes() == before
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from paretone.techniques import conflict, resolve
 from paretone.techniques.token_groups import NAME
 from paretone.techniques.token_groups.finding import PAUSE_SECONDS, directions, hear_group, neighbourhoods
 from paretone.techniques.token_groups.groups import Groups
+from tests.engine.command_line import Console
 from tests.engine.small_language import CODES
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 
@@ -178,13 +178,9 @@ def test_members_are_heard_one_after_another(model: LmMiniSpeech) -> None:
 
 
 # --- On the command line ----------------------------------------------------------------------------------------------
-def test_from_the_command_line(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_from_the_command_line(paretone: Console, tmp_path: Path) -> None:
     out, audio, profile = tmp_path / "groups.json", tmp_path / "group.wav", tmp_path / "profile.json"
-    code, said, _ = paretone(
-        "group-tokens", "--cosine", "0.1", "--out", out, "--audio", audio, "--group", "2", "--json"
-    )
-    assert code == 0
-    data = json.loads(said)
+    data = paretone.data("group-tokens", "--cosine", "0.1", "--out", out, "--audio", audio, "--group", "2", "--json")
     groups = Groups.from_json(json.loads(out.read_text()))
     assert data["fingerprint"] == groups.fingerprint and data["groups"] == len(groups.members)
     assert tuple(data["members"]) == groups.by_size[1]
@@ -192,15 +188,13 @@ def test_from_the_command_line(paretone: Callable[..., tuple[int, str, str]], tm
     speech = tmp_path / "speech.wav"
     speak = ("speak", "--model", "lm-mini", "--text", TEXT, "--speed", "2", "--out", speech, "--json")
     accepted = ("--technique", "speculative:adaptive=false", "--groups", out)
-    code, said, _ = paretone(*speak, *accepted, "--keep-profile", profile)
-    assert code == 0 and any("accepted in groups" in note for note in json.loads(said)["notes"])
-    passes = json.loads(said)["target_passes"]
-    code, said, _ = paretone(*speak, "--profile", profile)
-    assert code == 0 and json.loads(said)["target_passes"] == passes
-    code, _, said = paretone("group-tokens", "--cosine", "1", "--audio", audio)
-    assert code == 2 and "There are 0 groups of several tokens" in said
-    code, _, said = paretone(*speak, "--technique", NAME)
-    assert code == 2 and "needs its file of token groups: give --groups" in said
+    spoken = paretone.data(*speak, *accepted, "--keep-profile", profile)
+    assert any("accepted in groups" in note for note in spoken["notes"])
+    assert paretone.data(*speak, "--profile", profile)["target_passes"] == spoken["target_passes"]
+    said = paretone.refusal("group-tokens", "--cosine", "1", "--audio", audio, code=2)
+    assert "There are 0 groups of several tokens" in said
+    said = paretone.refusal(*speak, "--technique", NAME, code=2)
+    assert "needs its file of token groups: give --groups" in said
 
 
 def test_the_view_compares_groups_with_tolerances(model: LmMiniSpeech) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from paretone.techniques import weight_only as module
 from paretone.techniques.weight_only import NAME, TECHNIQUE, Measured, Record, current_machine
 from paretone.techniques.weight_only import measuring as measuring_module
 from paretone.techniques.weight_only.measuring import measure, narrowed
+from tests.engine.command_line import Console
 from tests.engine.models.small_causal import small_model
 from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
 
@@ -139,15 +139,13 @@ def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: py
     assert len(said) == 2 and all(one.endswith("packed weights are measured again.") for one in said)
 
 
-def test_measured_on_the_command_line(paretone: Callable[..., tuple[int, str, str]]) -> None:
-    code, said, _ = paretone("measure-weights", "--group", "32", "--json")
-    assert code == 0
-    data = json.loads(said)
+def test_measured_on_the_command_line(paretone: Console) -> None:
+    data = paretone.data("measure-weights", "--group", "32", "--json")
     assert [(one["bits"], one["group"]) for one in data["measured"]] == [("int8", 0), ("int4", 32)]
     assert all(one["low"] <= one["speed_up"] <= one["high"] for one in data["measured"])
     assert Path(data["path"]).is_file()
-    code, said, _ = paretone("measure-weights")
-    assert code == 0 and "divergence (nats)" in said
+    said = paretone.out("measure-weights")
+    assert "divergence (nats)" in said
     known = {one.bits: one.compared for one in Record.of("lm-mini").measured if one.group in (0, 32)}
     # What the refusal says, in the same sense.
     assert all(one in said for one in known.values()) and set(known) == {"int8", "int4"}

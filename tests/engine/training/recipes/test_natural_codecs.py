@@ -16,6 +16,7 @@ from paretone.models.f5.dit import DiT
 from paretone.models.minis.natural_decoder import LATENT, VOICE
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
+from paretone.training.features import Example, collate
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_codecs import (
@@ -30,9 +31,9 @@ from paretone.training.recipes.natural_codecs import (
     centres,
     mel_at,
 )
-from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation
 from paretone.training.spoken_tokens import frame_phones
-from tests.engine.training.learning import same_weights, whole_and_resumed
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -51,10 +52,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
 
 @pytest.mark.parametrize(("recipe", "kind"), [(tokenizer, SpeechTokenizer), (codec, ResidualCodec)])
 def test_the_export_is_a_codec_that_models_load(recipe: type, kind: type, tmp_path: Path):
-    run = recipe()
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path)
+    run = exported(recipe(), tmp_path)
     loaded = read_quantised_mel(tmp_path, kind)
     said = torch.randn(1, 16, LATENT)
     with torch.no_grad():
@@ -114,10 +112,7 @@ def test_a_resumed_run_ends_with_the_same_bits(make: type, tmp_path: Path):
 
 
 def test_the_export_reads_mels_as_the_averaged_weights_do(tmp_path: Path):
-    run = recipe()
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path)
+    run = exported(recipe(), tmp_path)
     loaded, mel = MelReader.load(tmp_path), torch.from_numpy(toy_natural_clip(0, 1).mel).float().T[None]
     assert loaded.config == SMALL
     with torch.no_grad():
@@ -137,8 +132,8 @@ def test_normalised_mels_fold_into_the_model():
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
     before = copy.deepcopy(model.state_dict())
-    items = [clips[:2], clips[2:3]]
-    batch = laid_out(items, [[torch.randint(9, (one.frames,)).numpy() for one in item] for item in items])
+    seen = [Example(one.voice, torch.randint(9, (one.frames,)).numpy(), one.mel) for one in clips[:3]]
+    batch = collate([seen[:2], seen[2:]])
     problem = draw_problem(batch, FlowMatchingOptions(), torch.Generator().manual_seed(1))
     inside = normalisation.velocity(predicted_velocity(model, batch.ids, normalisation.problem(problem)))
     outside = predicted_velocity(normalisation.folded(model), batch.ids, problem)

@@ -26,7 +26,7 @@ from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, Natura
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions, groups_of, latent_clip
 from tests.engine.awake import awake
-from tests.engine.training.learning import same_weights, whole_and_resumed
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
@@ -58,7 +58,7 @@ def test_of_pairs_an_excerpt_of_the_first_clip_is_seen_before_all_of_the_second(
     np.testing.assert_array_equal(seen[join : join + second.frames], second.mel.astype(np.float32))
     starts = range(first.frames - join + 1)
     assert any(np.array_equal(seen[:join], first.mel[start : start + join]) for start in starts)
-    np.testing.assert_array_equal(batch.ids[0, join : join + second.frames], run.tokens([second])[0])
+    np.testing.assert_array_equal(batch.ids[0, join : join + second.frames], run.seen([second])[0].ids)
 
 
 def test_all_parameters_learn():
@@ -95,10 +95,7 @@ def test_the_export_is_an_official_folder_laid_out_like_the_bundled_one(tmp_path
 
 def test_a_run_starts_from_an_exported_model_and_aligns_as_at_the_end(tmp_path: Path):
     of_layout = replace(SMALL, heads=1, dim_head=64)
-    first = NaturalF5(toy_natural_corpus(), CPU, QUICK, of_layout)
-    for number in range(1, 4):
-        first.step(number, 0.1)
-    first.export(tmp_path)
+    first = exported(NaturalF5(toy_natural_corpus(), CPU, QUICK, of_layout), tmp_path)
     second = NaturalF5(toy_natural_corpus(), CPU, QUICK, of_layout, initial=tmp_path)
     assert second.describe()["initial_weights"] != first.describe()["initial_weights"] == "random"
     assert second.options.alignment.exact_until == 0.0

@@ -42,7 +42,7 @@ from paretone.training.recipes.natural_language import (
     layout_of,
 )
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
-from tests.engine.training.learning import same_weights, whole_and_resumed
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -122,10 +122,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, codec: Path, tmp
 
 
 def test_the_export_is_a_folder_that_the_engine_and_transformers_load(tokenizer: Path, tmp_path: Path):
-    run = lm(tokenizer, tmp_path / "work")
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path / "export")
+    run = exported(lm(tokenizer, tmp_path / "work"), tmp_path / "export")
     folder = LmMiniFolder(tmp_path / "export")
     layout = folder.layout()
     assert layout == layout_of(VOCABULARY, LM_TOKENIZER.codes)
@@ -155,10 +152,7 @@ def _in_transformers(folder: Path, ids: torch.Tensor, positions: torch.Tensor) -
 
 
 def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(codec: Path, tmp_path: Path):
-    run = omni(codec, tmp_path / "work")
-    for number in range(1, 4):
-        run.step(number, 0.1)
-    run.export(tmp_path / "export")
+    run = exported(omni(codec, tmp_path / "work"), tmp_path / "export")
     folder = OmniMiniFolder(tmp_path / "export")
     assert folder.layout() == LAYOUT
     assert folder.config() == run.model.config

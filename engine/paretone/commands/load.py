@@ -1,0 +1,209 @@
+"""``paretone load``: what a speech server does under load, by its address."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paretone import files
+from paretone.audio.recording import read_recording
+from paretone.bench.report import table
+from paretone.commands import arguments, output
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
+from paretone.errors import SettingError
+from paretone.extras import require_serving
+from paretone.models import catalogue
+from paretone.reading import read_text, shown
+from paretone.wording import listed
+
+if TYPE_CHECKING:
+    from paretone.serving.load import Level, Measured
+
+NAME = "load"
+SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
+REQUESTS, WARM_UP = 20, 2
+FORMS = ("pcm", "wav")
+_SHOWN = (
+    *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
+    *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),
+    *("requests_per_second", "audio_seconds_per_second"),
+)
+_TITLES = {
+    "first_audio_p50": "first audio p50 (s)",
+    "first_audio_p95": "p95",
+    "latency_p50": "latency p50 (s)",
+    "latency_p95": "p95 ",
+    "real_time_factor_p50": "RTF (wall over audio)",
+    "underrun_seconds_0_ms": "underruns (s)",
+    "underrun_seconds_300_ms": "with 0.3 s of buffer",
+    "requests_per_second": "requests/s",
+    "audio_seconds_per_second": "audio s/s",
+}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="address of the server, such as http://127.0.0.1:8880")
+    group = parser.add_argument_group("requests")
+    group.add_argument("--model", default="", help="model to ask for (default: none is named)")
+    group.add_argument("--voice", default="", help="voice to ask for (default: none is named)")
+    group.add_argument("--token", default="", help="token to send, as Authorization: Bearer TOKEN")
+    group.add_argument("--format", choices=FORMS, help="format of the audio (default: the request's, else pcm)")
+    group.add_argument(
+        "--field",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="further field of each request, its value as JSON or text; repeat for more",
+    )
+    group.add_argument("--request", metavar="FILE", help="JSON file with fields of each request, such as an export's")
+    group.add_argument(
+        "--reference",
+        metavar="RECORDING",
+        help="recording of the voice, sent as vLLM-Omni's ref_audio (not tested with a real one)",
+    )
+    group.add_argument("--transcript", default="", help="what is said in the recording, sent as ref_text")
+    group.add_argument("--text-file", metavar="FILE", help="texts, one per line (default: 20 Harvard sentences)")
+    group.add_argument(
+        "--seeds", type=int, nargs="*", default=[0, 1, 2], help="seeds, in turn; none: send no seed (default: 0 1 2)"
+    )
+    group = parser.add_argument_group("load")
+    group.add_argument(
+        "--clients",
+        type=arguments.at_least(1),
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="closed loop: clients that each ask again once answered (default: 1 2 4)",
+    )
+    group.add_argument(
+        "--rate",
+        type=arguments.above_zero,
+        nargs="+",
+        default=[],
+        metavar="R",
+        help="open loop: requests a second at random times (Poisson arrivals)",
+    )
+    group.add_argument(
+        "--requests", type=arguments.at_least(1), default=REQUESTS, help="requests at each load (default: %(default)s)"
+    )
+    group.add_argument("--seconds", type=arguments.above_zero, help="seconds of requests at each load, instead")
+    group.add_argument(
+        "--warm-up",
+        type=arguments.at_least(0),
+        default=WARM_UP,
+        help="uncounted requests before (default: %(default)s)",
+    )
+    parser.add_argument("--keep", metavar="FOLDER", help="folder for every reply as a WAV file, and figures as JSON")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    require_serving()
+    from paretone.serving.load import Level, Load, Target, hash_of
+
+    if not options.url.startswith(("http://", "https://")):
+        raise SettingError(f"{options.url!r} is no address; give one such as http://127.0.0.1:8880.")
+    texts = (
+        catalogue.harvard_sentences()[:20] if options.text_file is None else arguments.typed_lines(options.text_file)
+    )
+    keep = None if options.keep is None else output.folder(options.keep)
+    fields = _fields(options)
+    form = options.format or str(fields.get("response_format", FORMS[0]))
+    if form not in FORMS:
+        raise SettingError(f"Answers can be measured as {listed(FORMS, 'or')}, not {shown(form)}; give --format.")
+    target = Target(options.url, options.model, options.voice, options.token, form, fields)
+    levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
+    levels = levels or [Level(clients=one) for one in (1, 2, 4)]
+    total = options.requests * len(levels)
+    finished = 0
+
+    def progress(level: Level, done: int, wanted: int) -> None:
+        session.terminal.remark = str(level)
+        session.terminal.progress(min(finished + done, total), total)
+
+    session.terminal.begin()
+    session.terminal.status(f"Measuring {target.endpoint}")
+    load = Load(
+        target,
+        texts,
+        seeds=options.seeds or (None,),
+        requests=options.requests,
+        seconds=options.seconds or 0.0,
+        warm_up=options.warm_up,
+        check=session.terminal.check,
+        progress=progress if not options.seconds else lambda level, done, wanted: None,
+    )
+    found: list[Measured] = []
+    for one in load.run(levels):
+        found.append(one)
+        finished += options.requests
+    rows = [one.row() for one in found]
+    data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
+    if keep is not None:
+        _keep(keep, found, data)
+    figures = [{_TITLES.get(name, name): row[name] for name in _SHOWN if name in row} for row in rows]
+    worst = max((one.client_seconds for one in found), default=0.0)
+    said = [
+        *table(figures),
+        "",
+        f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
+        "processor time a request. Intervals and more percentiles: --json.",
+        *_failures(found),
+        *([] if keep is None else [f"The replies are in {keep}; judge them with: paretone judge {keep}/*.wav"]),
+    ]
+    return Result(data, "\n".join(said))
+
+
+def _fields(options: argparse.Namespace) -> dict[str, object]:
+    """Further fields of each request. Raises :class:`PlainError`."""
+    found: dict[str, object] = {}
+    if options.request is not None:
+        try:
+            read = json.loads(read_text(options.request))
+        except (OSError, ValueError) as error:
+            raise SettingError(f"{options.request} cannot be read as JSON: {error}.") from error
+        if not isinstance(read, dict):
+            raise SettingError(f"{options.request} must hold one JSON object, the fields of a request.")
+        found |= read
+    if options.reference is not None:
+        recording = read_recording(options.reference)
+        sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
+        found["ref_audio"] = f"data:audio/wav;base64,{sound}"
+    if options.transcript:
+        found["ref_text"] = options.transcript
+    for one in options.field:
+        name, there, value = one.partition("=")
+        if not there or not name:
+            raise SettingError(f"--field takes NAME=VALUE, not {one!r}.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _failures(found: Sequence[Measured]) -> list[str]:
+    """A sentence for each load with failures, with the first one's words."""
+    said = []
+    for one in found:
+        if one.failures:
+            kinds = ", ".join(f"{kind} ({number})" for kind, number in one.failures.items())
+            first = next(reply.detail for reply in one.replies if reply.failure)
+            said.append(f"Failed at {one.level}: {kinds}. {first}".rstrip())
+    return said
+
+
+def _keep(folder: Path, found: Sequence[Measured], data: dict[str, object]) -> None:
+    """Write every reply, by its load and number, with its text, and the figures."""
+    texts = {}
+    for measured in found:
+        for number, one in enumerate(measured.answered, start=1):
+            name = f"{str(measured.level).replace('/', ' a ').replace(' ', '-')}-{number:04}.wav"
+            files.write_wav(folder / name, one.samples, one.sample_rate)
+            texts[name] = one.text
+    listed = json.dumps(data | {"replies": texts}, ensure_ascii=False, indent=1)
+    files.write(folder / "load.json", listed.encode())

@@ -1,0 +1,347 @@
+"""Measure a speech server under load: a client of ``/v1/audio/speech``, OpenAI's form, of any such server.
+
+A *closed* loop has a number of clients, each of which asks again once it was answered: it finds what a server can do at
+most. An *open* loop sends requests at random times at a given rate (Poisson arrivals), whether or not earlier ones were
+answered: it finds what users feel. Requests are the same every time: texts, seeds and order are fixed, and the texts
+have a hash. Requests of the warm-up are not counted. Torch-free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from typing import Any
+
+import aiohttp
+import numpy as np
+import soundfile
+
+from paretone.errors import PlainError, SettingError
+from paretone.measure.estimates import bootstrap
+
+PATH = "/v1/audio/speech"
+BUFFERS = (0.0, 0.1, 0.3)
+"""Seconds that a player waits after the first audio before it plays."""
+PERCENTILES = (50, 90, 95, 99)
+PCM_RATE = 24_000
+"""Of raw samples, in hertz, unless the answer says otherwise: OpenAI's."""
+LONGEST_SECONDS = 600.0
+"""Of one request."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server, and what is asked of it."""
+
+    url: str
+    """Address of the server, with or without :data:`PATH`."""
+    model: str = ""
+    voice: str = ""
+    token: str = field(default="", repr=False)
+    form: str = "pcm"
+    """``pcm`` or ``wav``."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """Further fields of each request."""
+
+    @property
+    def endpoint(self) -> str:
+        base = self.url.rstrip("/")
+        return base if base.endswith(PATH) else base.removesuffix("/v1") + PATH
+
+    def body(self, text: str, seed: int | None) -> dict[str, object]:
+        named = {"model": self.model, "voice": self.voice}
+        chosen = {name: value for name, value in named.items() if value}
+        seeded = {} if seed is None else {"seed": seed}
+        return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
+
+
+@dataclass(frozen=True)
+class Level:
+    """A load: a number of ``clients`` in a closed loop, or a ``rate`` of requests a second in an open one."""
+
+    clients: int = 0
+    rate: float = 0.0
+
+    def __str__(self) -> str:
+        if self.rate:
+            return f"{self.rate:g} requests/s"
+        return "1 client" if self.clients == 1 else f"{self.clients} clients"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One request. Times are in seconds since it was due: in an open loop, waiting for the client counts as well."""
+
+    text: str
+    seed: int | None
+    failure: str = ""
+    """Kind of failure, such as ``HTTP 429``, or ``""``."""
+    detail: str = ""
+    arrivals: tuple[tuple[float, int], ...] = ()
+    """Time of each piece of audio, and samples up to its end."""
+    seconds: float = 0.0
+    samples: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
+    """(n,), within −1 to 1."""
+    sample_rate: int = PCM_RATE
+
+    @property
+    def audio_seconds(self) -> float:
+        return len(self.samples) / self.sample_rate
+
+    @property
+    def first_audio(self) -> float:
+        return self.arrivals[0][0]
+
+    @property
+    def largest_gap(self) -> float:
+        times = [time for time, _ in self.arrivals]
+        return max(np.diff(times), default=0.0)
+
+    def stalls(self, buffer: float) -> tuple[int, float]:
+        """Underruns, and their seconds, of a player that starts ``buffer`` seconds after the first audio, and after an
+        underrun goes on with the next piece."""
+        ends, number, waited = self.first_audio + buffer, 0, 0.0
+        for (_, played), (arrived, _) in zip(self.arrivals, self.arrivals[1:], strict=False):
+            runs_dry = ends + played / self.sample_rate
+            if arrived > runs_dry:
+                number, waited, ends = number + 1, waited + arrived - runs_dry, ends + arrived - runs_dry
+        return number, waited
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a server did under one load."""
+
+    level: Level
+    replies: tuple[Reply, ...]
+    seconds: float
+    """From the first counted request to the last answer."""
+    client_seconds: float
+    """Processor time of this client per request."""
+
+    @property
+    def answered(self) -> tuple[Reply, ...]:
+        return tuple(one for one in self.replies if not one.failure)
+
+    @property
+    def failures(self) -> dict[str, int]:
+        return dict(Counter(one.failure for one in self.replies if one.failure))
+
+    def row(self) -> dict[str, object]:
+        """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""
+        good = self.answered
+        row: dict[str, object] = {
+            "load": str(self.level),
+            "requests": len(self.replies),
+            "failed": len(self.replies) - len(good),
+            "failures": self.failures,
+            "requests_per_second": len(good) / self.seconds if self.seconds else 0.0,
+            "audio_seconds_per_second": sum(one.audio_seconds for one in good) / self.seconds if self.seconds else 0.0,
+            "client_milliseconds": 1e3 * self.client_seconds,
+        }
+        if not good:
+            return row
+        for name, values in (
+            ("first_audio", [one.first_audio for one in good]),
+            ("latency", [one.seconds for one in good]),
+            ("real_time_factor", [one.seconds / one.audio_seconds for one in good]),
+            ("largest_gap", [one.largest_gap for one in good]),
+        ):
+            for share in PERCENTILES:
+                row[f"{name}_p{share}"], *interval = percentile(values, share)
+                row[f"{name}_p{share}_interval"] = interval
+        for buffer in BUFFERS:
+            found = [one.stalls(buffer) for one in good]
+            row[f"underruns_{1e3 * buffer:.0f}_ms"] = sum(number for number, _ in found) / len(good)
+            row[f"underrun_seconds_{1e3 * buffer:.0f}_ms"] = sum(waited for _, waited in found) / len(good)
+        return row
+
+
+def percentile(values: Sequence[float], share: int) -> tuple[float, float, float]:
+    """Percentile of ``values`` with the ends of its 95 % interval."""
+    found = np.asarray(values, dtype=float)
+    return bootstrap(lambda drawn: np.percentile(drawn, share, axis=1), found, draws=1000)
+
+
+def hash_of(texts: Sequence[str]) -> str:
+    """SHA-256 of the texts, one a line."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+class Load:
+    """Measures ``target`` with ``texts`` and ``seeds`` in turn."""
+
+    def __init__(
+        self,
+        target: Target,
+        texts: Sequence[str],
+        *,
+        seeds: Sequence[int | None] = (0, 1, 2),
+        requests: int = 20,
+        seconds: float = 0.0,
+        warm_up: int = 2,
+        check: Callable[[], None] = lambda: None,
+        progress: Callable[[Level, int, int], None] = lambda level, done, total: None,
+    ) -> None:
+        """``requests`` are counted at each load, or as many as begin within ``seconds``, if given. ``check`` may raise
+        to cancel; ``progress`` gets the answered requests of a load, and all of them."""
+        if not texts:
+            raise SettingError("There is nothing to say; give at least one text.")
+        self._target, self._texts, self._seeds = target, tuple(texts), tuple(seeds)
+        self._requests, self._seconds, self._warm_up = requests, seconds, warm_up
+        self._check, self._progress = check, progress
+
+    def run(self, levels: Sequence[Level]) -> Iterator[Measured]:
+        """Each load in turn. Raises :class:`PlainError` if the server cannot be reached or refuses every request of the
+        warm-up."""
+        for level in levels:
+            yield asyncio.run(self._run(level))
+
+    async def _run(self, level: Level) -> Measured:
+        headers = {"Authorization": f"Bearer {self._target.token}"} if self._target.token else {}
+        times = aiohttp.ClientTimeout(total=LONGEST_SECONDS)
+        async with aiohttp.ClientSession(
+            headers=headers, timeout=times, connector=aiohttp.TCPConnector(limit=0)
+        ) as session:
+            await self._warm(session, level)
+            began, used = time.perf_counter(), time.process_time()
+            replies = await self._watched(self._open(session, level) if level.rate else self._closed(session, level))
+            counted = max(len(replies), 1)
+            return Measured(level, tuple(replies), time.perf_counter() - began, (time.process_time() - used) / counted)
+
+    async def _watched(self, work: Any) -> list[Reply]:
+        """The replies of ``work``; cancelled when ``check`` raises."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                self._check()
+                await asyncio.wait([task], timeout=0.1)
+            return list(task.result())
+        finally:
+            task.cancel()
+
+    async def _warm(self, session: aiohttp.ClientSession, level: Level) -> None:
+        asked = [ask(session, self._target, self._texts[0], None, time.perf_counter()) for _ in range(self._warm_up)]
+        found = await self._watched(asyncio.gather(*asked))
+        if found and all(one.failure for one in found):
+            raise PlainError(f"{self._target.endpoint} does not speak: {found[0].failure}. {found[0].detail}".strip())
+
+    def _wanted(self) -> Iterator[tuple[str, int | None]]:
+        texts = cycle(self._texts)
+        for number in count():
+            yield next(texts), self._seeds[number // len(self._texts) % len(self._seeds)]
+
+    async def _closed(self, session: aiohttp.ClientSession, level: Level) -> list[Reply]:
+        wanted, replies, began, started = self._wanted(), [], time.perf_counter(), 0
+
+        async def client() -> None:
+            nonlocal started
+            while self._goes_on(started, began):
+                started += 1
+                text, seed = next(wanted)
+                replies.append(await ask(session, self._target, text, seed, time.perf_counter()))
+                self._progress(level, len(replies), self._requests)
+
+        await asyncio.gather(*(client() for _ in range(level.clients)))
+        return replies
+
+    async def _open(self, session: aiohttp.ClientSession, level: Level) -> list[Reply]:
+        wanted, replies, began = self._wanted(), [], time.perf_counter()
+        arrivals, due, under_way = random.Random(0), began, set()
+
+        async def one(text: str, seed: int | None, due: float) -> None:
+            replies.append(await ask(session, self._target, text, seed, due))
+            self._progress(level, len(replies), self._requests)
+
+        started = 0
+        try:
+            while self._goes_on(started, began, due):
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                under_way.add(asyncio.create_task(one(*next(wanted), due)))
+                started, due = started + 1, due + arrivals.expovariate(level.rate)
+            await asyncio.gather(*under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+        return replies
+
+    def _goes_on(self, started: int, began: float, due: float | None = None) -> bool:
+        """Whether another request begins, now or when it is ``due``."""
+        if self._seconds:
+            return (time.perf_counter() if due is None else due) < began + self._seconds
+        return started < self._requests
+
+
+async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: int | None, due: float) -> Reply:
+    """One request; ``due``: when it should begin, by :func:`time.perf_counter`."""
+    pieces: list[tuple[float, bytes]] = []
+    rate = PCM_RATE
+    try:
+        async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
+            if answer.status != 200:
+                detail = (await answer.text())[:300]
+                return Reply(text, seed, f"HTTP {answer.status}", detail, seconds=time.perf_counter() - due)
+            if answer.headers.get("X-Sample-Rate", "").isdecimal():
+                rate = int(answer.headers["X-Sample-Rate"])
+            async for piece in answer.content.iter_any():
+                pieces.append((time.perf_counter() - due, piece))
+    except TimeoutError:
+        return Reply(text, seed, "timeout", f"No end within {LONGEST_SECONDS:g} s.", seconds=time.perf_counter() - due)
+    except aiohttp.ClientPayloadError as error:
+        return Reply(text, seed, "cut off", str(error), seconds=time.perf_counter() - due)
+    except aiohttp.ClientError as error:
+        return Reply(text, seed, "no connection", str(error), seconds=time.perf_counter() - due)
+    return _reply(text, seed, pieces, time.perf_counter() - due, target.form, rate)
+
+
+def _reply(
+    text: str, seed: int | None, pieces: Sequence[tuple[float, bytes]], seconds: float, form: str, rate: int
+) -> Reply:
+    """The reply with its sound: arrivals count samples, without the header of a WAV file."""
+    body = b"".join(piece for _, piece in pieces)
+    header, width = 0, 2
+    if form == "wav":
+        try:
+            header, rate, width = _wav_form(body)
+        except ValueError as error:
+            return Reply(text, seed, "no sound", str(error), seconds=seconds)
+    whole = (len(body) - header) // width
+    if whole <= 0:
+        return Reply(text, seed, "no sound", "The answer is empty.", seconds=seconds)
+    data = body[header : header + whole * width]
+    if width == 2:
+        samples = np.frombuffer(data, "<i2").astype(np.float32) / 32768
+    else:
+        samples = soundfile.read(io.BytesIO(body), dtype="float32", always_2d=True)[0].mean(axis=1)
+    arrivals, received = [], 0
+    for when, piece in pieces:
+        received += len(piece)
+        if received > header:
+            arrivals.append((when, (received - header) // width))
+    return Reply(text, seed, "", "", tuple(arrivals), seconds, samples, rate)
+
+
+def _wav_form(body: bytes) -> tuple[int, int, int]:
+    """Bytes of the header, sample rate, and bytes per frame of a WAV file, whatever length its header claims. Raises
+    :class:`ValueError`."""
+    if body[:4] != b"RIFF" or body[8:12] != b"WAVE":
+        raise ValueError(f"The answer is no WAV file: it begins with {body[:12]!r}.")
+    place, rate, width = 12, 0, 0
+    while place + 8 <= len(body):
+        name, size = body[place : place + 4], int.from_bytes(body[place + 4 : place + 8], "little")
+        if name == b"fmt ":
+            rate = int.from_bytes(body[place + 12 : place + 16], "little")
+            width = int.from_bytes(body[place + 20 : place + 22], "little")
+        if name == b"data":
+            if not rate or not width:
+                break
+            return place + 8, rate, width
+        place += 8 + size + size % 2
+    raise ValueError("The answer is a WAV file without a description of its samples.")

@@ -1,0 +1,317 @@
+"""A server of speech with OpenAI's form of requests: ``POST /v1/audio/speech``, streamed, and its companions.
+
+One loaded model speaks under one setting, request after request; further requests wait, up to a limit. A request whose
+client goes away is cancelled within a step. Form: https://platform.openai.com/docs/api-reference/audio/createSpeech.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import io
+import json
+import struct
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import soundfile
+from aiohttp import web
+
+from paretone.errors import Cancelled, PlainError, SettingError, sentence
+from paretone.models import catalogue
+from paretone.session.commands import Synthesise
+from paretone.session.events import AudioReady, Event
+from paretone.session.executor import Executor
+from paretone.setting.setting import checked_seed
+from paretone.wording import listed
+
+LARGEST_BODY = 1 << 20
+WAITING = 16
+"""Requests that may wait for the one that speaks."""
+STREAMED = ("wav", "pcm")
+"""Formats that are sent while the model speaks: 16-bit samples, mono, with and without a header."""
+WHOLE = {"flac": "FLAC", "mp3": "MP3", "opus": "OGG"}
+"""Formats that are encoded once all is spoken, with their names in libsndfile."""
+_TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "mp3": "audio/mpeg", "opus": "audio/ogg"}
+_KNOWN = {"input", "model", "voice", "response_format", "stream_format", "speed", "seed", "user"}
+UNKNOWN_LENGTH = 0xFFFFFFFF
+"""Sizes in the header of a streamed WAV file."""
+
+
+class Refused(Exception):
+    """A request that gets an answer in OpenAI's form of errors instead of speech."""
+
+    def __init__(self, status: int, message: str, parameter: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.parameter, self.code = status, parameter, code
+
+    def response(self) -> web.Response:
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        problem = {"message": str(self), "type": kind, "param": self.parameter, "code": self.code}
+        headers = {"Retry-After": "1"} if self.status == 429 else None
+        return web.json_response({"error": problem}, status=self.status, headers=headers)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A checked request."""
+
+    command: Synthesise
+    form: str
+    """Of the audio, such as ``wav``."""
+    events: bool
+    """Whether pieces are sent as server-sent events."""
+
+
+def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked:
+    """Check a request's ``body``. ``usual``: what is spoken unless it says otherwise, by the catalogue's ``model`` from
+    ``folder``. Raises :class:`Refused`."""
+    try:
+        given = json.loads(body)
+    except ValueError as error:
+        raise Refused(400, f"The body is not JSON: {error}.") from error
+    if not isinstance(given, dict):
+        raise Refused(400, "The body must be a JSON object.")
+    if unknown := sorted(set(given) - _KNOWN):
+        raise Refused(400, f"This server does not know {listed(unknown)}; leave that out.", unknown[0])
+    text, wanted, form = given.get("input"), given.get("model", model), given.get("response_format", "wav")
+    if not isinstance(text, str) or not text.strip():
+        raise Refused(400, "input must be the text to speak.", "input")
+    if wanted not in (model, "paretone"):
+        raise Refused(404, f"This server has the model {model}, not {wanted!r}.", "model", "model_not_found")
+    if form not in _TYPES:
+        raise Refused(400, f"response_format must be {listed(_TYPES, 'or')}, not {form!r}.", "response_format")
+    stream = given.get("stream_format", "audio")
+    if stream not in ("audio", "sse"):
+        raise Refused(400, f"stream_format must be audio or sse, not {stream!r}.", "stream_format")
+    if stream == "sse" and form not in STREAMED:
+        raise Refused(400, f"Events carry {listed(STREAMED, 'or')}, not {form}.", "response_format")
+    if given.get("speed", 1) != 1:
+        raise Refused(400, "speed must be 1: the model sets its pace.", "speed")
+    command = replace(usual, text=text)
+    try:
+        if (voice := given.get("voice", "")) not in ("", "default"):
+            if not isinstance(voice, str) or voice not in {one.id for one in catalogue.voices(model, folder)}:
+                there = listed([one.id for one in catalogue.voices(model, folder)])
+                raise Refused(400, f"There is no voice {voice!r}; there are {there}.", "voice")
+            command = replace(command, voice=catalogue.voice_or_recording(voice, "", model, folder))
+        if "seed" in given:
+            command = replace(command, setting=replace(command.setting, seed=checked_seed(given["seed"])))
+    except SettingError as error:
+        raise Refused(400, str(error)) from error
+    return Asked(command, form, stream == "sse")
+
+
+class SpeechServer:
+    """Serves an executor with a loaded model."""
+
+    def __init__(
+        self, executor: Executor, usual: Synthesise, *, token: str = "", waiting: int = WAITING, folder: str = ""
+    ) -> None:
+        """``usual``: voice, setting and artefacts of every request; ``token``: of clients, ``""`` for none;
+        ``waiting``: requests that may wait; ``folder``: of the model, if not the usual one."""
+        self._executor, self._usual, self._folder = executor, usual, folder
+        self._token, self._most = token, waiting
+        self._model = usual.setting.model
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._thread = ThreadPoolExecutor(1, "speech")
+        self._started = time.monotonic()
+        self._spoken = 0
+
+    def application(self) -> web.Application:
+        made = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._answer])
+        made.router.add_post("/v1/audio/speech", self._speech)
+        made.router.add_get("/v1/models", self._models)
+        made.router.add_get("/v1/audio/voices", self._voices)
+        made.router.add_get("/health", self._health)
+        made.on_cleanup.append(self._close)
+        return made
+
+    async def _close(self, application: web.Application) -> None:
+        self._thread.shutdown(wait=True)
+
+    @web.middleware
+    async def _answer(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            given = request.headers.get("Authorization", "").encode()
+            free = not self._token or request.path == "/health"
+            if not free and not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+                raise Refused(401, "The token is missing or wrong; send it as Authorization: Bearer TOKEN.")
+            return await handler(request)
+        except Refused as refused:
+            return refused.response()
+        except web.HTTPException as error:
+            return Refused(error.status, f"{error.reason}.").response()
+
+    # --- Companions ---------------------------------------------------------------------------------------------------
+    async def _models(self, request: web.Request) -> web.Response:
+        own = {"id": self._model, "object": "model", "created": 0, "owned_by": "paretone"}
+        return web.json_response({"object": "list", "data": [own]})
+
+    async def _voices(self, request: web.Request) -> web.Response:
+        there = catalogue.voices(self._model, self._folder)
+        return web.json_response({"voices": [{"id": one.id, "name": one.title} for one in there]})
+
+    async def _health(self, request: web.Request) -> web.Response:
+        state = {
+            "status": "ok",
+            "model": self._model,
+            "speaking": self._turn.locked(),
+            "waiting": self._waiting,
+            "spoken": self._spoken,
+            "seconds": round(time.monotonic() - self._started, 3),
+        }
+        return web.json_response(state)
+
+    # --- Speech -------------------------------------------------------------------------------------------------------
+    async def _speech(self, request: web.Request) -> web.StreamResponse:
+        wanted = asked(await request.read(), self._usual, self._model, self._folder)
+        if self._waiting >= self._most and self._turn.locked():
+            raise Refused(429, f"{self._waiting} requests wait already; try again later.", code="queue_full")
+        self._waiting += 1
+        try:
+            await self._turn.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            pieces = self._pieces(wanted.command)
+            # The first piece comes before the answer begins, so that a failure is still told as one.
+            first = await anext(pieces, None)
+            if first is None:
+                raise Refused(500, "The model said nothing.")
+            try:
+                if wanted.form in STREAMED:
+                    return await self._send(request, wanted, first, pieces)
+                samples = np.concatenate([first.samples, *[one.samples async for one in pieces]])
+                body = await asyncio.to_thread(_encoded, samples, first.sample_rate, WHOLE[wanted.form])
+                return web.Response(body=body, content_type=_TYPES[wanted.form])
+            finally:
+                await pieces.aclose()
+        finally:
+            self._turn.release()
+
+    async def _send(
+        self, request: web.Request, wanted: Asked, first: AudioReady, others: AsyncIterator[AudioReady]
+    ) -> web.StreamResponse:
+        """Send pieces as they come."""
+        kind = "text/event-stream" if wanted.events else _TYPES[wanted.form]
+        response = web.StreamResponse(headers={"Content-Type": kind, "X-Sample-Rate": str(first.sample_rate)})
+        await response.prepare(request)
+
+        async def write(data: bytes) -> None:
+            if wanted.events:
+                delta = {"type": "speech.audio.delta", "audio": base64.b64encode(data).decode()}
+                data = f"data: {json.dumps(delta)}\n\n".encode()
+            await response.write(data)
+
+        await write((wav_head(first.sample_rate) if wanted.form == "wav" else b"") + pcm(first.samples))
+        try:
+            async for piece in others:
+                await write(pcm(piece.samples))
+        except Refused:
+            # The answer has begun: cut it off, so that no client takes a part for the whole.
+            if request.transport is not None:
+                request.transport.abort()
+            return response
+        if wanted.events:
+            await response.write(b'data: {"type": "speech.audio.done"}\n\n')
+        await response.write_eof()
+        return response
+
+    async def _pieces(self, command: Synthesise) -> AsyncGenerator[AudioReady]:
+        """Audio of ``command`` as it comes. Ending the iteration cancels it."""
+        loop, cancelled = asyncio.get_running_loop(), threading.Event()
+        heard: asyncio.Queue[AudioReady | None] = asyncio.Queue()
+
+        def hear(event: Event) -> None:
+            if isinstance(event, AudioReady) and len(event.samples):
+                loop.call_soon_threadsafe(heard.put_nowait, event)
+
+        def speak() -> None:
+            try:
+                self._executor.carry_out(command, hear, cancelled)
+            finally:
+                loop.call_soon_threadsafe(heard.put_nowait, None)
+
+        spoken = loop.run_in_executor(self._thread, speak)
+        try:
+            while (piece := await heard.get()) is not None:
+                yield piece
+            await _told(spoken)
+            self._spoken += 1
+        finally:
+            cancelled.set()
+            await asyncio.wait([spoken])
+            spoken.exception()  # Told above, or nobody is there to tell.
+
+
+async def _told(spoken: asyncio.Future[None]) -> None:
+    """Wait for the end of speech. Raises :class:`Refused` with what went wrong."""
+    try:
+        await spoken
+    except PlainError as error:
+        raise Refused(400, str(error)) from error
+    except Cancelled as error:
+        raise Refused(503, "The server is closing.") from error
+    except Exception as error:
+        raise Refused(500, sentence(error, Synthesise.activity)) from error
+
+
+def pcm(samples: np.ndarray) -> bytes:
+    """16-bit little-endian samples; beyond full scale they are clipped."""
+    return np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes()
+
+
+def wav_head(rate: int) -> bytes:
+    """Header of a WAV file of 16-bit samples, mono, whose length is not known yet."""
+    form = struct.pack("<HHIIHH", 1, 1, rate, 2 * rate, 2, 16)
+    return (
+        struct.pack("<4sI4s4sI", b"RIFF", UNKNOWN_LENGTH, b"WAVE", b"fmt ", len(form))
+        + form
+        + struct.pack("<4sI", b"data", UNKNOWN_LENGTH)
+    )
+
+
+def _encoded(samples: np.ndarray, rate: int, form: str) -> bytes:
+    subtype = {"MP3": "MPEG_LAYER_III", "OGG": "OPUS"}.get(form)
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format=form, subtype=subtype)
+    return file.getvalue()
+
+
+def run(
+    server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
+) -> Mapping[str, object]:
+    """Serve until ``stopped``; ``ready`` gets the address once it listens. ``port`` 0: a free one. Raises
+    :class:`SettingError` if the port is taken."""
+    return asyncio.run(_run(server, host, port, ready, stopped))
+
+
+async def _run(
+    server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
+) -> Mapping[str, object]:
+    runner = web.AppRunner(server.application(), access_log=None, handler_cancellation=True)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, reuse_address=True)
+        try:
+            await site.start()
+        except OSError as error:
+            raise SettingError(
+                f"Nothing can listen on {host}:{port}: {error.strerror}; choose another port."
+            ) from error
+        bound = runner.addresses[0]
+        ready(f"http://{'[' + bound[0] + ']' if ':' in bound[0] else bound[0]}:{bound[1]}")
+        while not stopped():
+            await asyncio.sleep(0.1)
+    finally:
+        await runner.cleanup()
+    return {"spoken": server._spoken}

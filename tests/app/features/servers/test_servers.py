@@ -1,0 +1,98 @@
+"""Servers in the real window, against a real server on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+from pytestqt.qtbot import QtBot
+
+from paretone_app.shell.window import MainWindow
+from tests.app.conftest import SMALL
+
+PARTS = f"{SMALL} tradeoff servers"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server that answers with a second of sound in two pieces, the voice *slow* after a minute."""
+
+    async def speech(request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        if asked.get("voice") == "slow":
+            await asyncio.sleep(60)
+        if asked.get("voice") == "nobody":
+            return web.json_response({"error": {"message": "There is no such voice."}}, status=400)
+        answer = web.StreamResponse(headers={"X-Sample-Rate": "24000"})
+        await answer.prepare(request)
+        for _ in range(2):
+            await answer.write(b"\1\0" * 12_000)
+            await asyncio.sleep(0.05)
+        return answer
+
+    async def serve() -> None:
+        application = web.Application()
+        application.router.add_post("/v1/audio/speech", speech)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        found.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    found: list[str] = []
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+    stop = asyncio.Event()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    ready.wait()
+    yield found[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join()
+
+
+def measured(window: MainWindow, qtbot: QtBot) -> str:
+    """Press *Measure* and wait; what is said then."""
+    presenter = window.features["servers"]
+    with qtbot.waitSignal(presenter.changed):
+        presenter._measure.trigger()
+    qtbot.waitUntil(lambda: not presenter._cancel.isEnabled())
+    return window.panels["servers"].state.text()
+
+
+def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
+    borrowed_window.action["measure_server"].trigger()
+    panel, measure = borrowed_window.panels["servers"], borrowed_window.features["servers"]._measure
+    assert "Type the address" in measure.reason
+    panel.url.setText("localhost")
+    assert "is no address" in measure.reason
+    panel.url.setText(address)
+    panel.clients.setText("1 none")
+    assert "numbers of clients" in measure.reason
+    panel.clients.setText("1 2")
+    panel.requests.setValue(3)
+    assert measured(borrowed_window, qtbot) == "Measured."
+    cells = [[panel.table.item(row, column).text() for column in range(10)] for row in range(panel.table.rowCount())]
+    assert [one[:3] for one in cells] == [[address, load, "3 of 3"] for load in ("1 client", "2 clients")]
+    assert all(float(one[6]) > 0 and one[9] == "" for one in cells)
+
+
+def test_what_a_server_refuses_is_told_and_cancel_ends_it(
+    borrowed_window: MainWindow, qtbot: QtBot, address: str
+) -> None:
+    panel, presenter = borrowed_window.panels["servers"], borrowed_window.features["servers"]
+    panel.url.setText(address)
+    panel.clients.setText("1")
+    panel.voice.setText("nobody")
+    assert "does not speak: HTTP 400" in measured(borrowed_window, qtbot)
+    panel.voice.setText("slow")
+    presenter._measure.trigger()
+    assert "being measured" in presenter._measure.reason
+    presenter._cancel.trigger()
+    qtbot.waitUntil(lambda: not presenter._cancel.isEnabled())
+    assert panel.state.text().startswith("Cancelled")

@@ -1,0 +1,178 @@
+"""A real speech server in its own process, met by OpenAI's client, by plain requests and by the load client."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from openai import APIStatusError, OpenAI
+
+from paretone.serving.load import Level, Load, Target
+from tests.engine.command_line import Console
+
+TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
+WAITING = 1
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = (
+        *(sys.executable, "-m", "paretone", "serve", "--speech-api", "--port", "0", "--token", TOKEN),
+        *("--model", "lm-mini", "--voice", "bella", "--waiting", str(WAITING), "--seed", "3", "--device", "cpu"),
+    )
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "http://" in line:
+            yield line.partition("http://")[2].partition("/v1")[0]
+            break
+    else:
+        raise AssertionError(process.wait())
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out.startswith("Spoke ") and process.returncode == 0
+
+
+def client(address: str, token: str = TOKEN) -> OpenAI:
+    return OpenAI(base_url=f"http://{address}/v1", api_key=token, max_retries=0)
+
+
+def post(address: str, body: bytes, token: str = TOKEN) -> tuple[int, dict]:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers)).read()
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())["error"]
+    return 200, {}
+
+
+def test_the_official_client_hears_what_the_command_line_speaks(address: str, console: Console, tmp_path: Path) -> None:
+    speech = client(address).audio.speech
+    heard = speech.create(input=TEXT, model="lm-mini", voice="bella", response_format="wav").content
+    samples, rate = soundfile.read(io.BytesIO(heard), dtype="float32")
+    spoken = tmp_path / "spoken.wav"
+    console.out("speak", "--model", "lm-mini", "--voice", "bella", "--seed", 3, "--text", TEXT, "--out", spoken)
+    wanted, wanted_rate = soundfile.read(spoken, dtype="float32")
+    assert rate == wanted_rate and len(samples) == len(wanted)
+    assert np.abs(samples - np.clip(wanted, -1, 1)).max() <= 1.01 / 32768
+
+
+def test_every_format_and_streaming_by_events_have_the_same_sound(address: str) -> None:
+    speech = client(address).audio.speech
+    pcm = speech.create(input="Rice.", model="paretone", voice="anna", response_format="pcm").content
+    for form in ("flac", "mp3", "opus"):
+        data, rate = soundfile.read(
+            io.BytesIO(speech.create(input="Rice.", model="lm-mini", voice="anna", response_format=form).content)
+        )
+        assert abs(len(data) / rate - len(pcm) / 2 / 24_000) < 0.15, form
+    with speech.with_streaming_response.create(
+        input="Rice.", model="lm-mini", voice="anna", response_format="pcm", stream_format="sse"
+    ) as events:
+        lines = [line for line in events.iter_lines() if line]
+    kinds = [json.loads(line.removeprefix("data: "))["type"] for line in lines]
+    assert kinds[:-1] == ["speech.audio.delta"] * (len(kinds) - 1) and kinds[-1] == "speech.audio.done"
+
+
+def test_companions_name_the_model_its_voices_and_the_state(address: str) -> None:
+    assert [one.id for one in client(address).models.list()] == ["lm-mini"]
+    with urllib.request.urlopen(f"http://{address}/health") as answer:  # It needs no token.
+        assert json.load(answer)["status"] == "ok"
+    voices = urllib.request.Request(f"http://{address}/v1/audio/voices", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(voices) as answer:
+        assert {"anna", "bella"} <= {one["id"] for one in json.load(answer)["voices"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"rice", 400, "not JSON"),
+        (b"[]", 400, "must be a JSON object"),
+        (b"{}", 400, "input must be the text"),
+        (b'{"input": "Rice.", "voice": "nobody"}', 400, "There is no voice 'nobody'; there are anna"),
+        (b'{"input": "Rice.", "model": "tts-1"}', 404, "has the model lm-mini, not 'tts-1'"),
+        (b'{"input": "Rice.", "response_format": "aac"}', 400, "response_format must be wav"),
+        (b'{"input": "Rice.", "speed": 2}', 400, "speed must be 1"),
+        (b'{"input": "Rice.", "seed": -1}', 400, "seed"),
+        (b'{"input": "Rice.", "pitch": 3}', 400, "does not know pitch"),
+        (b'{"input": "' + b"Rice. " * 400_000 + b'"}', 413, "Too Large"),
+    ],
+)
+def test_a_wrong_request_is_told_what_is_wrong(address: str, body: bytes, status: int, words: str) -> None:
+    found, error = post(address, body)
+    assert found == status and words in error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_without_the_token_nothing_is_spoken(address: str) -> None:
+    for token in ("", "another", TOKEN + "x"):
+        assert post(address, b'{"input": "Rice."}', token)[0] == 401
+    with pytest.raises(APIStatusError, match="token is missing or wrong"):
+        client(address, "another").models.list()
+
+
+def test_more_requests_than_may_wait_are_turned_away_and_a_client_that_leaves_makes_room(address: str) -> None:
+    long = json.dumps({"input": f"{TEXT} " * 60}).encode()
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    first = urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", long, headers))
+    assert first.read(1000), "it is sent while the model speaks"
+    waiting = threading.Thread(target=post, args=(address, b'{"input": "Rice."}'))
+    waiting.start()
+    deadline = time.monotonic() + 60
+    while json.load(urllib.request.urlopen(f"http://{address}/health"))["waiting"] < WAITING:
+        assert time.monotonic() < deadline
+    status, error = post(address, b'{"input": "Rice."}')
+    assert status == 429 and error["code"] == "queue_full"
+    first.close()
+    waiting.join(timeout=60)
+    assert not waiting.is_alive(), "the long text was cancelled"
+
+
+def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
+    target = Target(f"http://{address}", "lm-mini", "anna", TOKEN, form="wav")
+    levels = (Level(clients=2), Level(rate=4.0), Level(clients=6))
+    closed, opened, many = Load(target, ["Rice.", "Milk."], requests=4, warm_up=1).run(levels)
+    for one in (closed, opened):
+        row = one.row()
+        assert row["failed"] == 0 and len(one.answered) == 4
+        assert 0 < row["first_audio_p50"] <= row["latency_p50"] <= row["latency_p99"]
+        assert row["latency_p50_interval"][0] <= row["latency_p50"] <= row["latency_p50_interval"][1]
+        assert row["audio_seconds_per_second"] > 0 and all(reply.sample_rate == 24_000 for reply in one.answered)
+    asked = {(one.text, one.seed) for one in closed.replies}
+    assert asked == {(text, seed) for text in ("Rice.", "Milk.") for seed in (0, 1)}
+    assert set(many.failures) == {"HTTP 429"}, "six clients, one of them waits"
+
+
+def test_the_command_measures_keeps_replies_and_says_what_failed(
+    address: str, console: Console, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.txt").write_text("Rice.\nMilk.\n")
+    asked = "load", f"http://{address}/v1", "--clients", 1, "--requests", 2, "--text-file", tmp_path / "texts.txt"
+    found = console.data(*asked, "--json", "--token", TOKEN, "--keep", tmp_path / "kept")
+    assert found["loads"][0]["failed"] == 0 and len(found["texts_sha256"]) == 64
+    kept = json.loads((tmp_path / "kept" / "load.json").read_text())["replies"]
+    assert sorted(kept.values()) == ["Milk.", "Rice."] and all((tmp_path / "kept" / name).is_file() for name in kept)
+    assert "does not speak: HTTP 401" in console.refusal(*asked)
+    (tmp_path / "request.json").write_text('{"response_format": "wav", "voice": "nobody"}')
+    refused = console.refusal(*asked, "--token", TOKEN, "--request", tmp_path / "request.json")
+    assert "There is no voice 'nobody'" in refused, "fields of a file are sent"
+    (tmp_path / "request.json").write_text("[]")
+    assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
+    assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")
+    assert "is no address" in console.refusal("load", "localhost")
+
+
+def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) -> None:
+    assert "give a --token" in console.refusal("serve", "--speech-api", "--host", "0.0.0.0", code=2)
+    assert "give --speech-api" in console.refusal("serve", code=2)
