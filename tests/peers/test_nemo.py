@@ -20,7 +20,8 @@ _LEFT = (
     "k ms tsp tbsp h ma psi s km g wpm mpg khz usd sat tue mon fri pp ext tel no rd n st ste hwy ave rm ctrl max prof "
     "min inc avg approx sen pls ref p brb idk btw thx imo tbh ly mah db au fig corp sec wks w in gb sq ft gal bpm fps "
     "gbps dec oct figs txt wwii blvd apt co wm assoc asst mgr doz tmrw acct dr inv ngl hrs yo mins ev ch univ pts ne "
-    "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t f msg thurs appt art secs gov't mos yr bn"
+    "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t f msg thurs appt art secs "
+    "gov't mos yr bn"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""
 
