@@ -47,7 +47,7 @@ class Careless(F5Speech):
     """An adapter that does not look at what it made."""
 
     @staticmethod
-    def _require_numbers(samples: np.ndarray) -> None:
+    def _require_sound(plan: object, samples: np.ndarray) -> None:
         pass
 
 

@@ -75,7 +75,7 @@ def test_a_language_model_is_compared(paretone: Console, tmp_path: Path, monkeyp
     assert "streamed to whole" not in paretone.out(*streamed)
     # As with a decoder that looks at the whole utterance.
     monkeypatch.setattr(GatheringDecoder, "exact", False)
-    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: StreamingDifference(0.1, -18.4, 0))
+    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: StreamingDifference(0.1, -18.4))
     said = paretone.out(*streamed)
     assert "streamed to whole (dB)" in said and "-18" in said
     assert paretone.data(*streamed, "--json")["a"]["streaming_difference"] == -18.4

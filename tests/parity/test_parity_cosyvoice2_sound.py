@@ -19,13 +19,14 @@ from paretone.models.cosyvoice2.flow_networks import Memory, conditions
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, Noise, Progress
 from paretone.models.cosyvoice2.speech_tokenizer import (
     ENCODER_RATE,
+    MEL,
     SPEECH_RATE,
     kaldi_filter_bank,
     speaker_features,
-    speech_mel,
     whisper_mel,
 )
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.files.checkpoints import loaded_strictly
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 
@@ -52,7 +53,7 @@ def test_parity_cosyvoice2_frontend_resampling(fixture: Fixture) -> None:
 @front_ends
 def test_parity_cosyvoice2_frontend_features(fixture: Fixture) -> None:
     golden = tensors(fixture)
-    assert_close(speech_mel(golden["wav_24k"][0]), golden["prompt_speech_feat"][0], TOLERANCE, "prompt_speech_feat")
+    assert_close(MEL(golden["wav_24k"][0])[0], golden["prompt_speech_feat"][0], TOLERANCE, "prompt_speech_feat")
     heard = golden["wav_16k"][0]
     assert_close(whisper_mel(heard), golden["whisper_log_mel128"][0], TOLERANCE, "whisper_log_mel128")
     assert_close(kaldi_filter_bank(heard), golden["kaldi_fbank80"], TOLERANCE, "kaldi_fbank80")
@@ -96,9 +97,8 @@ def flow_config(description: dict) -> FlowConfig:
 
 
 def build_flow(fixture: Fixture) -> TokenToMel:
-    model = TokenToMel(flow_config(fixture.description))
-    model.load_official(fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
+    config = flow_config(fixture.description)
+    return loaded_strictly(lambda: TokenToMel(config), fixture.weights, fixture.name)
 
 
 def is_flow(description: dict) -> bool:
@@ -333,9 +333,8 @@ def build_both(fixture: Fixture) -> tuple[TokenToMel, Hift]:
     flow, vocoder = (replace(fixture, name=f"cosyvoice2_{part}") for part in ("flow", "hift"))
     config = flow_config(flow.description)
     chunk = fixture.description["flow_static_chunk_size"]
-    model = TokenToMel(replace(config, encoder=replace(config.encoder, chunk=chunk)))
-    model.load_official(flow.weights, flow.name)
-    return model.eval().requires_grad_(False), build_vocoder(vocoder)
+    config = replace(config, encoder=replace(config.encoder, chunk=chunk))
+    return loaded_strictly(lambda: TokenToMel(config), flow.weights, flow.name), build_vocoder(vocoder)
 
 
 def is_stream(description: dict) -> bool:

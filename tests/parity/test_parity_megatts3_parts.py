@@ -72,7 +72,7 @@ def test_parity_tokens_of_the_aligner(fixture: Fixture) -> None:
 def test_parity_splitting(fixture: Fixture) -> None:
     said = fixture.description
     assert split(said["texts"]["en"], ENGLISH_BYTES) == said["chunk_english_130"]
-    assert split_chinese(said["texts"]["zh"], 60) == said["chunk_chinesev2_60"]
+    assert split_chinese(said["texts"]["zh"]) == said["chunk_chinesev2_60"]
 
 
 @front_end
@@ -168,7 +168,7 @@ def is_duration_model(description: dict) -> bool:
 
 def build_durations(fixture: Fixture) -> DurationModel:
     entries = fixture.description["hparams"] | fixture.description["config"]
-    config = DurationConfig.of_entries(ConfigFile(entries, fixture.name), entries["ph_dict_size"])
+    config = DurationConfig.read(ConfigFile(entries, fixture.name), entries["ph_dict_size"])
     model = DurationModel(config)
     load_strictly(model, fixture.weights, fixture.name)
     return model.eval().requires_grad_(False)

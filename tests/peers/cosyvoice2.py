@@ -20,7 +20,7 @@ from torch import Tensor
 
 from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
-from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds, Ratios
+from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.shapes import without_weights
@@ -97,7 +97,7 @@ def peers(sizes: Sizes, count: int, device: torch.device, precision: torch.dtype
     length, tokens = embedded.shape[1], plain.optimised()
 
     def of_length(count: int) -> Peers:
-        request = model.request(prompt, (0,) * TEXT, Ratios(count / TEXT, count / TEXT))
+        request = model.request(prompt, (0,) * TEXT)
         request = replace(
             request,
             embedded=embedded,

@@ -1,10 +1,9 @@
-"""The Edit menu: copy figures; find actions, models, takes and terms; preferences; undo keys of the focused field."""
+"""The Edit menu: copy figures; find in a panel; preferences; undo keys of the focused field."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -14,10 +13,8 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QDockWidget,
     QFormLayout,
-    QHeaderView,
     QLabel,
     QLineEdit,
     QMainWindow,
@@ -26,144 +23,20 @@ from PySide6.QtWidgets import (
     QTextEdit,
     QToolBar,
     QTreeView,
-    QTreeWidget,
-    QTreeWidgetItem,
     QWidget,
 )
 from shiboken6 import isValid
 
 from paretone.errors import PlainError
-from paretone.models import catalogue
-from paretone_app.features.glossary.presenter import GlossaryPresenter
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.presenter import TakesPresenter
-from paretone_app.features.takes.table import made_at
 from paretone_app.numbers import counted, localised
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.theme import GAP, Scheme
-from paretone_app.state.differences import label_of, setting_text
+from paretone_app.shell.theme import Scheme
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
-from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+from paretone_app.widgets.layouts import FormLayout
 from paretone_app.widgets.screen_readers import announce
-
-MOST = 200
-_IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
-
-
-@dataclass(frozen=True)
-class Entry:
-    title: str
-    kind: str
-    detail: str
-    """Shortcut of an action, family of a model, time of a take, or owner of a term."""
-    meaning: str
-    go: Callable[[], object]
-    why_not: str = ""
-    """Why it cannot be chosen now, as a sentence."""
-    more: str = ""
-
-
-def search(entries: Sequence[Entry], words: str) -> list[Entry]:
-    """Entries with all ``words``: first titles that begin with them, then titles that contain them, then the rest."""
-    wanted = words.casefold().split()
-
-    def rank(one: Entry) -> int:
-        title = one.title.casefold()
-        if title.startswith(" ".join(wanted)):
-            return 0
-        return 1 if all(word in title for word in wanted) else 2
-
-    found = [one for one in entries if all(word in _haystack(one) for word in wanted)]
-    return sorted(found, key=rank)
-
-
-def _haystack(one: Entry) -> str:
-    return " ".join((one.title, one.kind, one.detail, one.meaning, one.more)).casefold()
-
-
-class FindDialog(QDialog):
-    """Up and Down move through the list while the user types; Enter chooses."""
-
-    def __init__(self, entries: Sequence[Entry], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._entries = tuple(entries)
-        self.found: list[Entry] = []
-        self.setWindowTitle("Find")
-        self.search = build.named(QLineEdit(placeholderText="Search actions, models, takes and terms"), "Find")
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_found)
-        self.search.installEventFilter(self)
-        self.list = build.named(QTreeWidget(columnCount=3), "Found")
-        self.list.setRootIsDecorated(False)
-        self.list.setHeaderHidden(True)
-        self.list.setAllColumnsShowFocus(True)
-        self.list.header().setStretchLastSection(False)
-        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column in (1, 2):
-            self.list.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-        self.list.currentItemChanged.connect(self._show_meaning)
-        self.list.itemActivated.connect(lambda _: self.choose())
-        self.meaning = build.words("muted", name="Meaning")
-        self._count = build.label("", "muted", name="Number found")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
-        build.fill(VBoxLayout(self), parts, (GAP,) * 4)
-        em = self.fontMetrics().height()
-        self.resize(44 * em, 28 * em)
-        self._show_found()
-
-    @property
-    def chosen(self) -> Entry | None:
-        row = self.list.indexOfTopLevelItem(self.list.currentItem()) if self.list.currentItem() is not None else -1
-        return self.found[row] if 0 <= row < len(self.found) else None
-
-    def choose(self) -> None:
-        """Close and go to the current entry, or show why it is unavailable."""
-        chosen = self.chosen
-        if chosen is None:
-            return
-        if chosen.why_not:
-            self._show_meaning()
-            return
-        self.accept()
-        chosen.go()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is not QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
-            return False
-        if event.key() in _IN_LIST:
-            QApplication.sendEvent(self.list, event)
-            return True
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.choose()
-            return True
-        return False
-
-    def _show_found(self) -> None:
-        words = self.search.text()
-        found = search(self._entries, words)
-        self.found = found[:MOST]
-        self.list.clear()
-        for one in self.found:
-            item = QTreeWidgetItem(self.list, [one.title, one.kind, one.detail])
-            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, one.why_not or one.meaning)
-            for column in range(3 if one.why_not else 0):
-                item.setForeground(column, self.palette().placeholderText())
-        first = self.list.topLevelItem(0)
-        if first is not None:
-            self.list.setCurrentItem(first)
-        cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
-        self._count.setText(f"{counted(len(found), 'entry', 'entries')}{cut}")
-        if not found:
-            self.meaning.setText(f"Nothing has all these words: “{words.strip()}”.")
-
-    def _show_meaning(self) -> None:
-        chosen = self.chosen
-        if chosen is not None:
-            self.meaning.setText(chosen.why_not or chosen.meaning)
 
 
 @runtime_checkable
@@ -333,7 +206,7 @@ def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
 class EditPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._status, self._features = services.status, services.features
+        self._status = services.status
         actions = services.actions
         actions.bind(actions["copy_figures"], self.copy_figures)
         actions.bind(actions["find"], self.find)
@@ -351,38 +224,14 @@ class EditPresenter(Presenter):
         announce(self._window, found.words)
 
     def find(self) -> None:
-        """Focus the search field of the current panel; if it has none, or is focused already, search everything."""
+        """Focus the search field of the current panel; if it has none, or is focused already, open the palette."""
         focus = QApplication.focusWidget()
         field = _search_field(focus)
         if field is not None and field is not focus:
             field.setFocus(Qt.FocusReason.ShortcutFocusReason)
             field.selectAll()
             return
-        build.show(FindDialog(list(self.entries()), self._window))
-
-    def entries(self) -> Iterator[Entry]:
-        for action in self._window.actions():
-            if isinstance(action, Action) and action is not self._actions["find"]:
-                yield self._action(action)
-        load = self._actions.model_wanted.emit
-        for model in catalogue.MODELS:
-            yield Entry(model.title, "Model", model.family, model.summary, partial(load, model.id))
-        for take in self._results.takes.all:
-            said = f"“{take.text}”, {setting_text(take.setting)}"
-            go = partial(self._go_to_take, take.id)
-            yield Entry(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
-        glossary = self._features.find(GlossaryPresenter)
-        for term in glossary.terms:
-            yield Entry(term.label, "Term", term.owner, term.text, partial(glossary.show, term))
-
-    def _action(self, action: Action) -> Entry:
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        return Entry(action.title, "Action", keys, action.tip or action.title, action.trigger, action.reason)
-
-    def _go_to_take(self, take: str) -> None:
-        takes = self._features.find(TakesPresenter).takes
-        self._workspaces.go_to("takes")
-        takes.go_to(take)
+        self._actions["palette"].trigger()
 
     def show_preferences(self) -> None:
         actions = self._actions

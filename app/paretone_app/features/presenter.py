@@ -3,7 +3,7 @@ of one feature to the state. Panels that draw with pyqtgraph are built later, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import StatusLine
-from paretone_app.shell.entries import MainStep, TourStop
+from paretone_app.shell.entries import Findable, MainStep, TourStop
 from paretone_app.shell.notices import Notices
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
@@ -26,6 +26,7 @@ from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
+    from paretone_app.features.feature import Feature
     from paretone_app.widgets.panel_parts import JobProgress
 
 Panel = TypeVar("Panel", bound=QWidget)
@@ -141,6 +142,10 @@ class Presenter(QObject):
         """Parts of the tour's ``stop``, in order, a main-job step as its action's name; empty if it is only read."""
         return ()
 
+    def findable(self) -> Iterable[Findable]:
+        """What the palette finds here."""
+        return ()
+
     def shut_down(self) -> None:
         """End threads and close files; called when the window closes, after the engine has stopped."""
 
@@ -148,7 +153,8 @@ class Presenter(QObject):
 class Presenters:
     """Presenters by feature name, in the order of the list."""
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Sequence[Feature] = ()) -> None:
+        self.declared = tuple(declared)
         self._made: dict[str, Presenter] = {}
 
     def add(self, name: str, presenter: Presenter) -> None:

@@ -69,12 +69,25 @@ EDIT = Feature(
         FeatureAction(
             "find",
             "&Find…",
-            "Search the panel with the focus; in any other panel, and again, actions, takes and terms",
+            "Search the panel with the focus; in any other panel, and again, everything",
             "Ctrl+F",
         ),
         FeatureAction("preferences", "&Preferences…", "Theme, device, data folder and layout", "Ctrl+,"),
     ),
     menus=(MenuPart("&Edit", (None, "copy_figures", None, "find", None, "preferences")),),
+)
+PALETTE = Feature(
+    "palette",
+    "paretone_app.features.palette:PalettePresenter",
+    actions=(
+        FeatureAction(
+            "palette",
+            "&Everything…",
+            "Find any action, model, voice, technique, setting, take, study or term by a few letters",
+            "Ctrl+Shift+Space",
+        ),
+    ),
+    menus=(MenuPart("&Edit", ("palette",), after="find"),),
 )
 EXPORT = Feature(
     "export",
@@ -190,6 +203,7 @@ FEATURES = (
     PROFILES,
     GUIDE,
     EDIT,
+    PALETTE,
     TOUR,
     glossary.FEATURE,
     EXTRAS,

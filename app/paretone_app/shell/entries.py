@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -152,3 +154,29 @@ class Term:
     def key(self) -> str:
         """Unique key, if several terms share a title."""
         return f"{self.owner}: {self.title}" if self.owner else self.title
+
+
+@dataclass(frozen=True)
+class Findable:
+    """Something that the palette finds."""
+
+    title: str
+    kind: str
+    """Such as ``Action``."""
+    detail: str
+    """Shortcut of an action, family of a model, value of a setting, time of a take, or owner of a term."""
+    meaning: str
+    """Explanation, as a sentence."""
+    go: Callable[[], object]
+    why_not: str = ""
+    """Why it cannot be chosen now, as a sentence."""
+    more: str = ""
+    """Further words to search."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}: {self.title}, {self.more}"
+
+    @cached_property
+    def words(self) -> str:
+        return " ".join((self.title, self.kind, self.detail, self.meaning, self.more)).casefold()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeyEvent, QKeySequence
@@ -27,7 +27,6 @@ from paretone_app.shell.entries import MenuPart, Region
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.widgets import build
-from paretone_app.widgets.action import Action
 
 _SCHEMES = (
     (Scheme.SYSTEM, "As the &system", "Ctrl+Shift+T"),
@@ -83,16 +82,15 @@ class Menus:
         for workspace in workspaces.there:
             actions.workspace[workspace].triggered.connect(lambda _=False, one=workspace: workspaces.switch(one))
             menu.addAction(actions.workspace[workspace])
-        menu.addSeparator()
+        panels = QMenu("&Go to", menu)
+        menu.addMenu(panels)
         feet = (place for place in workspaces.bars if place.region is Region.FOOT)
         for index, place in enumerate((*(place for place, _ in workspaces), *feet), start=1):
             shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}" if index <= 18 else ""
             go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
             go.triggered.connect(lambda _=False, one=place.name: workspaces.go_to(one))
-            menu.addAction(go)
-        for action in (actions.next_region, actions.previous_region, actions.message):
-            menu.addAction(action)
-        menu.addSeparator()
+            panels.addAction(go)
+        _fill(panels, (None, actions.next_region, actions.previous_region, actions.message))
         # Created in Python: wrappers of menus created by Qt do not last (see :mod:`paretone_app.shell.actions`).
         self._shown = QMenu("Shown &panels", menu)
         menu.addMenu(self._shown)
@@ -230,11 +228,6 @@ def _key(one: QAbstractButton | QLabel) -> QKeySequence:
 
 
 _PAGE_WIDTH, _PAGE_HEIGHT = 34, 36
-_EVERYWHERE = (
-    ("Plots: copy as table; show as table", "Ctrl+C; T"),
-    ("Everywhere: next and previous control", "Tab, Shift+Tab"),
-)
-
 _FIRST_STEPS = """
 <h3>What Paretone does</h3>
 <p>Much of the computation in diffusion text-to-speech hardly changes from step to step. Techniques find what can be
@@ -247,42 +240,6 @@ def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
     steps = "".join(f"<li>{step.meaning}</li>" for step in main_job(features))
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)
     _show_page(window, "First steps", f"{_FIRST_STEPS}<ol>{steps}</ol>{about}")
-
-
-def show_keys(window: QMainWindow, features: Iterable[Feature]) -> None:
-    """Show the window-wide shortcuts, in the order of the menus, and the keys of the panels."""
-    everywhere = []
-    # Not QAction.menu(): its wrapper is valid only as long as the action's.
-    menus = {one.menuAction(): one for one in window.menuBar().findChildren(QMenu)}
-    for action in dict.fromkeys((*_entries(window.menuBar(), menus), *window.findChildren(QAction))):
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        if keys and action.shortcutContext() is Qt.ShortcutContext.WindowShortcut:
-            everywhere.append((action.title if isinstance(action, Action) else action.text().replace("&", ""), keys))
-    panels = [
-        (f"{feature.places[0].title}: {what}", keys)
-        for feature in features
-        if feature.places
-        for what, keys in feature.keys
-    ]
-    _show_page(
-        window,
-        "Keyboard",
-        f"<h3>Keyboard</h3>{_table(everywhere)}<h3>In the panels</h3>{_table([*panels, *_EVERYWHERE])}",
-    )
-
-
-def _entries(menu: QWidget, menus: Mapping[QAction, QMenu]) -> Iterator[QAction]:
-    """The actions in a menu and its submenus; ``menus`` gives every menu by its action."""
-    for action in menu.actions():
-        if action in menus:
-            yield from _entries(menus[action], menus)
-        else:
-            yield action
-
-
-def _table(rows: Sequence[tuple[str, str]]) -> str:
-    body = "".join(f"<tr><td style='padding-right:2em'>{name}</td><td><b>{keys}</b></td></tr>" for name, keys in rows)
-    return f"<table>{body}</table>"
 
 
 def show_about(window: QWidget, machine: str) -> None:

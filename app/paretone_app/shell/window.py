@@ -106,7 +106,7 @@ class MainWindow(QMainWindow):
 
     # --- Assembly -----------------------------------------------------------------------------------------------------
     def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
-        made = Presenters()
+        made = Presenters(features)
         services = Services(
             self,
             self.state,
@@ -147,7 +147,6 @@ class MainWindow(QMainWindow):
         action.bind(action.maximise, self.workspaces.maximise)
         self.workspaces.changed.connect(self._show_workspace)
         self.workspaces.changed.connect(lambda: announce(self, self.workspaces.current.title))
-        action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
         action.bind(action.quit, self.close)

@@ -120,15 +120,7 @@ class CatalogueEntry:
 
 def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
     return CatalogueEntry(
-        variant,
-        title,
-        summary,
-        "flow",
-        NON_COMMERCIAL,
-        variant,
-        F5_OPTIONS,
-        architectures=tuple(F5_VARIANTS),
-        kind=F5,
+        variant, title, summary, "flow", NON_COMMERCIAL, variant, F5_OPTIONS, architectures=tuple(F5_VARIANTS), kind=F5
     )
 
 
@@ -163,21 +155,9 @@ MODELS: tuple[CatalogueEntry, ...] = (
         architectures=tuple(F5_VARIANTS),
         kind=F5,
     ),
-    _official(
-        "F5TTS_v1_Base",
-        "F5-TTS v1 Base",
-        "336 million parameters, English and Chinese, voice cloning.",
-    ),
-    _official(
-        "F5TTS_Base",
-        "F5-TTS Base (v0)",
-        "The first release: 336 million parameters, English and Chinese.",
-    ),
-    _official(
-        "E2TTS_Base",
-        "E2-TTS Base",
-        "333 million parameters, a plain U-Net transformer without text encoder.",
-    ),
+    _official("F5TTS_v1_Base", "F5-TTS v1 Base", "336 million parameters, English and Chinese, voice cloning."),
+    _official("F5TTS_Base", "F5-TTS Base (v0)", "The first release: 336 million parameters, English and Chinese."),
+    _official("E2TTS_Base", "E2-TTS Base", "333 million parameters, a plain U-Net transformer without text encoder."),
     CatalogueEntry(
         "megatts3-mini",
         "MegaTTS 3 mini",

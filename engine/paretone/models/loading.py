@@ -181,13 +181,12 @@ def load(
     )
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
     speech = load_chosen(request)
-    info = speech.info
-    companions: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
-    trained = (*info.weight_sets, *info.interval_weights, *companions)
+    info = speech.look_for_weights(check)
+    language: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
     require_shipped(Path(info.checkpoint), info.fingerprint)
-    for one in trained:
+    for one in (*info.weight_sets, *info.interval_weights, *language):
         require_shipped(Path(one.path), one.fingerprint)
-    speech.info = replace(speech.info, lacking=devices.lacking(on), device_type=on.type)
+    speech.info = replace(info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
     require_parts_shipped()

@@ -114,7 +114,6 @@ def own_voice(recording: str | Path, transcript: str = "") -> Voice:
 
 
 def is_own(voice: str) -> bool:
-    """Whether the voice with this id is the user's own."""
     return voice.startswith(_PREFIX)
 
 
@@ -180,10 +179,7 @@ class Examined:
 
 
 def examine(
-    recording: str | Path,
-    transcript: str = "",
-    shortened: bool = True,
-    given_up: Callable[[], bool] = lambda: False,
+    recording: str | Path, transcript: str = "", shortened: bool = True, given_up: Callable[[], bool] = lambda: False
 ) -> Examined:
     """Run :func:`examined` in a process that ``given_up`` kills. Without a transcript, only read the recording."""
     try:

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone_app.features.feature import main_job
+from paretone_app.features.palette import Palette
 from paretone_app.features.registry import FEATURES
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.window import MainWindow
@@ -19,8 +20,8 @@ from paretone_app.widgets.action import ActionButton, IconButton
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
         Save A and B as &WAV…|Ctrl+Shift+S, Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
-    "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F, -,
-        &Preferences…|Ctrl+,""",
+    "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F,
+        &Everything…|Ctrl+Shift+Space, -, &Preferences…|Ctrl+,""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
         Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
@@ -68,15 +69,28 @@ def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_wind
     assert list(found) == titles
     for title, wanted in MENUS.items():
         assert found[title] == " ".join(wanted.split()).split(", "), title
+    assert len(found["&View"]) <= 12
     window.action.first_steps.trigger()
+    (first,) = pages(window)
+    words = ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")
+    places = [first.find(one) for one in words]
+    assert -1 not in places and places == sorted(places), first
+
+
+def test_the_sheet_of_keys_has_all_of_them_and_is_searched_and_used(make_window: Callable[..., MainWindow]) -> None:
+    window = make_window()
     window.action.keys.trigger()
-    first, keys = pages(window)
-    for page, words in (
-        (first, ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")),
-        (keys, ("Export profile", "Synthesise baseline", "Import official table", "First steps")),
-    ):
-        places = [page.find(one) for one in words]
-        assert -1 not in places and places == sorted(places), page
+    sheet = window.findChild(Palette)
+    assert sheet is not None and sheet.windowTitle() == "Keyboard"
+    keys = {one.title: one.detail for one in sheet.found}
+    assert keys["Export profile"] == "Ctrl+E" and keys["Dark"] == "Ctrl+Shift+K"
+    declared = {action.shortcut().toString() for action in window.actions()} - {""}
+    assert declared <= {*keys.values(), "Ctrl+Shift+Space"}, "the sheet itself"
+    assert any(one.kind == "In the panel" and "Takes" in one.title for one in sheet.found)
+    sheet.search.setText("ctrl+5")
+    assert sheet.chosen is not None and sheet.chosen.title == "Train"
+    sheet.choose()
+    assert window.workspaces.current.title == "Train"
 
 
 def test_what_is_being_typed_is_taken_over_before_an_action_runs_and_a_problem_is_told(qtbot: QtBot) -> None:

@@ -114,22 +114,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "models" / "f5-mini"
 
 
-def changed(change: Callable[[Weights], object]) -> Damage:
-    """Damage done to the backbone's weights."""
+def changed(change: Callable[[Weights], object], place: str = ".") -> Damage:
+    """Damage done to the weights in a place next to the model, by default its own."""
 
     def damage(folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors")
-        change(weights)
-        save_file(weights, folder / "model.safetensors")
-
-    return damage
-
-
-def changed_vocoder(change: Callable[[Weights], object]) -> Damage:
-    """Damage done to the vocoder's weights."""
-
-    def damage(folder: Path) -> None:
-        path = folder.parent / entry("f5-mini").vocoder / "model.safetensors"
+        path = folder / place / "model.safetensors"
         weights = load_file(path)
         change(weights)
         save_file(weights, path)
@@ -174,7 +163,6 @@ def pointer(name: str) -> Damage:
 
 
 KEY = "ema_model.transformer.proj_out.weight"
-VOCODER_KEY = "backbone.embed.weight"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +185,10 @@ VOCODER_KEY = "backbone.embed.weight"
             (pointer(name), rf"{name.rsplit('/')[-1]} .*is a Git LFS pointer, .*; run 'git lfs pull' in its folder")
             for name in ("vocab.txt", "../natural-vocoder/model.safetensors")
         ),
-        (changed_vocoder(lambda weights: weights.pop(VOCODER_KEY)), r"vocoder.*missing: backbone\.embed\.weight"),
+        (
+            changed(lambda weights: weights.pop("backbone.embed.weight"), "../natural-vocoder"),
+            r"vocoder.*missing: backbone\.embed\.weight",
+        ),
         (without("../natural-vocoder/model.safetensors"), r"vocoder.*model\.safetensors"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import (
 from paretone.setting.plan import imported
 from paretone_app.features.glossary.model import all_terms, lookup, search
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.shell.entries import TERM, Term
+from paretone_app.shell.entries import TERM, Findable, Term
 from paretone_app.widgets import build
 
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
@@ -111,6 +112,10 @@ class GlossaryPresenter(Presenter):
         dialog = GlossaryDialog(self.terms, self._window)
         dialog.go_to(term)
         build.show(dialog)
+
+    def findable(self) -> Iterator[Findable]:
+        for term in self.terms:
+            yield Findable(term.label, "Term", term.owner, term.text, partial(self.show, term))
 
     def term_of(self, widget: QWidget | None) -> Term | None:
         """The term of ``widget``, or of the nearest enclosing widget with a term."""

@@ -256,7 +256,7 @@ class PlayerPanel(QWidget):
         self.strip = WaveStrip(colours)
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._reconnect = ActionButton(can.reconnect, look="quiet")
+        self._reconnect = ActionButton(can.reconnect, look="link")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))

@@ -232,6 +232,14 @@ class SetupPanel(QWidget):
         if group is not None:
             group.controls.editor(knob).setStatusTip(tip)
 
+    def reveal(self, technique: str = "", knob: str = "") -> None:
+        """Scroll to a knob, of the sampler by default, or to the card of a technique, and focus it."""
+        card = self.techniques.groups.get(technique)
+        controls = card.controls if card is not None else self.sampler
+        wanted = controls.editor(knob) if knob else card or self.text
+        self._scroll.ensureWidgetVisible(wanted)
+        wanted.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def commit(self) -> None:
         """Apply input that is still being typed; called before a job starts."""
         self._take_over_text()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,19 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
+from paretone.setting.knobs import Knob
 from paretone.techniques import problems
+from paretone.techniques.published import offered
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
 from paretone_app.shell.bridge import Background
+from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
+from paretone_app.state.availability import Fit
+from paretone_app.state.differences import value_text
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets import build
 
@@ -137,6 +143,42 @@ class SetupPresenter(Presenter):
 
         question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
         self._notices.ask(question, (cancel, wait), answer)
+
+    def findable(self) -> Iterator[Findable]:
+        chosen, edit = self._state.selection, self._state.editing
+        for model in catalogue.MODELS:
+            load = partial(self._actions.model_wanted.emit, model.id)
+            yield Findable(model.title, "Model", model.family, model.summary, load)
+        for voice in chosen.voices:
+            meaning = f"Speak in the voice {voice.title}."
+            yield Findable(voice.title, "Voice", "", meaning, partial(edit.choose_voice, voice.id))
+        for knob in chosen.sampler_knobs:
+            yield self._setting(knob, chosen.options.get(knob.name, knob.default))
+        for one in chosen.techniques:
+            used, fit = chosen.is_used(one.name), self._state.availability.applicability(one.name)
+            why_not = fit.why if fit.fit is Fit.IMPOSSIBLE and not used else ""
+            use, state = partial(self._use, one.name), "in use" if used else ""
+            yield Findable(one.title, "Technique", state, one.summary, use, why_not, one.paper.title)
+            for published in offered(one, chosen.sampler_knobs):
+                adopt = partial(edit.use_published, one.name, published)
+                yield Findable(f"{one.title}: {published.name}", "As published", "", published.source, adopt, why_not)
+            for knob in one.knobs if used else ():
+                yield self._setting(knob, chosen.knobs(one.name)[knob.name], one.title, one.name)
+
+    def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
+        detail = " · ".join(filter(None, (owner, value_text(knob, value))))
+        go = partial(self._reveal, technique, knob.name)
+        return Findable(knob.label, "Setting", detail, knob.meaning, go, more=owner)
+
+    def _use(self, technique: str) -> None:
+        """Switch the technique on, and show its card."""
+        if not self._state.selection.is_used(technique):
+            self._state.editing.switch(technique, True)
+        self._reveal(technique)
+
+    def _reveal(self, technique: str, knob: str = "") -> None:
+        self._workspaces.go_to("setup")
+        self.setup.reveal(technique, knob)
 
     def shut_down(self) -> None:
         self.setup.shut_down()

@@ -27,6 +27,7 @@ from paretone_app.features.studies import MOST_RECENT
 from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
 from paretone_app.shell.bridge import arrived
+from paretone_app.shell.entries import Findable
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
@@ -217,6 +218,10 @@ class StudiesPresenter(Presenter):
             ),
             "reveal": add("Show fi&les", self._reveal, "Open the folder with the study's results", self._why_none),
         }
+
+    def findable(self) -> Iterator[Findable]:
+        for place in map(Path, self.opened.memory.recent):
+            yield Findable(place.stem, "Study", place.parent.name, f"Open {place}.", partial(self.open, place))
 
     def shut_down(self) -> None:
         self._soon.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,10 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
+from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
-from paretone_app.state.differences import measured_against
+from paretone_app.state.differences import label_of, measured_against, setting_text
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.playing import Origin, take_title
 from paretone_app.widgets.action import Action
@@ -171,6 +172,16 @@ class TakesPresenter(Presenter):
     def _compared(self) -> dict[str, Take]:
         sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)
         return {side: take for side, take in sides if take is not None}
+
+    def findable(self) -> Iterator[Findable]:
+        for take in self._kept.all:
+            said = f"“{take.text}”, {setting_text(take.setting)}"
+            go = partial(self._go_to, take.id)
+            yield Findable(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
+
+    def _go_to(self, take: str) -> None:
+        self._workspaces.go_to("takes")
+        self.takes.go_to(take)
 
     def shut_down(self) -> None:
         self.judging.shut_down()

@@ -17,7 +17,7 @@ from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, onc
 from paretone.models.f5.unett import UNetT, UNetTLayer
 from paretone.models.families.evaluations import FlowInternals, Phase
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.layers import SelfAttention, modulate
+from paretone.models.networks.layers import SelfAttention, modulation
 from paretone.wording import percent
 
 Piece = tuple[str, Run]
@@ -69,10 +69,10 @@ class Pieces:
         block, normed = self._backbone.blocks[index], self._normed[index]
         shift, scale, gate, *forward = self._run.modulations[self._phase.first, index]
         return [
-            (report.NORMS, partial(modulate, self.hidden, shift, scale)),
+            (report.NORMS, lambda: modulation(shift, scale)(self.hidden)),
             *self._attention(block.attention, normed),
             (report.NORMS, partial(torch.addcmul, self.hidden, gate, normed)),
-            (report.NORMS, partial(modulate, self.hidden, forward[0], forward[1])),
+            (report.NORMS, lambda: modulation(forward[0], forward[1])(self.hidden)),
             (report.FEED_FORWARD, partial(block.feed_forward, normed)),
             (report.NORMS, partial(torch.addcmul, self.hidden, forward[2], normed)),
         ]

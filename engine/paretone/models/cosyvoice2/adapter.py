@@ -18,11 +18,11 @@ from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
-from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
+from paretone.models.cosyvoice2.config import TOKEN_RATE
 from paretone.models.cosyvoice2.flow_networks import Estimator
 from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
-from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds, Ratios
+from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import (
     AcousticPrompt,
@@ -128,14 +128,11 @@ def _silence() -> np.ndarray:
 
 TEXT, MARKS = "text", "marks"
 """Names of the tables that embed prompts."""
-RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
 MOST_ESTIMATORS = 2
 
 
 class CosySpeech(LanguageSpeech):
-    """A loaded CosyVoice 2: language model, flow, vocoder, and front end."""
-
     elements = frozenset({"strong", "laughter"})
 
     def __init__(
@@ -184,7 +181,7 @@ class CosySpeech(LanguageSpeech):
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
-        request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,), RATIOS)
+        request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,))
         tokens, length = network.tokens, request.first_position
         tokens.reach(length + 1)
         cache = tokens.cache(length + 1)
@@ -211,7 +208,7 @@ class CosySpeech(LanguageSpeech):
         return prepare(text, mode, instruction, voice, heard, self._tokenizer)
 
     def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
-        return model_of(network).request(prompt.ids, passage.ids, RATIOS)
+        return model_of(network).request(prompt.ids, passage.ids)
 
     @property
     def official_ids(self) -> OfficialIds:
@@ -259,10 +256,8 @@ FRONT_END = "qwen2"
 
 
 def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
-    """Load all parts except the recording encoders, which are loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Load all parts except the recording encoders, which are loaded with the first new voice. Raises
+    :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder(
         f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."
@@ -280,10 +275,9 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
             f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
             "they do not belong together. Download the official release again."
         )
-    digest = fingerprint(folder.checkpoint, request.check)
     info = request.info(
         checkpoint=str(folder.checkpoint),
-        fingerprint=digest,
+        fingerprint=fingerprint(folder.checkpoint, request.check),
         sample_rate=vocoder.config.sample_rate,
         layers=model.tokens.transformer.config.layers,
         branches=1,
@@ -292,6 +286,4 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
     flow_base = fingerprint(folder.root / FLOW, request.check)
-    speech = CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)
-    speech.look_for_weights(request.check)
-    return speech
+    return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

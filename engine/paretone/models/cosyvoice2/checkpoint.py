@@ -15,7 +15,6 @@ read without running code in them, and strictly.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +30,8 @@ from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Reco
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
 from paretone.models.families.language_network import DraftTensors
-from paretone.models.files.checkpoints import read_float_weights, read_weights, shapes_of
-from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, read_weights, shapes_of
+from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.causal import CausalConfig
 
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
@@ -82,19 +81,15 @@ class OfficialFolder:
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Tensors of the draft, under the names of ``llm.pt``."""
         return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
     def flow(self) -> TokenToMel:
-        """Speech tokens to mel frames, on the device."""
         path = self.root / FLOW
         weights = read_weights(path, self.check)
-        flow = TokenToMel(flow_config(shapes_of(weights), str(path)))
-        flow.load_official(weights, str(path))
-        return flow.eval().requires_grad_(False).to(self.device)
+        config = flow_config(shapes_of(weights), str(path))
+        return loaded_strictly(lambda: TokenToMel(config), weights, str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
-        """Mel frames to audio, on the device."""
         path = self.root / VOCODER
         weights = read_weights(path, self.check)
         vocoder = Hift(hift_config(shapes_of(weights), str(path)))
@@ -102,16 +97,14 @@ class OfficialFolder:
         return vocoder.eval().requires_grad_(False).to(self.device)
 
     def _transformer(self) -> CausalConfig:
-        path = self.root / CONFIG
-        file = ConfigFile.read(path)
-        if file.text("model_type") != "qwen2":
-            raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Download it again.")
+        file = ConfigFile.read(self.root / CONFIG)
+        file.require("model_type", "qwen2")
         return CausalConfig.read(file)
 
 
 def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:
     """Sizes of ``flow.pt``, from the shapes of its tensors. Raises :class:`CheckpointError`."""
-    shape = _Shapes(shapes, where, "flow")
+    shape = WeightShapes(shapes, where, "the flow of CosyVoice 2")
     tokens, width = shape("input_embedding.weight", 2)
     bands, speaker_width = shape("spk_embed_affine_layer.weight", 2)
     channels = shape("decoder.estimator.final_block.block.0.weight", 3)[0]
@@ -140,24 +133,8 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
 
 def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig:
     """Sizes of ``hift.pt``, by its tensors; all but the widths are the release's. Raises :class:`CheckpointError`."""
-    shape = _Shapes({name.removeprefix(GENERATOR): value for name, value in shapes.items()}, where, "vocoder")
+    plain = {name.removeprefix(GENERATOR): value for name, value in shapes.items()}
+    shape = WeightShapes(plain, where, "the vocoder of CosyVoice 2")
     channels, bands, _ = shape("conv_pre.parametrizations.weight.original1", 3)
     pitch_channels = shape("f0_predictor.classifier.weight", 2)[1]
     return HiftConfig(bands=bands, channels=channels, pitch_channels=pitch_channels)
-
-
-class _Shapes:
-    """Shapes of tensors by name, with an error for missing ones."""
-
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]], where: str, part: str) -> None:
-        self._shapes, self._where, self._part = shapes, where, part
-
-    def __call__(self, name: str, axes: int) -> tuple[int, ...]:
-        found = self._shapes.get(name, ())
-        if len(found) != axes:
-            raise CheckpointError(f"{self._where} lacks the weight {name}: it is not the {self._part} of CosyVoice 2.")
-        return found
-
-    def count(self, pattern: str) -> int:
-        """Number of distinct values of the group in ``pattern``."""
-        return len({match[1] for name in self._shapes if (match := re.match(pattern, name))})

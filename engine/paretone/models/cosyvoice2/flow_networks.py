@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig
-from paretone.models.networks.layers import sinusoids
+from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
 
 GROWTH = 1.125
@@ -30,9 +30,8 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """All appended rows, as a view. Raises :class:`ValueError` if empty."""
-        if self._held is None:
-            raise ValueError("Nothing was appended yet.")
+        """All appended rows, as a view."""
+        assert self._held is not None
         return self._held[..., : self.length, :]
 
     def extend(self, new: Tensor) -> Tensor:
@@ -158,7 +157,7 @@ class RelativeAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(1, n, width) to the same shape; ``mask`` (n, seen + n) is true for visible keys."""
-        query, key, value = (self._split(one(x)) for one in (self.linear_q, self.linear_k, self.linear_v))
+        query, key, value = (split_heads(one(x), self.heads) for one in (self.linear_q, self.linear_k, self.linear_v))
         key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
         u, v = self.pos_bias_u[:, None], self.pos_bias_v[:, None]
         scores = (query + u) @ key.mT + self._distance_scores(query + v, key.shape[2], memory)
@@ -167,9 +166,6 @@ class RelativeAttention(nn.Module):
             scores = scores.masked_fill(~mask, -torch.inf)
         mixed = scores.softmax(dim=-1) @ value
         return self.linear_out(mixed.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _distance_scores(self, query: Tensor, keys: int, memory: Memory) -> Tensor:
         """Products of ``query`` (1, heads, n, head_width) with each key's distance embedding, (1, heads, n, keys)."""
@@ -194,12 +190,11 @@ class RelativeAttention(nn.Module):
 
     def _projected(self, distances: Tensor) -> Tensor:
         weight = self.linear_pos.weight
-        return self._split(self.linear_pos(relative_sinusoids(distances, weight.shape[1]).to(weight.dtype))[None])
+        embedded = self.linear_pos(relative_sinusoids(distances, weight.shape[1]).to(weight.dtype))
+        return split_heads(embedded[None], self.heads)
 
 
 class EncoderFeedForward(nn.Module):
-    """Two linear layers with a SiLU in between."""
-
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
         self.w_1 = nn.Linear(width, inner)
@@ -210,8 +205,6 @@ class EncoderFeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.self_attn = RelativeAttention(config)
@@ -314,8 +307,6 @@ BRANCHES = 2
 
 
 class CausalBlock(nn.Module):
-    """Convolution, norm over channels, Mish."""
-
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.block = nn.Sequential(CausalConv(inputs, outputs, 3), nn.Identity(), nn.LayerNorm(outputs))
@@ -357,18 +348,13 @@ class EstimatorAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n): visible keys."""
         key, value = memory.projected(
-            self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
+            self, x, lambda part: (split_heads(self.to_k(part), self.heads), split_heads(self.to_v(part), self.heads))
         )
-        mixed = F.scaled_dot_product_attention(self._split(self.to_q(x)), key, value, mask)
+        mixed = F.scaled_dot_product_attention(split_heads(self.to_q(x), self.heads), key, value, mask)
         return self.to_out[0](mixed.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 class GeluLinear(nn.Module):
-    """A linear layer and an exact GELU."""
-
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.proj = nn.Linear(inputs, outputs)
@@ -378,8 +364,6 @@ class GeluLinear(nn.Module):
 
 
 class EstimatorFeedForward(nn.Module):
-    """Two linear layers, with four times the width in between."""
-
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.net = nn.Sequential(GeluLinear(channels, 4 * channels), nn.Identity(), nn.Linear(4 * channels, channels))
@@ -389,8 +373,6 @@ class EstimatorFeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(config.channels)

@@ -38,7 +38,7 @@ from paretone.models.cosyvoice2.config import (
     ZERO_SHOT,
 )
 from paretone.models.cosyvoice2.language_model import PromptIds
-from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, SPEECH_RATE, RecordingEncoder, speech_mel
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, MEL, SPEECH_RATE, RecordingEncoder
 from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normalised, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
 from paretone.models.families.passages import Passages
@@ -85,10 +85,8 @@ class VoicePrompts:
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
     def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
-        """Prepare the recording ``audio``; ``check`` may raise to cancel.
-
-        Raises :class:`AudioError`, and :class:`CheckpointError` if a model is unusable.
-        """
+        """Prepare the recording ``audio``; ``check`` may raise to cancel. Raises :class:`AudioError`, and
+        :class:`CheckpointError` if a model is unusable."""
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
             raise AudioError(
@@ -138,7 +136,7 @@ class VoicePrompts:
 
     @staticmethod
     def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
-        mel = speech_mel(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
+        mel = MEL(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))[0]
         # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:
@@ -173,8 +171,6 @@ SHORT_TEXT = 0.5
 
 @dataclass(frozen=True)
 class CosyPrompt:
-    """A prepared voice, with its ids for the language model."""
-
     voice: VoicePrompt = field(repr=False)
     ids: PromptIds
     notes: tuple[str, ...] = ()

@@ -42,7 +42,6 @@ class Progress:
         return self._kept.pop(layer, None)
 
     def keep(self, layer: Hashable, what: Any) -> None:
-        """Keep a layer's state for the next part."""
         self._kept[layer] = what
 
     def aligned(self, place: Hashable, *signals: Tensor) -> list[Tensor]:

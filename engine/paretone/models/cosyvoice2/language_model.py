@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import CheckpointError
+from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
 from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers, shapes_of
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request
@@ -44,14 +46,6 @@ class PromptIds:
     speech: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Ratios:
-    """Least and greatest number of speech tokens per text token."""
-
-    minimum: float = 2.0
-    maximum: float = 20.0
-
-
 class LanguageModel:
     """Tables of text and marks, and the model of speech tokens."""
 
@@ -64,13 +58,13 @@ class LanguageModel:
         cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
     ) -> LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
-        of text. Tensors are not copied.
-
-        Raises :class:`CheckpointError`.
-        """
+        of text. Tensors are not copied. Raises :class:`CheckpointError`."""
         weights = dict(weights)
-        config = replace(config, layers=_layers(weights, where))
-        rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))
+        shape = WeightShapes(shapes_of(weights), where, "a language model of CosyVoice 2")
+        (rows, _), (ids, _) = shape(SPEECH, 2), shape(TEXT, 2)
+        if rows <= STOPS:
+            raise CheckpointError(f"{where} has no speech tokens: it is not a language model of CosyVoice 2.")
+        config = replace(config, layers=shape.count(rf"{re.escape(LAYERS)}(\d+)\."))
         with without_weights(weights, where):
             transformer = CausalTransformer(config)
         expected = official_shapes(config, ids, rows)
@@ -98,35 +92,20 @@ class LanguageModel:
         """Number of parameters, without the head of text."""
         return sum(one.numel() for one in (self.text, self.marks, *self.tokens.parameters()))
 
-    def embed_text(self, ids: Sequence[int]) -> Tensor:
-        """(n,) to (n, hidden)."""
-        return F.embedding(torch.tensor(ids, dtype=torch.long, device=self.text.device), self.text)
-
-    def embed_speech(self, ids: Sequence[int]) -> Tensor:
-        """(n,) to (n, hidden)."""
-        return self.tokens.embed(torch.tensor(ids, dtype=torch.long))
-
     def embedded(self, prompt: PromptIds, text: Sequence[int]) -> Tensor:
         """Input before the first new token, (1, length, hidden)."""
-        parts = (
-            self.marks[START : START + 1],
-            self.embed_text((*prompt.text, *text)),
-            self.marks[TASK : TASK + 1],
-            self.embed_speech(prompt.speech),
-        )
-        return torch.cat(parts)[None]
+        ids = torch.tensor((*prompt.text, *text), dtype=torch.long, device=self.text.device)
+        start, task = self.marks[START : START + 1], self.marks[TASK : TASK + 1]
+        return torch.cat([start, F.embedding(ids, self.text), task, self.tokens.embed(prompt.speech)])[None]
 
-    def request(self, prompt: PromptIds, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
-        """Decoding request for ``text``; its limits depend on the text's length, not the prompt's."""
-        embedded = self.embedded(prompt, text)
+    def request(
+        self, prompt: PromptIds, text: Sequence[int], least: float = LEAST_TOKENS, most: float = MOST_TOKENS
+    ) -> Request:
+        """Decoding request for ``text``, with ``least`` to ``most`` tokens of speech per token of it."""
+        embedded, ids = self.embedded(prompt, text), len(text)
         length = embedded.shape[1]
-        return Request(
-            embedded,
-            torch.arange(length, device=embedded.device),
-            length,
-            int(len(text) * ratios.minimum),
-            int(len(text) * ratios.maximum),
-        )
+        positions = torch.arange(length, device=embedded.device)
+        return Request(embedded, positions, length, int(ids * least), int(ids * most))
 
 
 def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
@@ -141,22 +120,6 @@ def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, t
         HEAD: (speech, config.hidden),
         BIAS: (speech,),
     }
-
-
-def _layers(weights: Mapping[str, Tensor], where: str) -> int:
-    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
-    if not numbers:
-        raise CheckpointError(
-            f"{where} holds no layers under {TRANSFORMER}; it is not a language model of CosyVoice 2."
-        )
-    return len(numbers)
-
-
-def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
-    value = weights.get(name)
-    if value is None or value.dim() != 2 or len(value) <= STOPS:
-        raise CheckpointError(f"{where} lacks the table {name}; it is not a language model of CosyVoice 2.")
-    return len(value)
 
 
 # CosyVoice 2's training format: the tensors of ``llm.pt``, and a sentence as a sequence.

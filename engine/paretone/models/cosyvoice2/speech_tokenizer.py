@@ -21,7 +21,8 @@ from paretone import device as devices
 from paretone.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
 from paretone.errors import CheckpointError
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.models.files.checkpoints import fingerprint, needing, require_part
+from paretone.reading import first_line
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -49,11 +50,6 @@ KALDI_WINDOW, KALDI_HOP, KALDI_TRANSFORM, KALDI_BANDS = 400, 160, 512, 80
 KALDI_LOWEST = 20.0
 PRE_EMPHASIS = 0.97
 POVEY_POWER = 0.85
-
-
-def speech_mel(samples: Tensor) -> Tensor:
-    """(n,) at 24 kHz to (frames, 80) natural-log mel, 50 frames per second."""
-    return MEL(samples)[0]
 
 
 def whisper_mel(samples: Tensor) -> Tensor:
@@ -107,20 +103,14 @@ class RecordingEncoder:
 
     def __init__(self, folder: Path) -> None:
         """Raises :class:`CheckpointError` if a file or the package is missing; reads nothing yet."""
-        require_onnxruntime()
-        self._tokenizer, self._speaker = OnnxModel(folder / TOKENIZER), OnnxModel(folder / SPEAKER)
-
-    @property
-    def tokenizer_path(self) -> Path:
-        return self._tokenizer.path
-
-    @property
-    def speaker_path(self) -> Path:
-        return self._speaker.path
+        with needing("CosyVoice 2 encodes recordings with the package onnxruntime", INSTALL):
+            import onnxruntime  # noqa: F401
+        self.tokenizer_path, self.speaker_path = folder / TOKENIZER, folder / SPEAKER
+        self._tokenizer, self._speaker = OnnxModel(self.tokenizer_path), OnnxModel(self.speaker_path)
 
     def fingerprints(self, check: Callable[[], None] = lambda: None) -> tuple[str, str]:
         """SHA-256 of both files; ``check`` may raise to cancel."""
-        return fingerprint(self._tokenizer.path, check), fingerprint(self._speaker.path, check)
+        return fingerprint(self.tokenizer_path, check), fingerprint(self.speaker_path, check)
 
     def tokens(self, samples: Tensor) -> np.ndarray:
         """Speech tokens (n,) int64 of samples (m,) at 16 kHz, 25 per second. Raises :class:`CheckpointError`."""
@@ -147,9 +137,8 @@ class OnnxModel:
             names = (one.name for one in self._session.get_inputs())
             return self._session.run(None, dict(zip(names, given, strict=True)))[0]
         except Exception as error:  # The package's errors have no more specific base.
-            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise CheckpointError(
-                f"{self.path} cannot be used ({reason}); download it from the official release again."
+                f"{self.path} cannot be used ({first_line(error)}); download it from the official release again."
             ) from None
 
     @functools.cached_property
@@ -160,13 +149,3 @@ class OnnxModel:
         options.intra_op_num_threads = devices.thread_count()
         options.log_severity_level = 4  # No output on the terminal: errors are raised.
         return onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
-
-
-def require_onnxruntime() -> None:
-    """Raise :class:`CheckpointError` that names the extra if the package is missing."""
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError:
-        raise CheckpointError(
-            f"CosyVoice 2 encodes recordings with the package onnxruntime, which is not installed; {INSTALL}"
-        ) from None

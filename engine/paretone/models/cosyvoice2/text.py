@@ -2,15 +2,13 @@
 
 Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. As upstream, ``wetext`` normalises if installed;
 interjections, which some of its versions drop, are kept. Without it, upstream spells runs of digits ("$1.50" becomes
-"$one.fifty" in two sentences) and cuts Chinese "1.5" in the middle. The default, *improved*, reads all but short
-integers by Paretone's own rules and keeps decimals together; ``improved=False`` gives the official result. Texts with
-special tokens (``<|…|>``) are unchanged. Torch-free.
+"$one.fifty" in two sentences) and cuts Chinese "1.5" in the middle. Here all but short integers are read by Paretone's
+own rules, which keep amounts, years and decimals together. Texts with special tokens (``<|…|>``) stay. Torch-free.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +20,7 @@ from paretone.errors import CheckpointError, TextError
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.writing import spell_numbers
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import require_part
+from paretone.models.files.checkpoints import needing, require_part
 from paretone.reading import first_line, read_json
 
 if TYPE_CHECKING:
@@ -42,10 +40,6 @@ NUMBERS_NOTE = (
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPELT_OTHERWISE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 """Kana and Hangul: English number words do not belong in their languages."""
-_SCALES = (
-    *("", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion", "sextillion", "septillion"),
-    *("octillion", "nonillion", "decillion"),
-)
 _SHORT_NUMBER = re.compile(r"(?<![\w$£€¥₹°+-])(?<!\d[.,:/])(?:0|[1-9]\d{0,2})(?![\w%°-]|[.,:/]\d)")
 _STRAY_BLANK = re.compile(r"(?<![\x00-\x1f!-\x7f]) | (?![\x00-\x1f!-\x7f])")
 """A blank next to a non-ASCII character."""
@@ -60,29 +54,24 @@ class ReadText:
     notes: tuple[str, ...] = ()
 
 
-def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) -> ReadText:
-    """Normalise and cut ``text``; ``tokens`` counts the tokens of a piece; ``improved`` as in :func:`normalised`.
-    Raises :class:`TextError` if nothing is left."""
+def read_text(text: str, tokens: Callable[[str], int]) -> ReadText:
+    """Normalise and cut ``text``; ``tokens`` counts the tokens of a piece. Raises :class:`TextError` if nothing is
+    left."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
-    written, notes = normalised(text, improved)
+    written, notes = normalised(text)
     found = tuple(pieces(written, tokens))
     if not found:
         raise TextError("This text is only punctuation; type a sentence.")
     return ReadText(found, notes)
 
 
-def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
-    """``text`` in spoken form, in one piece, with notes.
-
-    ``improved``: read numbers by rules that keep amounts, years and decimals together, unlike the official code.
-    """
+def normalised(text: str) -> tuple[str, tuple[str, ...]]:
+    """``text`` in spoken form, in one piece, with notes."""
     if not text or has_special_tokens(text):
         return text, ()
     text = text.strip()
-    if _HAN.search(text):
-        return _chinese(text, improved), ()
-    return _english(text) if improved else (_officially_spelt(text), ())
+    return (_chinese(text), ()) if _HAN.search(text) else _english(text)
 
 
 def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
@@ -96,7 +85,6 @@ def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
 
 
 def has_special_tokens(text: str) -> bool:
-    """Whether ``text`` contains control tokens."""
     return "<|" in text and "|>" in text
 
 
@@ -128,13 +116,11 @@ def _sentences(text: str, marks: str) -> list[str]:
     return found
 
 
-def _chinese(text: str, improved: bool) -> str:
+def _chinese(text: str) -> str:
     official = _official_normaliser("zh")
     if official is not None:
         text = official(text)
-    text = text.replace("\n", "")
-    if improved:
-        text = re.sub(r"(?<=\d)\.(?=\d)", "点", text)
+    text = re.sub(r"(?<=\d)\.(?=\d)", "点", text.replace("\n", ""))
     text = _STRAY_BLANK.sub("", text).translate(_IN_CHINESE).replace(" - ", "，").replace("——", " ")
     return re.sub("[，,、]+$", "。", text)
 
@@ -148,26 +134,6 @@ def _english(text: str) -> tuple[str, tuple[str, ...]]:
     if any(map(str.isdigit, _SHORT_NUMBER.sub("", text))):
         return re.sub(r" +(?=[ .,?!;:])", "", spell_numbers(text)).strip(), (NUMBERS_NOTE,)
     return _short_numbers(text), ()
-
-
-def _officially_spelt(text: str) -> str:
-    official = _official_normaliser("en")
-    text = text if official is None else official(text)
-    runs = ((is_digit, "".join(run)) for is_digit, run in itertools.groupby(text, str.isdigit))
-    return "".join(_run_of_digits(run) if is_digit else run for is_digit, run in runs)
-
-
-def _run_of_digits(run: str) -> str:
-    """Digits as ``inflect`` reads them, without superscripts. Runs beyond its names, where upstream fails, are kept."""
-    number = "".join(str(unicodedata.decimal(digit)) for digit in run if digit.isdecimal()).lstrip("0") or "0"
-    if len(number) > 3 * len(_SCALES):
-        return run
-    groups = [int(number[max(0, last - 3) : last]) for last in range(len(number), 0, -3)]
-    words = [f"{_spelt(group)} {scale}".rstrip() for group, scale in zip(groups, _SCALES, strict=False) if group]
-    if not words:
-        return ONES[0]
-    joint = " and " if 0 < groups[0] < 100 else ", "
-    return joint.join(filter(None, [", ".join(reversed(words[1:])), words[0]]))
 
 
 def _short_numbers(text: str) -> str:
@@ -210,26 +176,9 @@ VOCABULARY, MERGES = "vocab.json", "merges.txt"
 END_OF_PROMPT = "<|endofprompt|>"
 """Mark after an instruction that precedes a text."""
 ADDED = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    END_OF_PROMPT,
-    "[breath]",
-    "<strong>",
-    "</strong>",
-    "[noise]",
-    "[laughter]",
-    "[cough]",
-    "[clucking]",
-    "[accent]",
-    "[quick_breath]",
-    "<laughter>",
-    "</laughter>",
-    "[hissing]",
-    "[sigh]",
-    "[vocalized-noise]",
-    "[lipsmack]",
-    "[mn]",
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", END_OF_PROMPT, "[breath]", "<strong>", "</strong>", "[noise]"),
+    *("[laughter]", "[cough]", "[clucking]", "[accent]", "[quick_breath]", "<laughter>", "</laughter>", "[hissing]"),
+    *("[sigh]", "[vocalized-noise]", "[lipsmack]", "[mn]"),
 )
 """Tokens after the vocabulary; the first three are Qwen2's own."""
 WORDS = (
@@ -239,8 +188,6 @@ WORDS = (
 
 
 class TextTokenizer:
-    """Text to ids of the language model's text embedding."""
-
     def __init__(self, tokenizer: Tokenizer, where: str) -> None:
         self._tokenizer = tokenizer
         self.where = where
@@ -248,12 +195,8 @@ class TextTokenizer:
     @classmethod
     def load(cls, folder: Path) -> TextTokenizer:
         """Load the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
-        try:
+        with needing("CosyVoice 2 reads text with the package tokenizers", INSTALL):
             from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-        except ImportError:
-            raise CheckpointError(
-                f"CosyVoice 2 reads text with the package tokenizers, which is not installed; {INSTALL}"
-            ) from None
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
             require_part(path, "download the official release again")
@@ -282,7 +225,6 @@ class TextTokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """Ids of ``text``, without additions."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:

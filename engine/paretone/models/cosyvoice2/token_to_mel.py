@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ from paretone.models.cosyvoice2.flow_networks import (
     UpsamplingEncoder,
     conditions,
 )
-from paretone.models.files.checkpoints import load_strictly, loaded_strictly, read_float_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
@@ -67,14 +68,6 @@ def new_estimator(config: FlowConfig) -> Estimator:
     return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
-class Decoder(nn.Module):
-    """Holds the estimator under its official name."""
-
-    def __init__(self, estimator: Estimator) -> None:
-        super().__init__()
-        self.estimator = estimator
-
-
 class TokenToMel(nn.Module):
     """The weights of the flow; :class:`MelStream` runs it."""
 
@@ -87,7 +80,7 @@ class TokenToMel(nn.Module):
         self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
         self.encoder = UpsamplingEncoder(config.encoder)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
-        self.decoder = Decoder(new_estimator(config))
+        self.decoder = nn.ModuleDict({"estimator": new_estimator(config)})
         frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
         generator = torch.Generator().manual_seed(NOISE_SEED)
         noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
@@ -95,7 +88,7 @@ class TokenToMel(nn.Module):
 
     @property
     def estimator(self) -> Estimator:
-        return self.decoder.estimator
+        return cast("Estimator", self.decoder["estimator"])
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
         """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with streaming's attention."""
@@ -111,10 +104,6 @@ class TokenToMel(nn.Module):
     def speaker(self, vector: Tensor) -> Tensor:
         """(1, speaker_width), of any norm, to (1, bands)."""
         return self.spk_embed_affine_layer(F.normalize(vector, dim=1))
-
-    def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
-        """Load the tensors of ``flow.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
-        load_strictly(self, weights, where)
 
 
 class MelStream:
@@ -278,5 +267,4 @@ def interval_estimator(flow: TokenToMel, weights: IntervalWeights) -> Estimator:
 
     path = Path(weights.path)
     named = {name.removeprefix(PREFIX): value for name, value in read_float_weights(path).items()}
-    estimator = loaded_strictly(make, named, str(path))
-    return estimator.to(flow.noise.device).eval().requires_grad_(False)
+    return loaded_strictly(make, named, str(path)).to(flow.noise.device)

@@ -19,20 +19,13 @@ from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.front_end import (
-    CharacterFrontEnd,
-    FramePhones,
-    Passage,
-    Prompt,
-    PromptReader,
-    TextFrontEnd,
-)
+from paretone.models.f5.front_end import CharacterFrontEnd, FramePhones, Passage, Prompt, PromptReader, TextFrontEnd
 from paretone.models.f5.text import Vocabulary
 from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Passages, Sampler
-from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import trained_guidance
 from paretone.models.kernels.precision import offered, upstream
 from paretone.models.loading import LoadRequest, Vocoder
 from paretone.sampling.flow import Run, euler_steps, sampling_grid
@@ -42,8 +35,6 @@ from paretone.setting.knobs import Values
 
 
 class F5Speech(FlowSpeech):
-    """A loaded F5-TTS or E2-TTS model: backbone, vocoder, text front end."""
-
     _backbone: DiT | UNetT
 
     def __init__(
@@ -71,12 +62,7 @@ class F5Speech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self,
-        text: str,
-        voice: Voice,
-        options: Values,
-        check: Callable[[], None] = lambda: None,
-        seed: int | None = None,
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
         return prompt, self._front_end.passages(text, prompt, HowToRead.of(options, seed))
@@ -134,13 +120,11 @@ def load_f5(request: LoadRequest) -> F5Speech:
     request.check()
     front_end = _front_end(checkpoint)
     phones = front_end.phones if isinstance(front_end, FramePhones) else None
-    digest = fingerprint(checkpoint.path, request.check)
-    trained_weight = trained_weights.trained_guidance(checkpoint.path)
-    places = trained_weights.weight_set_folders(chosen.id, checkpoint.path)
+    trained_weight = trained_guidance(checkpoint.path)
     info = request.info(
         variant=checkpoint.variant,
         checkpoint=str(checkpoint.path),
-        fingerprint=digest,
+        fingerprint=fingerprint(checkpoint.path, request.check),
         sample_rate=SAMPLE_RATE,
         layers=checkpoint.config.depth,
         branches=2 if trained_weight is None else 1,
@@ -148,10 +132,6 @@ def load_f5(request: LoadRequest) -> F5Speech:
         text_front_end=checkpoint.text_front_end,
         precision="float32" if chosen.bundled else upstream(target),
         precisions=tuple(dict.fromkeys((*offered(target), upstream(target)))),
-        weight_sets=trained_weights.find_weight_sets(places, digest, request.check),
-        interval_weights=trained_weights.find_interval_weights(
-            trained_weights.interval_folders(chosen.id, checkpoint.path), digest, request.check
-        ),
         trained_guidance=trained_weight,
     )
 

@@ -56,10 +56,7 @@ _WRAPPERS = ("_orig_mod", "module")
 """Parts of weight names added by ``torch.compile`` and ``DistributedDataParallel``."""
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
 """File names in the official training for the last checkpoint, and for the initial one."""
-_LEGACY_KEYS = (
-    "mel_spec.mel_stft.mel_scale.fb",
-    "mel_spec.mel_stft.spectrogram.window",
-)
+_LEGACY_KEYS = ("mel_spec.mel_stft.mel_scale.fb", "mel_spec.mel_stft.spectrogram.window")
 
 
 class VariantUnknown(CheckpointError):
@@ -113,19 +110,7 @@ class F5Checkpoint:
     def build(self) -> DiT | UNetT:
         """Backbone with these weights, float32, on the CPU, in evaluation mode."""
         make = _BACKBONES[self.config.backbone]
-        backbone = loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
-        return backbone.eval().requires_grad_(False)
-
-
-@dataclass(frozen=True)
-class _Description:
-    """Description of a checkpoint by the caller, a sidecar or the folder name."""
-
-    variant: str
-    config: BackboneConfig
-    mel_style: str = VOCOS
-    tokenizer: str = "pinyin"
-    text_front_end: str = CHARACTERS
+        return loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
 
 
 def find_checkpoint(place: Path) -> Path:
@@ -168,8 +153,8 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
     weights = backbone_weights(read_checkpoint(path, check), str(path))
     shapes = shapes_of(weights)
     entries = _vocabulary_entries(shapes, path)
-    description = _described(path, variant, entries)
-    if description is None:
+    found = _described(path, variant, entries, weights)
+    if found is None:
         known = {name: replace(config, text_num_embeds=entries) for name, config in VARIANTS.items()}
         candidates = tuple(name for name, config in known.items() if expected_shapes(config) == shapes)
         if not candidates:
@@ -178,16 +163,8 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
                 f"put a {SIDECAR} that describes the architecture next to it."
             )
         raise VariantUnknown(path, candidates)
-    check_shapes(expected_shapes(description.config, shapes, str(path)), shapes, f"{path} as {description.variant}")
-    return F5Checkpoint(
-        path,
-        description.variant,
-        description.config,
-        weights,
-        description.mel_style,
-        description.tokenizer,
-        description.text_front_end,
-    )
+    check_shapes(expected_shapes(found.config, shapes, str(path)), shapes, f"{path} as {found.variant}")
+    return found
 
 
 def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
@@ -253,23 +230,26 @@ def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> in
     return shape[0] - 1
 
 
-def _described(path: Path, variant: str, entries: int) -> _Description | None:
+def _described(path: Path, variant: str, entries: int, weights: Mapping[str, Tensor]) -> F5Checkpoint | None:
+    """The ``weights`` as the caller, a sidecar or the folder's name describes them; ``None`` if none does."""
+
+    def released(name: str, mel_style: str) -> F5Checkpoint:
+        return F5Checkpoint(path, name, replace(VARIANTS[name], text_num_embeds=entries), weights, mel_style)
+
     if variant:
         if variant not in VARIANTS:
             raise CheckpointError(f"There is no architecture {shown(variant)}; known: {', '.join(VARIANTS)}.")
-        style = RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1]
-        return _Description(variant, replace(VARIANTS[variant], text_num_embeds=entries), style)
+        return released(variant, RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1])
     sidecar = path.parent / SIDECAR
     if sidecar.is_file():
-        return _from_sidecar(sidecar, entries)
+        return _from_sidecar(sidecar, path, entries, weights)
     for folder in (path.absolute().parent, path.resolve().parent):
         if folder.name in RELEASED_FOLDERS:
-            name, style = RELEASED_FOLDERS[folder.name]
-            return _Description(name, replace(VARIANTS[name], text_num_embeds=entries), style)
+            return released(*RELEASED_FOLDERS[folder.name])
     return None
 
 
-def _from_sidecar(sidecar: Path, entries: int) -> _Description:
+def _from_sidecar(sidecar: Path, path: Path, entries: int, weights: Mapping[str, Tensor]) -> F5Checkpoint:
     """Parse the part ``model`` of an official configuration file."""
     model = ConfigFile.read(sidecar).part("model", needed=True)
     arch, mel = model.part("arch", needed=True), model.part("mel_spec")
@@ -282,9 +262,11 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
             f"{sidecar}: Paretone has no text front end {shown(front_end)} (any more); models of earlier versions that "
             "read such phones have to be trained again, or opened with that version."
         )
-    return _Description(
+    return F5Checkpoint(
+        path,
         shortened(model.text("name", sidecar.parent.name), 80),
         BackboneConfig.from_official(model.text("backbone"), ConfigFile(sizes, arch.where), entries),
+        weights,
         mel_style,
         model.one_of("tokenizer", TOKENIZERS, TOKENIZERS[0]),
         front_end,

@@ -47,21 +47,14 @@ class BackboneConfig:
     def from_official(
         cls, backbone: str, entries: ConfigFile | Mapping[str, object], text_num_embeds: int, where: str = ""
     ) -> BackboneConfig:
-        """Parse the ``arch`` part of an official configuration file, or its entries, called ``where``.
-
-        Raises :class:`CheckpointError` that names an unsupported entry.
-        """
+        """Parse the ``arch`` part of an official configuration file, or its entries, called ``where``. Raises
+        :class:`CheckpointError` that names an unsupported entry."""
         file = ConfigFile.of(entries, where)
         where, arch = file.where, file.entries
         if backbone not in ("DiT", "UNetT"):
             raise CheckpointError(f"{where} describes a {shown(backbone)} backbone; DiT and UNetT are supported.")
         known = {one.name for one in fields(cls)} - {"backbone", "text_num_embeds"}
-        ignored = {
-            "dropout",
-            "attn_backend",
-            "attn_mask_enabled",
-            "checkpoint_activations",
-        }
+        ignored = {"dropout", "attn_backend", "attn_mask_enabled", "checkpoint_activations"}
         unknown = sorted(set(arch) - known - ignored)
         if unknown:
             raise CheckpointError(f"{where} has an architecture entry {shown(unknown[0])} that is not supported.")

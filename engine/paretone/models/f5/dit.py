@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
-from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
+from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulation
 from paretone.models.networks.shapes import Modules
 from paretone.sampling.guidance import ALL, NOTHING
 from paretone.sampling.operations import OperationCounts
@@ -52,14 +52,8 @@ class DiTBlock(nn.Module):
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
         self.attn_norm = AdaptiveNorm(config.dim, 6)
-        self.attn = F5Attention(
-            config.dim,
-            config.heads,
-            config.dim_head,
-            config.qk_norm is not None,
-            config.pe_attn_head,
-        )
-        self.ff = F5FeedForward(config.dim, config.ff_mult)
+        self.attn = F5Attention(config)
+        self.ff = F5FeedForward(config)
 
 
 class DiT(DiffusionTransformer[DiTConditioning]):
@@ -69,14 +63,8 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         super().__init__()
         self.config = config
         self.time_embed = TimeEmbedding(config.dim)
-        self.text_embed = TextEmbedding(
-            config.text_num_embeds,
-            config.text_dim,
-            config.conv_layers,
-            config.text_mask_padding,
-            config.text_embedding_average_upsampling,
-        )
-        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.text_embed = TextEmbedding(config)
+        self.input_embed = InputEmbedding(config)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
         self.transformer_blocks = Modules(DiTBlock(config) for _ in range(config.depth))
         self.long_skip_connection = (
@@ -138,10 +126,9 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = run.final_modulations[evaluation]
-        return self.proj_out(modulate(hidden, shift, scale)).float()
+        return self.proj_out(modulation(shift, scale)(hidden)).float()
 
     def fuse(self) -> None:
-        """Prepare for inference; see also :meth:`ConvPositionEmbedding.fuse`."""
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
 

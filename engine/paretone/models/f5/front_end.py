@@ -18,7 +18,7 @@ from torch import Tensor
 
 from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
-from paretone.errors import AudioError, SettingError, TextError
+from paretone.errors import AudioError, TextError
 from paretone.front_end import transcripts
 from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
@@ -51,29 +51,9 @@ SHORT_TEXT_SPEED = 0.3
 """Texts below this number of bytes are spoken at this speed, overriding the requested one."""
 
 
-def prompt_frames(samples: int) -> int:
-    """Frames of a prompt by its number of 24 kHz samples, as in the duration rule (the spectrogram has one more)."""
-    return samples // HOP
-
-
-def total_frames(
-    prompt: int,
-    transcript: str,
-    text: str,
-    speed: float = 1.0,
-    fixed_seconds: float | None = None,
-) -> int:
+def total_frames(prompt: int, transcript: str, text: str, speed: float) -> int:
     """Frames to sample, including the prompt: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
-    ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in total.
-
-    Raises :class:`SettingError` for a speed or length that is not positive.
-    """
-    if fixed_seconds is not None:
-        if fixed_seconds <= 0:
-            raise SettingError(f"The fixed duration must be positive, not {fixed_seconds:g} s.")
-        return int(fixed_seconds * SAMPLE_RATE / HOP)
-    if speed <= 0:
-        raise SettingError(f"The speed must be positive, not {speed:g}.")
+    ``transcript`` (finished and spaced), divided by ``speed``."""
     spoken, known = len(text.encode()), len(transcript.encode())
     if spoken < SHORT_TEXT_BYTES:
         speed = SHORT_TEXT_SPEED
@@ -102,7 +82,6 @@ class PromptLevel:
 
     @property
     def raised(self) -> bool:
-        """Whether the prompt is quieter than the target."""
         return self.level < TARGET_LEVEL
 
     def normalised(self, samples: Tensor) -> Tensor:
@@ -177,7 +156,7 @@ class PromptReader:
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
         samples = resample_prompt(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
-        frames, notes = prompt_frames(len(samples)), recording.notes
+        frames, notes = len(samples) // HOP, recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
             notes = (*notes, *transcripts.remarks(heard, name))

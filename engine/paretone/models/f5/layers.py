@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.models.f5.config import BackboneConfig
 from paretone.models.kernels.products import PackableLinear
 from paretone.models.networks.layers import NORM_EPSILON, FeedForward, SelfAttention, rotary_frequencies, rotary_table
 from paretone.models.networks.shapes import Modules
@@ -72,21 +73,13 @@ class TextEmbedding(nn.Module):
     ``mask`` is (batch, frames), true within each item's duration: later frames start as zeros, but affect the norms.
     """
 
-    longest = 8192
-
-    def __init__(
-        self,
-        entries: int,
-        width: int,
-        conv_layers: int,
-        mask_padding: bool,
-        average_upsampling: bool,
-    ) -> None:
+    def __init__(self, config: BackboneConfig, longest: int = 8192) -> None:
         super().__init__()
-        self.text_embed = nn.Embedding(entries + 1, width)
-        self.text_blocks = nn.Sequential(*(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers)))
-        self.mask_padding = mask_padding
-        self.average_upsampling = average_upsampling
+        width = config.text_dim
+        self.text_embed = nn.Embedding(config.text_num_embeds + 1, width)
+        self.text_blocks = nn.Sequential(*(ConvNeXtV2Block(width, 2 * width) for _ in range(config.conv_layers)))
+        self.mask_padding, self.average_upsampling = config.text_mask_padding, config.text_embedding_average_upsampling
+        self.longest = longest
 
     def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
         rows = frames
@@ -129,13 +122,10 @@ def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
 class ConvPositionEmbedding(nn.Module):
     """Two grouped convolutions along the sequence that encode positions."""
 
-    def __init__(self, width: int, kernel_size: int = 31, groups: int = 16) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-
-        def convolution() -> nn.Conv1d:
-            return nn.Conv1d(width, width, kernel_size, padding=kernel_size // 2, groups=groups)
-
-        self.conv1d = nn.Sequential(convolution(), nn.Mish(), convolution(), nn.Mish())
+        first, second = (nn.Conv1d(width, width, 31, padding=15, groups=16) for _ in range(2))
+        self.conv1d = nn.Sequential(first, nn.Mish(), second, nn.Mish())
 
     @property
     def convolutions(self) -> tuple[nn.Conv1d, nn.Conv1d]:
@@ -187,16 +177,14 @@ def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class InputEmbedding(nn.Module):
-    """Noised mel, prompt mel and text, concatenated, to the backbone's width.
+    """Noised mel, prompt mel and text, concatenated, to the backbone's width. The parts of prompt and text do not
+    depend on the step: :meth:`constant` computes them once per sampling run."""
 
-    The parts of prompt and text do not depend on the step: :meth:`constant` computes them once per sampling run.
-    """
-
-    def __init__(self, mel_bands: int, text_width: int, width: int) -> None:
+    def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
-        self.mel_bands = mel_bands
-        self.proj = nn.Linear(2 * mel_bands + text_width, width)
-        self.conv_pos_embed = ConvPositionEmbedding(width)
+        self.mel_bands = config.mel_dim
+        self.proj = nn.Linear(2 * config.mel_dim + config.text_dim, config.dim)
+        self.conv_pos_embed = ConvPositionEmbedding(config.dim)
 
     def operations(self, frames: int, branches: int) -> float:
         """Operations of :meth:`forward` per branch; the state's part is computed for only one."""
@@ -213,10 +201,8 @@ class InputEmbedding(nn.Module):
         return projected, self.conv_pos_embed.first(_masked(projected, mask), bias=True)
 
     def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """``x`` is (batch, frames, bands); the result has the rows of ``constant``, a multiple of the batch.
-
-        The branches' inputs differ only in their constant part, so the part of ``x`` is computed once.
-        """
+        """``x`` is (batch, frames, bands); the result has the rows of ``constant``, a multiple of the batch. The
+        branches' inputs differ only in their constant part, so the part of ``x`` is computed once."""
         projected, convolved = constant
         own = F.linear(x, self.proj.weight[:, : self.mel_bands])
         own_convolved = self.conv_pos_embed.first(_masked(own, None if mask is None else mask[: len(own)]), bias=False)
@@ -243,22 +229,15 @@ class RotaryEmbedding(nn.Module):
 
 
 class F5Attention(SelfAttention):
-    """Self-attention of the family; the first ``rotary_heads`` heads, or all, have positions."""
-
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        head_width: int,
-        qk_norm: bool,
-        rotary_heads: int | None,
-    ) -> None:
+    def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
-        inner = heads * head_width
-        self.heads, self.rotary_heads = heads, rotary_heads
-        self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
-        self.to_out = Modules([PackableLinear(inner, width)])
-        self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
+        inner = config.heads * config.dim_head
+        self.heads, self.rotary_heads = config.heads, config.pe_attn_head
+        self.to_q, self.to_k, self.to_v = (nn.Linear(config.dim, inner) for _ in range(3))
+        self.to_out = Modules([PackableLinear(inner, config.dim)])
+        self.q_norm, self.k_norm = (
+            nn.RMSNorm(config.dim_head, eps=NORM_EPSILON) if config.qk_norm else None for _ in range(2)
+        )
 
     @property
     def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -291,14 +270,12 @@ def _gelu(x: Tensor) -> Tensor:
 
 
 class F5FeedForward(FeedForward):
-    """Feed-forward of the family, with a tanh-approximated GELU."""
-
     activation = staticmethod(_gelu)
 
-    def __init__(self, width: int, multiple: int) -> None:
+    def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
-        inner = width * multiple
-        first, last = PackableLinear(width, inner), PackableLinear(inner, width)
+        inner = config.dim * config.ff_mult
+        first, last = PackableLinear(config.dim, inner), PackableLinear(inner, config.dim)
         # The official sequence has a dropout in between; types are known only by position.
         self.ff = nn.ModuleList([nn.ModuleList([first]), nn.Identity(), last])
 

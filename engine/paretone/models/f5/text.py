@@ -31,10 +31,8 @@ _WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
 
 
 def finished_transcript(transcript: str) -> str:
-    """Complete a prompt's transcript: add ". " unless it ends in that or in "。".
-
-    Raises :class:`TextError` if it is empty.
-    """
+    """Complete a prompt's transcript: add ". " unless it ends in that or in "。". Raises :class:`TextError` if it is
+    empty."""
     if not transcript.strip():
         raise TextError("The voice has no transcript; write down what the reference recording says.")
     if transcript.endswith((". ", "。")):
@@ -48,10 +46,8 @@ def spaced_transcript(transcript: str) -> str:
 
 
 def pinyin_tokens(text: str) -> list[str]:
-    """Official tokens of ``text``.
-
-    Raises :class:`TextError` if it has Chinese and the packages for that are not installed.
-    """
+    """Official tokens of ``text``. Raises :class:`TextError` if it has Chinese and the packages for that are not
+    installed."""
     tokens: list[str] = []
     for word in _words(text.translate(_TRANSLATED)):
         if word.isascii():
@@ -117,8 +113,6 @@ def _lacking(package: str) -> str:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a text, and its unknown tokens."""
-
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     unknown: tuple[str, ...] = ()
@@ -144,10 +138,8 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: Path) -> Vocabulary:
-        """Read a ``vocab.txt`` with one token per line (a space is one); the line number is its id.
-
-        Raises :class:`CheckpointError`.
-        """
+        """Read a ``vocab.txt`` with one token per line (a space is one); the line number is its id. Raises
+        :class:`CheckpointError`."""
         try:
             text = read_text(path)
         except FileNotFoundError:
@@ -194,14 +186,11 @@ class Vocabulary:
         return Encoded(tokens, tuple(self._ids.get(token, 0) for token in tokens), unknown)
 
 
-def encode_bytes(text: str) -> Encoded:
-    """Ids of the byte tokenizer: UTF-8."""
-    return Encoded(tuple(text), tuple(text.encode()))
-
-
 def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
-    """Ids of ``text`` by a model's ``tokenizer``; without a ``vocabulary`` it is the byte tokenizer."""
-    return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
+    """Ids of ``text`` by a model's ``tokenizer``; without a ``vocabulary`` its bytes in UTF-8."""
+    if vocabulary is None:
+        return Encoded(tuple(text), tuple(text.encode()))
+    return vocabulary.encode(text, tokenizer)
 
 
 def require_readable(transcript: str, encoded: Encoded) -> None:
@@ -239,10 +228,8 @@ _SENTENCE_ENDS = re.compile(r"(?<=[;:,.!?])\s+|(?<=[；：，。！？])")
 
 
 def maximum_bytes(transcript: str, prompt_seconds: float, speed: float = 1.0) -> int:
-    """UTF-8 bytes per piece: what the prompt's speaker says in the time left after the prompt.
-
-    Zero or less for prompts of 22 s and more, which makes every sentence its own piece.
-    """
+    """UTF-8 bytes per piece: what the prompt's speaker says in the time left after the prompt. Zero or less for prompts
+    of 22 s and more, which makes every sentence its own piece."""
     return int(len(transcript.encode()) / prompt_seconds * (LONGEST_SECONDS - prompt_seconds) * speed)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -53,48 +53,22 @@ class UNetTNorm(nn.Module):
         return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.g
 
 
-class UNetTLayer(nn.ModuleList):
-    """Parameters of one layer under their official numbers; :meth:`UNetT.velocity` uses them."""
+class UNetTLayer(NamedTuple):
+    """Parameters of one layer."""
 
-    def __init__(self, config: BackboneConfig, joins: bool) -> None:
-        attention = F5Attention(
-            config.dim,
-            config.heads,
-            config.dim_head,
-            config.qk_norm is not None,
-            config.pe_attn_head,
-        )
-        parts: list[Any] = [
-            # Torch accepts a missing part, contrary to its types.
-            nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
-            UNetTNorm(config.dim),
-            attention,
-            UNetTNorm(config.dim),
-            F5FeedForward(config.dim, config.ff_mult),
-        ]
-        super().__init__(parts)
+    join: nn.Linear | None
+    """Projects a hidden state and the matching early layer's input, concatenated; only in the second half."""
+    attention_norm: UNetTNorm
+    attention: F5Attention
+    feed_forward_norm: UNetTNorm
+    feed_forward: F5FeedForward
 
-    # Types are known only by position.
-    @property
-    def join(self) -> nn.Linear | None:
-        """Projects a hidden state and the matching early layer's input, concatenated; only in the second half."""
-        return cast("nn.Linear | None", self[0])
 
-    @property
-    def attention_norm(self) -> UNetTNorm:
-        return cast("UNetTNorm", self[1])
-
-    @property
-    def attention(self) -> F5Attention:
-        return cast("F5Attention", self[2])
-
-    @property
-    def feed_forward_norm(self) -> UNetTNorm:
-        return cast("UNetTNorm", self[3])
-
-    @property
-    def feed_forward(self) -> F5FeedForward:
-        return cast("F5FeedForward", self[4])
+def _layer(config: BackboneConfig, joins: bool) -> nn.ModuleList:
+    """The modules of a :class:`UNetTLayer`; their official names are their numbers."""
+    join: Any = nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None  # A part may be missing.
+    norms = UNetTNorm(config.dim), UNetTNorm(config.dim)
+    return nn.ModuleList([join, norms[0], F5Attention(config), norms[1], F5FeedForward(config)])
 
 
 class UNetT(nn.Module):
@@ -104,17 +78,10 @@ class UNetT(nn.Module):
         super().__init__()
         self.config = config
         self.time_embed = TimeEmbedding(config.dim)
-        self.text_embed = TextEmbedding(
-            config.text_num_embeds,
-            config.text_dim,
-            config.conv_layers,
-            config.text_mask_padding,
-            False,
-        )
-        self.text_embed.longest = 4096
-        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.text_embed = TextEmbedding(config, longest=4096)
+        self.input_embed = InputEmbedding(config)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
-        self.layers = Modules(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
+        self.layers = Modules(_layer(config, index >= config.depth // 2) for index in range(config.depth))
         self.norm_out = UNetTNorm(config.dim)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 
@@ -163,7 +130,7 @@ class UNetT(nn.Module):
         probe: Probe | None = None,
     ) -> Tensor:
         """One layer without the joining, (rows, 1 + frames, width) to the same shape. ``hidden`` is unchanged."""
-        parts = self.layers[index]
+        parts = self.block(index)
         gate = hidden.new_ones(())
 
         def attention(rows: Tensor) -> Tensor:
@@ -204,7 +171,7 @@ class UNetT(nn.Module):
         """Velocities of all branches, (rows, frames, bands), at one evaluation of the run."""
         hidden = self.enter(x, evaluation, run)
         early: list[Tensor] = []
-        for index, parts in enumerate(self.layers):
+        for index, parts in enumerate(self.blocks):
             if parts.join is None:
                 early.append(hidden)
             else:
@@ -214,14 +181,17 @@ class UNetT(nn.Module):
             hidden = self.layer(index, hidden, run, plan, layer_memory, probe)
         return self.leave(hidden)
 
+    def block(self, index: int) -> UNetTLayer:
+        return UNetTLayer(*cast("Any", self.layers[index]))
+
     @property
     def blocks(self) -> tuple[UNetTLayer, ...]:
-        return tuple(self.layers)
+        return tuple(map(self.block, range(len(self.layers))))
 
     def fuse(self) -> None:
         """Prepare for inference; see :meth:`F5Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
         self.input_embed.conv_pos_embed.fuse()
-        for parts in self.layers:
+        for parts in self.blocks:
             parts.attention.fuse()
             parts.feed_forward.fuse()
 

@@ -1,17 +1,5 @@
 """Base of all flow models: text and a voice to audio, with measuring, skipping and inspection.
 
-A family (:mod:`paretone.models.f5.adapter`, :mod:`paretone.models.megatts3.adapter`) derives from :class:`FlowSpeech`
-and implements:
-
-* :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`FlowSpeech._begin`: the state shared by the evaluations of a passage;
-* :meth:`FlowSpeech._sampler`: the noise of a passage, drawn in advance, and the sampler's single step;
-* :meth:`FlowSpeech._guided`: the velocities of all branches to the guided velocity;
-* :meth:`FlowSpeech._decode`: the last state to audio;
-* :meth:`FlowSpeech._operations`: the cost of one evaluation;
-* :meth:`FlowSpeech._warm_up`: one run of everything;
-* optionally ``_fader`` (how passages are joined) and ``_seconds`` (audible duration of a passage).
-
 ``Knob.trajectory`` marks the options that shape the trajectory, for which artefacts must have been made. All families
 have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``; without an option ``solver``, the solver is
 Euler's.
@@ -52,13 +40,17 @@ from paretone.models.families.evaluations import (
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
-from paretone.models.files import trained_weights
-from paretone.models.files.trained_weights import interval_backbone
+from paretone.models.files.trained_weights import (
+    find_interval_weights,
+    find_weight_sets,
+    interval_backbone,
+    interval_folders,
+    weight_set_folders,
+)
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
 from paretone.models.kernels.precision import in_precision
-from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -89,9 +81,6 @@ class Backbones:
         self._warm_up = warm_up
         self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
         """By fingerprint of the weights, precision and compile mode."""
-
-    def __len__(self) -> int:
-        return 1 + len(self._others)
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
         """The backbone, a module of the model's own type, with the weights and precision of a plan."""
@@ -155,10 +144,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # --- To be implemented by a family -------------------------------------------------------------------------------
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
-    def _warm_up(self, backbone: Any) -> None:
-        """Run all once with ``backbone``: first runs choose kernels and allocate memory, which slows takes."""
-
-    @abstractmethod
     def _begin(
         self,
         backbone: Any,
@@ -199,13 +184,11 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
-        model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
+        place, base = (self.info.id, Path(self.info.checkpoint)), self.info.fingerprint
         self.info = replace(
             self.info,
-            weight_sets=trained_weights.find_weight_sets(trained_weights.weight_set_folders(model, path), base, check),
-            interval_weights=trained_weights.find_interval_weights(
-                trained_weights.interval_folders(model, path), base, check
-            ),
+            weight_sets=find_weight_sets(weight_set_folders(*place), base, check),
+            interval_weights=find_interval_weights(interval_folders(*place), base, check),
         )
         return self.info
 
@@ -319,7 +302,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluator: Evaluator,
         combining: Callable[[Combine], Combine] | None,
     ) -> Evaluations:
-        """Evaluations that choose their branches one by one."""
         plan, options = script.plan, script.options
         times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
         strengths = plan.guidance.strengths or own
@@ -348,14 +330,12 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @staticmethod
     def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
-        """Times of the backbone's evaluations, in order."""
         return evaluation_times(times, options.get("solver", "euler"))
 
     @staticmethod
     def _integrate(
         velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
     ) -> Tensor:
-        """Integrate from noise to the last of ``times``."""
         return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
 
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
@@ -370,15 +350,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
         """Sampling of the first passage, (1, frames, bands), for timing. Raises :class:`PlainError`."""
-        passage = script.passages[0]
-
-        @torch.inference_mode()
-        def sample() -> Tensor:
-            run, sampler = self._started(script, passage)
-            evaluations = self._evaluations(script, passage, run)
-            return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
-
-        return sample
+        return lambda: self._drawn(script, script.passages[0], lambda: None)
 
     @torch.inference_mode()
     def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
@@ -439,7 +411,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def calibration_target(self, script: FlowScript) -> CalibrationTarget:
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
-        backbone = self._skippable(script)
+        backbone = require_layers(script.backbone, self.info.title)
         return CalibrationTarget(
             backbone,
             run,
@@ -456,7 +428,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def capture_attention(
         self, script: FlowScript, layer: int, step: int, observer: Observer = SILENT
     ) -> AttentionCapture:
-        backbone, passage = self._skippable(script), script.passages[0]
+        backbone, passage = require_layers(script.backbone, self.info.title), script.passages[0]
         if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
             raise SettingError(
                 f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
@@ -473,14 +445,5 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
         maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
         return AttentionCapture(
-            layer,
-            step,
-            passage.frames,
-            script.prompt.frames,
-            maps,
-            similarities,
-            self._frame_seconds,
+            layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
         )
-
-    def _skippable(self, script: FlowScript) -> DiffusionTransformer:
-        return require_layers(script.backbone, self.info.title)

@@ -1,17 +1,5 @@
 """Base of all speech language models: text and a voice to tokens, one after another, and audio as they arrive.
 
-A model derives from :class:`LanguageSpeech` and implements:
-
-* :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
-* :meth:`LanguageSpeech._request`: the transformer's prompt for a passage;
-* :meth:`LanguageSpeech._token_sampler`: sampling of its tokens;
-* :meth:`LanguageSpeech._decoder`: a decoder for the tokens of one passage;
-* :meth:`LanguageSpeech._warm_up`: one run of everything;
-* :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
-* optionally ``_planned_decoder`` (a decoder that depends on the plan), ``_fade_seconds`` and ``_ends`` (how passages
-  are joined, and where they end), ``_ready_voice`` (preparation of a voice outside the measured time),
-  ``_draft_prompt`` (the part of the prompt that a draft reads).
-
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself:
 all matrix and attention products of the transformers and their heads, for the prompt and every token read, including
 the draft's and rejected tokens. The voice's part of the prompt counts for every text; the decoder of tokens to audio
@@ -199,17 +187,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
         """Networks with recorded passes, by their source and bucket."""
-        self._token_rate = token_rate
-
-    @property
-    def token_rate(self) -> float:
-        return self._token_rate
+        self.token_rate = token_rate
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
-    @abstractmethod
-    def _warm_up(self, network: LanguageNetwork) -> None:
-        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
-
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
         """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
@@ -304,13 +284,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         ids = self._official_prompt(passage, prompt)
         request = self._request(self.own, passage, prompt, options)
         most = request.maximum if request.length is None else request.length
-        counted = list(range(len(ids)))
-        positions = request.positions.tolist()
-        assert len(positions) == len(ids)
-        if positions == counted and request.first_position == len(ids):
-            return OfficialPrompt(passage.text, ids, request.minimum, most)
-        assert request.first_position == positions[-1] + 1
-        return OfficialPrompt(passage.text, ids, request.minimum, most, tuple(positions))
+        positions = tuple(request.positions.tolist())
+        assert len(positions) == len(ids) and request.first_position == positions[-1] + 1
+        counted = positions == tuple(range(len(ids)))
+        return OfficialPrompt(passage.text, ids, request.minimum, most, None if counted else positions)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:
@@ -385,7 +362,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         decoder = self._planned_decoder(script.prompt, seed, script.plan)
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
-        progress = TokenProgress(observer, expected, number, tokens, self._token_rate)
+        progress = TokenProgress(observer, expected, number, tokens, self.token_rate)
         cycles: list[Cycle] = []
 
         def seen(start: float) -> Trace:
@@ -397,7 +374,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         with self._enough_memory(passage):
             requests = self._requests(script, passage)
             unguarded = self._decoding(script, passage, requests, observer.check)
-        guard = RunawayGuard(self._token_rate, passage.expected)
+        guard = RunawayGuard(self.token_rate, passage.expected)
         decoding = guarded(unguarded, guard)
         while (cycle := self._next(decoding, passage)) is not None:
             backbone_seconds += time.perf_counter() - began
@@ -443,7 +420,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
-        """Requests of the model and its draft."""
         target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
         if draft is None or isinstance(draft.tokens, FeatureDrafter):
@@ -457,7 +433,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         requests: tuple[Request, Request | None],
         check: Callable[[], None],
     ) -> Decoding:
-        """The loop that continues ``requests``."""
         networks, plan = script.network, script.plan
         request, draft_request = requests
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
@@ -482,14 +457,13 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return f"{guard.found} Another seed may do better."
         if cycles and cycles[-1].stopped:
             return ""
-        seconds = sum(len(cycle.tokens) for cycle in cycles) / self._token_rate
+        seconds = sum(len(cycle.tokens) for cycle in cycles) / self.token_rate
         return (
             f"Speech did not end by itself and was stopped after {seconds:.1f} s; what was spoken until then was kept. "
             "Another seed may do better."
         )
 
     def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
-        """The next cycle; ``None`` after the last."""
         with self._enough_memory(passage):
             return next(decoding, None)
 
@@ -519,7 +493,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         starts: tuple[float, ...],
         run_away: tuple[bool, ...],
     ) -> DecodingTrace:
-        return DecodingTrace(self._token_rate, self.own.tokens.codes, passages, starts, run_away)
+        return DecodingTrace(self.token_rate, self.own.tokens.codes, passages, starts, run_away)
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:

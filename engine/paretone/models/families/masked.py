@@ -1,15 +1,5 @@
 """Base of all masked models: text and a voice to a canvas of codes, filled in step by step, to audio.
 
-A model derives from :class:`MaskedSpeech` and implements:
-
-* :meth:`MaskedSpeech._prompt`: prepare a voice;
-* :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
-* :meth:`MaskedSpeech._request`: a passage to the rows before its canvas;
-* :meth:`MaskedSpeech._decoder`: a decoder for the codes of one passage;
-* :meth:`MaskedSpeech._warm_up`: one run of everything;
-* optionally ``_joiner`` (how passages are joined and post-processed), ``_following`` (what later passages take from the
-  first), ``_ready_voice`` (preparation of a voice outside the measured time).
-
 All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; with ``by_sentence``,
 ``_passages`` gives each sentence its own passage.
 
@@ -76,9 +66,6 @@ class MaskedNetworks:
         self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
         """By precision."""
 
-    def __len__(self) -> int:
-        return 1 + len(self._others)
-
     @contextlib.contextmanager
     def standing_in(self, other: FusedMasked) -> Iterator[None]:
         """Run ``other`` in place of the model's own network, so that benches can time the official implementation."""
@@ -127,12 +114,6 @@ class MaskedScript(Script):
         """Whether blocks take only as many steps as playback allows."""
         blocks = self.plan.blocks
         return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
-
-    def pace(self, measured: Pace) -> Pace:
-        """The pace that limits steps: the ``measured`` one, or one with assumed step times."""
-        blocks = self.plan.blocks
-        assumed = blocks is not None and self.paced and not blocks.adaptive
-        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
 
     def steps_of(self, number: int, place: int) -> int:
         blocks = self.plan.blocks
@@ -191,18 +172,10 @@ class DemaskingProgress:
             self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
         # A block may take fewer steps than planned.
         reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
-        self._observer.step(
-            StepReport(
-                self._number,
-                self._passages,
-                reached - 1,
-                self._steps,
-                seconds,
-                self._seconds,
-                self._before,
-                self._total,
-            )
+        report = StepReport(
+            self._number, self._passages, reached - 1, self._steps, seconds, self._seconds, self._before, self._total
         )
+        self._observer.step(report)
 
 
 @dataclass(frozen=True)
@@ -240,17 +213,14 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
         """``network`` is on the model's device; one frame of its canvas is audible for ``frame_seconds``."""
         super().__init__(info)
-        self._networks = MaskedNetworks(network, info.precision, self._warm_up)
-        self._device = self._networks.own.device
+        self.networks = MaskedNetworks(network, info.precision, self._warm_up)
+        """The network as loaded and as it runs."""
+        self._device = self.networks.own.device
         self._frame_seconds = frame_seconds
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network compiled last, with its source and mode as the key."""
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
-    @abstractmethod
-    def _warm_up(self, network: FusedMasked) -> None:
-        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
-
     @abstractmethod
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
         """Prepare a voice. ``check`` is called during long work and may raise to cancel. Raises :class:`PlainError`."""
@@ -273,15 +243,12 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return PassageJoiner(CrossFader(0))
 
     def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
-        return script.pace(pace)
+        blocks = script.plan.blocks
+        assumed = blocks is not None and blocks.step_seconds > 0 and not blocks.adaptive
+        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else pace
 
     def _following(
-        self,
-        passage: Any,
-        prompt: Any,
-        options: Values,
-        first: Any,
-        codes: torch.Tensor,
+        self, passage: Any, prompt: Any, options: Values, first: Any, codes: torch.Tensor
     ) -> tuple[FramedPassage, Prompt]:
         """A later passage and its prompt, after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
         return passage, prompt
@@ -290,20 +257,15 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
-    @property
-    def networks(self) -> MaskedNetworks:
-        """The network as loaded and as it runs."""
-        return self._networks
-
     def warm_up(self) -> None:
-        self._warm_up(self._networks.own)
+        self._warm_up(self.networks.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """No further weights exist."""
         return self.info
 
     def make_ready(self, plan: MaskedPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        self._launched(self._networks.of(plan.precision, observer.status), plan, observer.status)
+        self._launched(self.networks.of(plan.precision, observer.status), plan, observer.status)
         if voice is not None:
             self._ready_voice(voice, plan.options, observer)
 
@@ -326,7 +288,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     def require_codebooks(self, count: int) -> None:
         """Raise :class:`SettingError` if there are fewer than ``count`` codebooks."""
-        there = self._networks.plain.config.codebooks
+        there = self.networks.plain.config.codebooks
         if not 0 <= count <= there:
             raise SettingError(f"{self.info.title} has {there} codebooks: decode 1 to {there}, not {count}.")
 
@@ -349,7 +311,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """
         if not 0 <= step < passage.steps:
             raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
-        config = self._networks.plain.config
+        config = self.networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
         self.require_codebooks(codebooks)
@@ -366,7 +328,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return prompt, self._passages(text, voice, prompt, options, seed)
 
     def _network(self, plan: MaskedPlan, voice: Voice, observer: Observer) -> FusedMasked:
-        return self._launched(self._networks.of(plan.precision), plan)
+        return self._launched(self.networks.of(plan.precision), plan)
 
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
@@ -387,12 +349,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @torch.inference_mode()
     def _speak_passage(
-        self,
-        script: MaskedScript,
-        number: int,
-        before: Sequence[_Spoken],
-        pace: Pace,
-        observer: Observer,
+        self, script: MaskedScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, prompt = script.passages[number], script.prompt
         if before:
@@ -539,7 +496,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return replace(trace, demasking=self._demasking_trace(passages))
 
     def _demasking_trace(self, passages: tuple[DemaskedPassage, ...]) -> DemaskingTrace:
-        return DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
+        return DemaskingTrace(self._frame_seconds, self.networks.plain.config.mask, passages)
 
 
 def _demasked(canvas: Canvas, steps: int, start: float, blocks: tuple[Block, ...]) -> DemaskedPassage:

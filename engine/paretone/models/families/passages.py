@@ -136,21 +136,33 @@ def require_numbers(samples: np.ndarray) -> None:
         )
 
 
-class TokenDecoder(ABC):
-    """Streaming decoder of one passage's tokens; it keeps state, so each passage needs a new one."""
+Codes = TypeVar("Codes", contravariant=True)
+
+
+class StreamDecoder(ABC, Generic[Codes]):
+    """Streaming decoder of one passage; it keeps state, so each passage needs a new one."""
 
     @abstractmethod
-    def push(self, tokens: Sequence[int]) -> np.ndarray:
-        """Add tokens; return the audio that is now final, (n,) float32. It may be empty: a decoder gathers enough
-        tokens for an efficient run, and waits for later tokens that affect its output."""
+    def push(self, codes: Codes, /) -> np.ndarray:
+        """Add codes; return the audio that is now final, (n,) float32. It may be empty: a decoder gathers enough codes
+        for an efficient run, and waits for later ones that affect its output."""
 
     @abstractmethod
     def finish(self) -> np.ndarray:
-        """End the passage; return the rest of the audio, (n,) float32, empty without tokens."""
+        """End the passage; return the rest of the audio, (n,) float32, empty without codes."""
 
     @abstractmethod
-    def whole(self, tokens: Sequence[int]) -> Decoded:
+    def whole(self, codes: Codes, /) -> Decoded:
         """Decode all audio at once, independently of :meth:`push` and :meth:`finish`, as their reference."""
+
+    @property
+    def mel(self) -> np.ndarray | None:
+        """Natural-log mel (frames, bands) decoded so far, if the decoder has one."""
+        return None
+
+
+class TokenDecoder(StreamDecoder[Sequence[int]]):
+    """Decoder of tokens, one after another."""
 
     vocoder_seconds: float | None = None
     """Seconds of the vocoder so far, of decoders with flow and vocoder."""
@@ -161,10 +173,10 @@ class TokenDecoder(ABC):
         """Difference of the streamed audio from :meth:`whole`; ``None``: ``exact``. May take as long as decoding."""
         return None
 
-    @property
-    def mel(self) -> np.ndarray | None:
-        """Natural-log mel (frames, bands) decoded so far, if the decoder has one."""
-        return None
+
+class GridDecoder(StreamDecoder[Tensor]):
+    """Exact decoder of codes (codebooks, n), frame by frame. Masked codes add nothing to :meth:`whole`: a frame whose
+    first codebooks alone are known is heard by these."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +187,6 @@ class StreamingDifference:
     """Largest difference of a sample, full scale 1."""
     level: float
     """RMS of the difference over RMS of the audio, in decibels; minus infinity if equal."""
-    samples: int
-    """Difference of the lengths in samples."""
 
     @property
     def sentence(self) -> str:
@@ -193,11 +203,11 @@ def streaming_difference(streamed: np.ndarray, whole: np.ndarray) -> StreamingDi
     shared = min(len(streamed), len(whole))
     error = streamed[:shared].astype(np.float64) - whole[:shared]
     if not shared:
-        return StreamingDifference(0.0, -np.inf, abs(len(streamed) - len(whole)))
+        return StreamingDifference(0.0, -np.inf)
     energy = float(np.mean(whole[:shared].astype(np.float64) ** 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         level = 10 * np.log10(float(np.mean(error**2)) / energy) if energy and error.any() else -np.inf
-    return StreamingDifference(float(np.abs(error).max()), float(level), abs(len(streamed) - len(whole)))
+    return StreamingDifference(float(np.abs(error).max()), float(level))
 
 
 def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDifference | None:
@@ -205,25 +215,3 @@ def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDiff
     found = (one.difference() for one in decoders if one is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)
-
-
-class GridDecoder(ABC):
-    """Exact streaming decoder of codes, frame by frame; it keeps state, so each passage needs a new one."""
-
-    @abstractmethod
-    def push(self, codes: Tensor) -> np.ndarray:
-        """Add frames of codes, (codebooks, n); return the audio (m,) float32 that no later frame can change."""
-
-    @abstractmethod
-    def finish(self) -> np.ndarray:
-        """End the passage; return the rest of the audio, (n,) float32, empty without frames."""
-
-    @abstractmethod
-    def whole(self, codes: Tensor) -> Decoded:
-        """Decode all audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. Masked ``codes``
-        add nothing: a frame whose first codebooks alone are known is heard by these."""
-
-    @property
-    def mel(self) -> np.ndarray | None:
-        """Natural-log mel (frames, bands) decoded so far, if the decoder has one."""
-        return None

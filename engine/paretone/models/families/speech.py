@@ -145,6 +145,10 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
         cancel. Random properties, such as pace, are drawn from ``seed``, or the mean. Raises :class:`PlainError`."""
 
+    @abstractmethod
+    def _warm_up(self, network: Any) -> None:
+        """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
+
     # --- To be implemented by a family -------------------------------------------------------------------------------
     @abstractmethod
     def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:
@@ -275,14 +279,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
 
     @staticmethod
-    def _require_numbers(samples: np.ndarray) -> None:
-        require_numbers(samples)
-
-    def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
-        """:meth:`_require_numbers`, but name the plug-ins whose parts ran."""
+    def _require_sound(plan: Plan, samples: np.ndarray) -> None:
+        """:func:`require_numbers`, but name the plug-ins whose parts ran."""
         owners = sorted({part.owner for part in plan.parts.values() if part.owner})
         try:
-            self._require_numbers(samples)
+            require_numbers(samples)
         except PlainError as error:
             if not owners:
                 raise

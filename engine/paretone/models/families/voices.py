@@ -58,10 +58,8 @@ def transcript_of(voice: Voice, advice: str = "") -> str:
 def kept_codes(
     folder: Path, samples: np.ndarray, encoder: str, make: Callable[[], np.ndarray], axes: int
 ) -> np.ndarray:
-    """Codes of (n,) ``samples``, int32 with this number of ``axes``: cached in ``folder``, else made by ``make``.
-
-    The key is the samples and the fingerprint of the ``encoder``, so the encoder is loaded only for new voices.
-    """
+    """Codes of (n,) ``samples``, int32 with this number of ``axes``: cached in ``folder``, else made by ``make``. The
+    key is the samples and the fingerprint of the ``encoder``, so the encoder is loaded only for new voices."""
     digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
     digest.update(encoder.encode())
     path = folder / f"{digest.hexdigest()}.npy"

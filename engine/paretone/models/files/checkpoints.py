@@ -31,7 +31,7 @@ from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
 from paretone.models.files.config_file import READ
 from paretone.models.files.releases import INDEX, shard_of_each
-from paretone.models.networks.shapes import uninitialised
+from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
 from paretone.wording import grouped, listed
 
@@ -54,10 +54,8 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """Tensors of a flat weight file by name, on the CPU.
-
-    Raises :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or is not flat.
-    """
+    """Tensors of a flat weight file by name, on the CPU. Raises :class:`CheckpointError` if the file is missing,
+    damaged, not a checkpoint, contains code, or is not flat."""
     content = read_checkpoint(path, check)
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
@@ -67,8 +65,7 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
 
 def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
     """:func:`read_weights` in float32; integers are unchanged."""
-    weights = read_weights(path, check)
-    return in_float32(weights)
+    return in_float32(read_weights(path, check))
 
 
 def in_float32(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -103,12 +100,8 @@ def _unsound(value: Tensor) -> str:
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
-    """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only.
-
-    ``check`` is called between tensors if the format allows, and may raise to cancel.
-
-    Raises :class:`CheckpointError`.
-    """
+    """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only. ``check`` is called
+    between tensors if the format allows, and may raise to cancel. Raises :class:`CheckpointError`."""
     _require_file(path)
     if path.suffix == ".safetensors":
         with opened(path) as file:
@@ -233,15 +226,8 @@ def _torch_file(path: Path) -> object:
         raise _holds_code(path, code) from None
     except (RuntimeError, EOFError, OSError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
-    except (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-        OverflowError,
-        struct.error,
-    ):  # what no pickle is
+    # What is no pickle.
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error):
         raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
 
 
@@ -304,12 +290,14 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
     module.load_state_dict(weights, strict=True, assign=assign)
 
 
-def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
-    """The module from ``make`` with ``weights``, see :func:`load_strictly`; initialisation is skipped."""
-    with uninitialised(weights, where):
+def loaded_strictly(
+    make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str, assign: bool = False
+) -> AnyModule:
+    """The module from ``make`` with ``weights`` by :func:`load_strictly`, not initialised first; for inference."""
+    with (without_weights if assign else uninitialised)(weights, where):
         module = make()
-    load_strictly(module, weights, where)
-    return module
+    load_strictly(module, weights, where, assign)
+    return module.eval().requires_grad_(False)
 
 
 def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
@@ -353,11 +341,7 @@ def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(value.shape) for name, value in weights.items()}
 
 
-def check_shapes(
-    expected: Mapping[str, tuple[int, ...]],
-    found: Mapping[str, tuple[int, ...]],
-    where: str,
-) -> None:
+def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], where: str) -> None:
     """Raise :class:`CheckpointError` that names missing, unexpected and differently shaped keys in ``found``."""
     problems = []
     missing = [name for name in expected if name not in found]
@@ -376,8 +360,38 @@ def check_shapes(
         )
 
 
-def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
-    """Raise :class:`CheckpointError` if ``transformers`` invents or ignores weights; ``found``: its loading report."""
+@contextlib.contextmanager
+def needing(what: str, install: str) -> Iterator[None]:
+    """Raise :class:`CheckpointError` for a missing package that is imported within: ``what`` names it and its use,
+    ``install`` how to get it."""
+    try:
+        yield
+    except ImportError:
+        raise CheckpointError(f"{what}, which is not installed; {install}") from None
+
+
+@contextlib.contextmanager
+def loading(where: object) -> Iterator[None]:
+    """Raise :class:`CheckpointError` if ``transformers`` cannot load ``where`` within: invalid folders cause errors of
+    any kind, from three packages."""
+    try:
+        yield
+    except Exception as error:
+        raise CheckpointError(f"{where} cannot be loaded ({first_line(error)}); download it again.") from None
+
+
+def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
+    """The model that ``load``, a ``from_pretrained`` of ``transformers``, makes of ``folder``, in float32, for
+    inference: weights only from ``.safetensors``, nothing downloaded. Raises :class:`CheckpointError`, also if it
+    invents or ignores weights."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    with loading(where):
+        # With output_loading_info it returns a pair, contrary to its types.
+        model, found = load(
+            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
+        )
     for kind, what in (
         ("missing_keys", "missing"),
         ("mismatched_keys", "of another shape"),
@@ -386,6 +400,7 @@ def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
         names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
         if names:
             raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; download it again.")
+    return model.eval().requires_grad_(False)
 
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
@@ -409,13 +424,13 @@ def is_packed_file(path: Path) -> bool:
         return isinstance(file, PackedFile)
 
 
-def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
+def plain_file(path: Path) -> bytes:
     """The safetensors file at ``path`` for other software: its bytes if not packed, else a reproducible unpacked file
     with the same tensors and metadata. Raises :class:`CheckpointError`."""
     with opened(path) as file:
         if not isinstance(file, PackedFile):
             return path.read_bytes()
-        return with_sorted_metadata(save(_tensors(file, check), file.metadata()))
+        return with_sorted_metadata(save(_tensors(file, lambda: None), file.metadata()))
 
 
 def _kind(value: Tensor) -> str:
@@ -442,12 +457,8 @@ TOKENIZER = "tokenizer.json"
 def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
     """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
     how to get the package. Raises :class:`CheckpointError` if package, file or tokens are missing."""
-    try:
+    with needing(f"{title} reads text with the package tokenizers", install):
         from tokenizers import Tokenizer
-    except ImportError:
-        raise CheckpointError(
-            f"{title} reads text with the package tokenizers, which is not installed; {install}"
-        ) from None
     path = folder / TOKENIZER
     require_part(path, f"it belongs in the folder of {title}'s weights")
     try:
@@ -493,7 +504,6 @@ class Shards:
 
     @property
     def where(self) -> str:
-        """Name in error messages."""
         return str(self.paths[0] if len(self.paths) == 1 else self.folder)
 
     def fingerprint(self, check: Callable[[], None] = lambda: None) -> str:

@@ -1,5 +1,5 @@
-"""Names of weight files, and the reader of descriptions (``config.json``, ``config.yaml``, ``model.yaml`` and
-``layout.json``) of published and bundled models. Torch-free.
+"""Names of weight files, sizes by the shapes of weights, and the reader of descriptions (``config.json``,
+``config.yaml``, ``model.yaml`` and ``layout.json``) of published and bundled models. Torch-free.
 
 Errors name the file and the field that is missing, of the wrong type or out of range. The resulting sizes are checked
 against the weights by :mod:`paretone.models.networks.shapes`.
@@ -7,6 +7,7 @@ against the weights by :mod:`paretone.models.networks.shapes`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -32,6 +33,28 @@ READ = (*WEIGHTS, ".bin")
 def weight_files(folder: Path) -> list[Path]:
     """Files in ``folder`` with the suffix of a weight file, by name, whether or not they are readable."""
     return sorted(one for one in folder.glob("*") if one.suffix in READ)
+
+
+class WeightShapes:
+    """Shapes of the weights in a file, by name, to find the sizes of ``what``, such as ``the flow of CosyVoice 2``."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], where: str, what: str) -> None:
+        self._shapes, self._where, self._what = shapes, where, what
+
+    def __call__(self, name: str, axes: int) -> tuple[int, ...]:
+        """The shape of a weight with this number of axes. Raises :class:`CheckpointError` without it."""
+        found = self._shapes.get(name, ())
+        if len(found) != axes:
+            raise CheckpointError(f"{self._where} lacks the weight {name}: it is not {self._what}.")
+        return found
+
+    def count(self, pattern: str) -> int:
+        """Number of layers: distinct values of the group in ``pattern`` at the beginning of names. Raises
+        :class:`CheckpointError` without any."""
+        found = {match[1] for name in self._shapes if (match := re.match(pattern, name))}
+        if not found:
+            raise CheckpointError(f"{self._where} lacks layers: it is not {self._what}.")
+        return len(found)
 
 
 Sizes = TypeVar("Sizes", bound="DataclassInstance")
@@ -71,13 +94,11 @@ class ConfigFile:
     def part(self, name: str, *, needed: bool = False) -> ConfigFile:
         """The mapping under ``name``; empty if missing and not ``needed``."""
         entries = self.entries.get(name)
-        if entries is None and not needed:
-            entries = {}
-        if not isinstance(entries, Mapping):
-            if entries is None:
-                raise CheckpointError(f"{self.where} lacks the part {shown(name)}; take the published file.")
+        if entries is None and needed:
+            raise CheckpointError(f"{self.where} lacks the part {shown(name)}; take the published file.")
+        if not isinstance(entries, Mapping | None):
             raise self.wrong(name, "a list of names and values")
-        return ConfigFile(entries, f"{self.where}: {name}")
+        return ConfigFile(entries or {}, f"{self.where}: {name}")
 
     def has(self, name: str) -> bool:
         """Whether there is a value under ``name``."""
@@ -86,7 +107,10 @@ class ConfigFile:
     def number(self, name: str, default: int | None = None, least: int = 1, most: int = MOST) -> int:
         """An integer from ``least`` to ``most``."""
         wanted = "a positive whole number" if least == 1 else f"a whole number from {least}"
-        return self._entry(name, default, int, lambda value: value >= least, wanted, lambda value: value <= most, most)
+        value: int = self._entry(name, default, int, lambda value: value >= least, wanted)
+        if value > most:
+            raise self.wrong(name, f"at most {most}")
+        return value
 
     def real(self, name: str, above: float = 0.0, below: float = 1e12) -> float:
         wanted = f"a number above {above:g} and below {below:g}"
@@ -107,31 +131,20 @@ class ConfigFile:
 
     def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """A non-empty list of positive integers."""
-        values = self._entry(
-            name,
-            default,
-            list | tuple,
-            lambda found: bool(found) and all(map(_is_count, found)),
-            "whole numbers above 0",
-        )
-        return tuple(values)
+        return self._list(name, default, int, lambda one: 0 < one <= MOST, "whole numbers above 0")
 
     def reals(self, name: str) -> tuple[float, ...]:
         """A non-empty list of positive numbers."""
-        values = self._entry(
-            name, None, list | tuple, lambda found: bool(found) and all(map(_is_positive, found)), "numbers above 0"
-        )
-        return tuple(values)
+        return self._list(name, None, int | float, lambda one: 0 < float(one) < MOST, "numbers above 0")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        values = self._entry(
-            name, None, list | tuple, lambda found: all(isinstance(one, str) for one in found), "a list of words"
-        )
-        return tuple(values)
+        return self._list(name, None, str, bool, "a list of words")
 
     def require(self, name: str, value: object, default: object = None) -> None:
         """Raise unless the entry ``name``, or ``default`` if missing, equals ``value``."""
         found = self.entries.get(name, default)
+        if found is None:
+            raise CheckpointError(f"{self.where} lacks {shown(name)}; only {shown(value)} is supported.")
         if type(found) is not type(value) or found != value:
             raise CheckpointError(f"{self.where} has {name} {shown(found)}; only {shown(value)} is supported.")
 
@@ -139,33 +152,18 @@ class ConfigFile:
         """The error that ``name`` should be ``wanted``."""
         return CheckpointError(f"{self.where}: {name} should be {wanted}, not {shown(self.entries.get(name))}.")
 
-    def _entry(
-        self,
-        name: str,
-        default: object,
-        kind: Any,
-        holds: Callable[[Any], bool],
-        wanted: str,
-        fits: Callable[[Any], bool] = lambda value: True,
-        most: int = MOST,
-    ) -> Any:
-        value = self.entries.get(name)
-        if value is None:
-            value = default
+    def _list(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> tuple:
+        def hold(found: Sequence[Any]) -> bool:
+            return bool(found) and all(is_of(one, kind) and holds(one) for one in found)
+
+        return tuple(self._entry(name, default, list | tuple, hold, wanted))
+
+    def _entry(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> Any:
+        value = self.entries[name] if self.has(name) else default
         if value is None:
             raise CheckpointError(
                 f"{self.where} lacks {shown(name)}, which should be {wanted}; download the file again."
             )
         if not is_of(value, kind) or not holds(value):
             raise self.wrong(name, wanted)
-        if not fits(value):
-            raise self.wrong(name, f"at most {most}")
         return value
-
-
-def _is_count(value: object) -> bool:
-    return is_of(value, int) and 0 < value <= MOST
-
-
-def _is_positive(value: object) -> bool:
-    return is_of(value, int | float) and 0 < float(value) < MOST  # type: ignore[arg-type]

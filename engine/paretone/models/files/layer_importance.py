@@ -73,7 +73,6 @@ class ImportanceRecord:
 
     @property
     def deciding(self) -> LayerImportance:
-        """The measure that selects layers."""
         return self._taken[0]
 
     @property
@@ -87,10 +86,8 @@ class ImportanceRecord:
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 
     def retained(self, depth: int) -> tuple[int, ...]:
-        """The ``depth`` most important layers in their own order (SPADE: all others are removed at once).
-
-        Raises :class:`SettingError` for an impossible depth.
-        """
+        """The ``depth`` most important layers in their own order (SPADE: all others are removed at once). Raises
+        :class:`SettingError` for an impossible depth."""
         if not 1 <= depth <= self.layers:
             raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
         return tuple(sorted(self.order[:depth]))
@@ -221,6 +218,5 @@ def renumbered(name: str, places: Mapping[int, int]) -> str | None:
 
 
 def layer_of(name: str) -> int | None:
-    """Layer of a tensor from its official name, or ``None``."""
     found = _LAYER.search(name)
     return None if found is None else int(found[2])

@@ -23,7 +23,7 @@ from paretone.by_name import meant
 from paretone.errors import PlainError
 from paretone.extras import how_to_add
 from paretone.files import flows, reason, target
-from paretone.reading import parsed_json
+from paretone.reading import first_line, parsed_json
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
 MIT = "MIT"
@@ -33,8 +33,6 @@ HIGGS = "LicenseRef-Boson-Higgs-Audio-2-Community"
 
 @dataclass(frozen=True)
 class Licence:
-    """A licence in a few words, with a link."""
-
     summary: str
     link: str
 
@@ -74,10 +72,8 @@ def shard_of_each(content: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository; ``saved_as`` is relative to the model's folder.
-
-    An ``index`` lists further files of its repository, saved next to it: the shards of the weights.
-    """
+    """A file of a repository; ``saved_as`` is relative to the model's folder. An ``index`` lists further files of its
+    repository, saved next to it: the shards of the weights."""
 
     repository: str
     name: str
@@ -98,10 +94,11 @@ class Release:
         return "; ".join(f"{one.repository}/{one.name}: {one.licence}" for one in self.files)
 
 
-_VOCODER = tuple(
-    RemoteFile("charactr/vocos-mel-24khz", name, f"../vocos-mel-24khz/{name}", MIT)
-    for name in ("config.yaml", "pytorch_model.bin")
-)
+def _files(repository: str, licence: str, *names: str, folder: str = "") -> tuple[RemoteFile, ...]:
+    return tuple(RemoteFile(repository, name, f"{folder}{name}", licence) for name in names)
+
+
+_VOCODER = _files("charactr/vocos-mel-24khz", MIT, "config.yaml", "pytorch_model.bin", folder="../vocos-mel-24khz/")
 
 
 def _official(repository: str, weights: str, vocabulary: str) -> Release:
@@ -115,41 +112,25 @@ def _official(repository: str, weights: str, vocabulary: str) -> Release:
     )
 
 
-_MEGATTS3 = tuple(
-    RemoteFile("ByteDance/MegaTTS3", name, name, APACHE)
-    for name in (
-        *(f"{part}/config.yaml" for part in ("diffusion_transformer", "aligner_lm", "duration_lm", "wavvae")),
-        *(
-            f"g2p/{name}.json"
-            for name in (
-                "added_tokens",
-                "config",
-                "generation_config",
-                "special_tokens_map",
-                "tokenizer",
-                "tokenizer_config",
-                "vocab",
-            )
-        ),
-        "g2p/merges.txt",
-        *(f"{part}/model_only_last.ckpt" for part in ("aligner_lm", "duration_lm")),
-        "wavvae/decoder.ckpt",
-        "g2p/model.safetensors",
-        "diffusion_transformer/model_only_last.ckpt",
-    )
+_MEGATTS3 = _files(
+    "ByteDance/MegaTTS3",
+    APACHE,
+    *(f"{part}/config.yaml" for part in ("diffusion_transformer", "aligner_lm", "duration_lm", "wavvae")),
+    *(f"g2p/{name}.json" for name in ("added_tokens", "config", "generation_config", "special_tokens_map")),
+    *(f"g2p/{name}.json" for name in ("tokenizer", "tokenizer_config", "vocab")),
+    "g2p/merges.txt",
+    *(f"{part}/model_only_last.ckpt" for part in ("aligner_lm", "duration_lm")),
+    "wavvae/decoder.ckpt",
+    "g2p/model.safetensors",
+    "diffusion_transformer/model_only_last.ckpt",
 )
 """The complete release except its training logs. The encoder, ``wavvae/model_only_last.ckpt``, was never published."""
 
-_COSYVOICE2 = tuple(
-    RemoteFile("FunAudioLLM/CosyVoice2-0.5B", name, name, APACHE)
-    for name in (
-        *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
-        "campplus.onnx",
-        "hift.pt",
-        "flow.pt",
-        "speech_tokenizer_v2.onnx",
-        "llm.pt",
-    )
+_COSYVOICE2 = _files(
+    "FunAudioLLM/CosyVoice2-0.5B",
+    APACHE,
+    *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
+    *("campplus.onnx", "hift.pt", "flow.pt", "speech_tokenizer_v2.onnx", "llm.pt"),
 )
 """Required files of the release. Not needed: the configuration, which is code; the weights in ``CosyVoice-BlankEN``,
 which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
@@ -162,21 +143,18 @@ def _llasa(size: str, weights: str) -> Release:
     return Release(
         NON_COMMERCIAL,
         (
-            *(RemoteFile(repository, name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
-            RemoteFile(codec, "config.json", "../xcodec2/config.json", NON_COMMERCIAL),
+            *_files(repository, NON_COMMERCIAL, "config.json", "tokenizer.json"),
+            *_files(codec, NON_COMMERCIAL, "config.json", folder="../xcodec2/"),
             RemoteFile(repository, weights, weights, NON_COMMERCIAL, index=weights == INDEX),
-            RemoteFile(codec, "model.safetensors", "../xcodec2/model.safetensors", NON_COMMERCIAL),
+            *_files(codec, NON_COMMERCIAL, "model.safetensors", folder="../xcodec2/"),
         ),
     )
 
 
 _OMNIVOICE = (
-    *(RemoteFile("k2-fsa/OmniVoice", name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
-    *(
-        RemoteFile("k2-fsa/OmniVoice", f"audio_tokenizer/{name}", f"audio_tokenizer/{name}", HIGGS)
-        for name in ("config.json", "model.safetensors")
-    ),
-    RemoteFile("k2-fsa/OmniVoice", "model.safetensors", "model.safetensors", NON_COMMERCIAL),
+    *_files("k2-fsa/OmniVoice", NON_COMMERCIAL, "config.json", "tokenizer.json"),
+    *_files("k2-fsa/OmniVoice", HIGGS, "audio_tokenizer/config.json", "audio_tokenizer/model.safetensors"),
+    *_files("k2-fsa/OmniVoice", NON_COMMERCIAL, "model.safetensors"),
 )
 """The code is published under Apache-2.0, the weights are not: some of their training data forbid commercial use
 (issues 235, 258 and 262 of k2-fsa/OmniVoice). The codec is Boson AI's."""
@@ -281,10 +259,8 @@ def download(
 
 
 def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
-    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing.
-
-    Raises :class:`PlainError` if the package is missing or the server cannot be asked.
-    """
+    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing. Raises
+    :class:`PlainError` if the package is missing or the server cannot be asked."""
     transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
     return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
 
@@ -366,14 +342,13 @@ def _unreachable(address: str, error: Exception) -> str:
         return f"{address} does not exist any more; update Paretone, or download the files by hand."
     if status is not None:
         return f"The server could not deliver {address} (status {status}); try again later."
-    detail = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
-    return f"{address} cannot be reached ({detail}); check the network connection and try again."
+    return f"{address} cannot be reached ({first_line(error)}); check the network connection and try again."
 
 
 def _require_place(transfer: _Transfer, folder: Path) -> None:
     """Raise :class:`PlainError` if a file cannot be written in its place; of a symbolic link the target is written."""
     named, path = folder / transfer.file.saved_as, transfer.destination
-    try:
+    with _writing(named):
         for one in (path, transfer.part):
             if flows(one):
                 raise OSError("it is a pipe or a device; delete it")
@@ -382,8 +357,15 @@ def _require_place(transfer: _Transfer, folder: Path) -> None:
                 raise OSError(f"it is a link to {path}, whose folder does not exist; create it, or delete the link")
             if _CONTENT_NAME.fullmatch(path.name):
                 raise OSError(f"it is a link to {path}, which others keep under its checksum; delete the link")
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise :class:`PlainError` if ``path`` cannot be written within."""
+    try:
+        yield
     except OSError as error:
-        raise PlainError(f"{named} cannot be written: {reason(error)}.") from None
+        raise PlainError(f"{path} cannot be written: {reason(error)}.") from None
 
 
 _CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
@@ -410,12 +392,10 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
     if transfer.complete:
         return
     here = transfer.present
-    try:
+    with _writing(transfer.part):
         transfer.destination.parent.mkdir(parents=True, exist_ok=True)
         if here == 0:
             transfer.part.write_bytes(b"")
-    except OSError as error:
-        raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
     attempts = 0
     while here < transfer.size:
         before = here
@@ -459,13 +439,11 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
             raise _Unfinished(error) from None
         if response.status_code not in (200, 206):
             raise _Unfinished(_StatusError(response.status_code))
-        try:
-            if offset and response.status_code == 200:  # the server sends the whole file again
-                yield -offset
-                offset = 0
+        if offset and response.status_code == 200:  # the server sends the whole file again
+            yield -offset
+            offset = 0
+        with _writing(transfer.part):
             file = stack.enter_context(transfer.part.open("ab" if offset else "wb"))
-        except OSError as error:
-            raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
         blocks = response.iter_raw(BLOCK)
         while True:
             check()
@@ -476,18 +454,14 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
             if not block:
                 return
             block = block[: transfer.size - offset]
-            try:
+            with _writing(transfer.part):
                 file.write(block)
                 file.flush()
-            except OSError as error:
-                raise PlainError(f"{transfer.part} cannot be written: {reason(error)}.") from None
             offset += len(block)
             yield len(block)
 
 
 class _StatusError(Exception):
-    """A response other than the file."""
-
     def __init__(self, status: int) -> None:
         self.response = self
         self.status_code = status
@@ -495,15 +469,12 @@ class _StatusError(Exception):
 
 
 def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
-    """Verify the checksum and rename the file."""
-    try:
+    with _writing(transfer.destination):
         sound = _is_sound(transfer, check)
         if sound:
             os.replace(transfer.part, transfer.destination)
         else:
             transfer.part.unlink()
-    except OSError as error:
-        raise PlainError(f"{transfer.destination} cannot be written: {reason(error)}.") from None
     if not sound:
         raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 

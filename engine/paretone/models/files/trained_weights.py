@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -56,17 +56,14 @@ def trained_guidance(path: Path) -> float | None:
 
 
 def find_weight_sets(
-    weight_set_folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[WeightSet, ...]:
-    """CFG-free weights in these folders made from the checkpoint with the fingerprint ``base``, ordered by weight,
-    stages of trainings last.
-
-    ``check`` may raise to cancel.
-    """
+    """CFG-free weights in ``folders`` made from the checkpoint with the fingerprint ``base``, ordered by weight, stages
+    of trainings last. ``check`` may raise to cancel."""
     found = []
-    for path in sorted(path for folder in weight_set_folders for path in folder.glob("*.safetensors")):
-        weight, metadata = trained_guidance(path), metadata_of(path)
-        if weight is not None and metadata.get("base") == base:
+    for path, metadata in _made_from(base, folders):
+        weight = trained_guidance(path)
+        if weight is not None:
             steps, stage = metadata.get("steps", ""), metadata.get("stage") == "true"
             number = int(steps) if re.fullmatch(r"[0-9]{1,12}", steps) else 0
             method = metadata.get("method", "")
@@ -77,6 +74,14 @@ def find_weight_sets(
 def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
     """Folders of CFG-free weights of the model with the file ``checkpoint``."""
     return checkpoint.parent / WEIGHT_SETS, own_place(model) / WEIGHT_SETS
+
+
+def _made_from(base: str, folders: Iterable[Path]) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Files in ``folders`` made from the checkpoint with the fingerprint ``base``, with their metadata."""
+    for path in sorted(path for folder in folders for path in folder.glob("*.safetensors")):
+        metadata = metadata_of(path)
+        if metadata.get("base") == base:
+            yield path, metadata
 
 
 INTERVALS = "intervals"
@@ -128,17 +133,11 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 
 
 def find_interval_weights(
-    places: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
 ) -> tuple[IntervalWeights, ...]:
-    """Interval weights in ``places`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
-    found = []
-    for path in sorted(path for place in places for path in place.glob("*.safetensors")):
-        told = metadata_of(path)
-        if told.get("base") == base and described_interval(told, str(path), ""):
-            one = described_interval(told, str(path), fingerprint(path, check))
-            assert one is not None
-            found.append(one)
-    return tuple(found)
+    """Interval weights in ``folders`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
+    found = ((path, described_interval(told, str(path), "")) for path, told in _made_from(base, folders))
+    return tuple(replace(one, fingerprint=fingerprint(path, check)) for path, one in found if one is not None)
 
 
 def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
@@ -151,7 +150,7 @@ def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> Di
 
     path = Path(weights.path)
     backbone = loaded_strictly(make, plain_names(read_float_weights(path)), str(path))
-    backbone = backbone.to(own.final_norm.linear.weight.device).eval().requires_grad_(False)
+    backbone = backbone.to(own.final_norm.linear.weight.device)
     backbone.fuse()
     return backbone
 
@@ -193,14 +192,7 @@ class LanguageWeights:
     """Layers from most to least important, if measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
-        return replace(
-            info,
-            drafts=self.drafts,
-            feature_drafts=self.feature_drafts,
-            students=self.students,
-            foreign=self.foreign,
-            layer_order=self.layer_order,
-        )
+        return replace(info, **vars(self))
 
 
 def find_language_weights(
@@ -208,11 +200,7 @@ def find_language_weights(
 ) -> LanguageWeights:
     """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
     ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
-    readers = {
-        ("draft", DRAFTS): _draft,
-        (FEATURE_DRAFT, DRAFTS): _feature_draft,
-        ("student", STUDENTS): _student,
-    }
+    readers = {("draft", DRAFTS): _draft, (FEATURE_DRAFT, DRAFTS): _feature_draft, ("student", STUDENTS): _student}
     found: dict[str, list] = {}
     foreign = []
     for (name, kind), read in readers.items():

@@ -19,13 +19,13 @@ from paretone.models.kernels.fused_masked import FusedMasked, Rows
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
 from paretone.models.networks.layers import SelfAttention
+from paretone.reading import first_line
 from paretone.sampling.flow import Probe
 from paretone.sampling.skipping import LayerMemory, LayerPlan
 
 _log = logging.getLogger(__name__)
 
 Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
-Run = TypeVar("Run", Conditioning, UNetTConditioning)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
 """Tensors of a flow model's run with one row per evaluation."""
@@ -56,8 +56,9 @@ class Compiled:
             # Speech continues without the compiler.
             _log.warning("Compiling failed.", exc_info=error)
             self._failed = True
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            self._said.append(f"Compiling failed ({reason}), so evaluations ran uncompiled; details are in the log.")
+            self._said.append(
+                f"Compiling failed ({first_line(error)}), so evaluations ran uncompiled; details are in the log."
+            )
             return self._plain(*arguments)
         if _captured() > captured:
             self._seconds += time.perf_counter() - began
@@ -85,36 +86,6 @@ def _captured() -> int:
     return counters["stats"]["unique_graphs"]
 
 
-class CompiledBackbone:
-    """Methods for a copy of a flow model's backbone; see :func:`compiled_backbone`."""
-
-    def __init__(self, plain: DiffusionTransformer | UNetT, mode: str) -> None:
-        self._plain = plain
-        # Passes one evaluation's time vectors at a time; otherwise the compiled code would depend on their number.
-        self.function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
-
-    def velocity(
-        self,
-        x: Tensor,
-        evaluation: int,
-        run: Any,
-        plans: Sequence[LayerPlan] | None = None,
-        memory: Sequence[LayerMemory] | None = None,
-        probe: Probe | None = None,
-    ) -> Tensor:
-        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` is the backbone's."""
-        if plans is not None or probe is not None:
-            return self._plain.velocity(x, evaluation, run, plans, memory, probe)
-        # The compiler's own graphs overwrite their result at the next call.
-        return self.function(x, at_evaluation(run, evaluation)).clone()
-
-
-def at_evaluation(run: Run, evaluation: int) -> Run:
-    """``run`` restricted to the time of one evaluation, as number 0."""
-    changes: dict[str, Any] = {**times_of(run, evaluation)}
-    return replace(run, **changes)
-
-
 def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
     """Values of ``run`` for the time of one evaluation, by attribute name."""
     only = slice(evaluation, evaluation + 1)
@@ -126,17 +97,32 @@ def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
     plain = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters()})
     for module in plain.modules():
         _unpack(module)
+    # Passes one evaluation's time vectors at a time; otherwise the compiled code would depend on their number.
+    function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
+
+    def velocity(
+        x: Tensor,
+        evaluation: int,
+        run: Any,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        if plans is not None or probe is not None:
+            return plain.velocity(x, evaluation, run, plans, memory, probe)
+        # The compiler's own graphs overwrite their result at the next call.
+        return function(x, replace(run, **times_of(run, evaluation))).clone()
+
     made = copy.copy(plain)
-    compiled = CompiledBackbone(plain, mode)
-    object.__setattr__(made, "velocity", compiled.velocity)
-    object.__setattr__(made, "compiled_function", compiled.function)
+    object.__setattr__(made, "velocity", velocity)
+    object.__setattr__(made, "compiled_function", function)
     return made
 
 
 def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
     """A copy of ``network`` with shared weights, whose passes are compiled at the first call."""
     plain = copy.copy(network)
-    plain._layers = tuple(
+    plain.layers = tuple(
         replace(
             layer,
             queries_keys_values=_unpacked(layer.queries_keys_values),
@@ -165,8 +151,7 @@ def notes_of(backbone: object) -> tuple[str, ...]:
 
 def warmed(backbone: object) -> None:
     """Exclude the time of compiling ``backbone`` so far from takes; no effect if it is not compiled."""
-    function = getattr(backbone, "compiled_function", None)
-    if function is not None:
+    if (function := getattr(backbone, "compiled_function", None)) is not None:
         function.warmed()
 
 

@@ -186,10 +186,6 @@ def plain_product(weight: Tensor) -> Product:
     return PackedProduct(weight) if products.can_pack(weight) else partial(F.linear, weight=weight)
 
 
-def _int8(weight: Tensor) -> Product:
-    return Int8Linear(weight, None).forward
-
-
 def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
     def product(weight: Tensor) -> Product:
         weight = weight.to(dtype)
@@ -198,7 +194,10 @@ def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
     return product
 
 
-PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.items()}}
+PRODUCTS: dict[str, Callable[[Tensor], Product]] = {
+    "int8": lambda weight: Int8Linear(weight, None).forward,
+    **{name: _narrow(dtype) for name, dtype in DTYPES.items()},
+}
 """Product types by precision."""
 
 
@@ -218,7 +217,7 @@ class FusedMasked:
         the tables."""
         self.config, self.inner = config, inner
         self._text_table, self._audio_table = tables
-        self._layers = tuple(layers)
+        self.layers = tuple(layers)
         self._norm, self._head = norm, head
         self._offsets = (torch.arange(config.codebooks) * config.entries)[:, None].to(norm.device)
 
@@ -241,10 +240,6 @@ class FusedMasked:
             head,
             inner,
         )
-
-    @property
-    def layers(self) -> tuple[FusedLayer, ...]:
-        return self._layers
 
     @property
     def device(self) -> torch.device:
@@ -276,7 +271,7 @@ class FusedMasked:
     def project(self, hidden: Tensor, layer: int = 0) -> tuple[Tensor, Tensor]:
         """Projections of rows (n, hidden) by ``layer``: queries and keys (n, heads + key heads, head_width),
         normalised, not rotated; and values (n, key heads, head_width)."""
-        one, config = self._layers[layer], self.config.transformer
+        one, config = self.layers[layer], self.config.transformer
         projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
         turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
             (config.heads + config.key_value_heads, config.key_value_heads), dim=-2
@@ -295,10 +290,10 @@ class FusedMasked:
         """Embeddings (rows, hidden), and their projections by the first layer, to hidden states after the final norm of
         the ``wanted`` rows of each branch, in order. ``memory`` may prepend keys and values to the first branch; the
         layers of ``span`` may be replaced by their last contribution."""
-        last = len(self._layers) - 1
+        last = len(self.layers) - 1
         reused = range(0) if span is None else span.layers
         before = hidden
-        for index, layer in enumerate(self._layers):
+        for index, layer in enumerate(self.layers):
             if span is not None and index == reused.start:
                 before = hidden
                 hidden = hidden if span.recording else span.passed(hidden)
@@ -414,7 +409,6 @@ class MaskedRun:
 
     @property
     def memory(self) -> Memory | None:
-        """Kept keys and values of the rows before the canvas."""
         return self._memory
 
     def short_passes(self, guides: Sequence[Guide]) -> list[bool]:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -40,14 +40,6 @@ Result = TypeVar("Result")
 Record = Callable[[Callable[[], Result]], tuple[Replay, Result]]
 """Returns a replay function and the location of its result. Raises :class:`RuntimeError`."""
 Entry = TypeVar("Entry")
-
-
-class Memory(Protocol):
-    """Memory meter for a device's recordings; see :class:`CudaMemory`."""
-
-    def held(self) -> int: ...
-
-    def capacity(self) -> int: ...
 
 
 def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
@@ -97,7 +89,7 @@ class _Kept(Generic[Entry]):
 class GraphCache(Generic[Entry]):
     """Least recently used cache of recordings, bounded by number and memory."""
 
-    def __init__(self, record: Record = record_cuda, memory: Memory | None = None) -> None:
+    def __init__(self, record: Record = record_cuda, memory: CudaMemory | None = None) -> None:
         self.record = record
         self.most = 1
         """Maximum number of recordings."""
@@ -105,7 +97,7 @@ class GraphCache(Generic[Entry]):
         """Maximum bytes of all recordings; ``None``: no limit."""
         self.status: Callable[[str], None] = lambda text: None
         """Status callback for recording, which takes long."""
-        self._memory = CudaMemory() if memory is None else memory
+        self._memory = memory or CudaMemory()
         self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
         self._failed: set[Hashable] = set()
         self._said: list[str] = []
@@ -258,7 +250,7 @@ class GraphedTransformer(nn.Module):
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(
-            ("language", id(self.plain), id(cache), tokens, seen),
+            ("language", id(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
             lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
             f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
         )
@@ -282,7 +274,8 @@ class _Step:
         positions: Tensor,
     ) -> None:
         config, device, tokens = transformer.config, transformer.device, embedded.shape[1]
-        self._of = transformer, cache
+        # What the recording reads must live as long as it: longer speech has another table of rotations.
+        self._of = transformer, cache, transformer.rotations
         # Recording runs the pass, so what it writes into the cache must be correct.
         self._embedded, self._positions = embedded.clone(), positions.clone()
         self._offsets = torch.arange(tokens, device=device)
@@ -534,7 +527,6 @@ class _PaddedRun(MaskedRun):
                     target[start : start + frames].copy_(source[other.stop - frames : other.stop])
 
     def look_at(self, first: int) -> None:
-        """Score the frames from ``first``."""
         torch.arange(first, first + len(self._places), out=self._places)
 
 

@@ -85,7 +85,6 @@ Model = TypeVar("Model", DiffusionTransformer, UNetT)
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
-    """The useful precisions on ``device``."""
     if device.type == "cuda":
         native = torch.cuda.is_bf16_supported(including_emulation=False)  # Cards before Ampere emulate it.
         return ("float32", "bfloat16", "float16") if native else ("float32", "float16")

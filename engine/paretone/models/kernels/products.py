@@ -35,10 +35,8 @@ NOTE = (
 
 @functools.cache
 def available() -> bool:
-    """Whether this build of torch packs weights, with correct products for any number of rows.
-
-    MKL takes the number of rows when packing. The result seems independent of it, hence the test.
-    """
+    """Whether this build of torch packs weights, with correct products for any number of rows. MKL takes the number of
+    rows when packing. The result seems independent of it, hence the test."""
     if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
         return False
     with torch.random.fork_rng(devices=[]), torch.no_grad():

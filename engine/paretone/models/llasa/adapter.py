@@ -18,7 +18,6 @@ from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.passages import Passages
-from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, load_decoder, optimised, parameters
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from paretone.models.llasa.tokenizer import rendered
@@ -45,15 +44,8 @@ class LlasaPassage:
 
 
 class LlasaSpeech(LanguageSpeech):
-    """A loaded LLaSA: language model, XCodec2's decoder, and the voice encoder."""
-
     def __init__(
-        self,
-        info: ModelInfo,
-        folder: LlasaFolder,
-        network: LanguageNetwork,
-        codec: XCodec2Decoder,
-        voices: VoiceReader,
+        self, info: ModelInfo, folder: LlasaFolder, network: LanguageNetwork, codec: XCodec2Decoder, voices: VoiceReader
     ) -> None:
         """``network`` is the plain one of ``folder``; only its optimised form is kept."""
         super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
@@ -133,22 +125,19 @@ DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 def load_llasa(request: LoadRequest) -> LlasaSpeech:
     """Load language model, tokenizer and XCodec2's decoder; the voice encoder is loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
-    chosen, device = request.entry, request.device
+    Raises :class:`CheckpointError`."""
+    device = request.device
     request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
     dtype = computed_in(device)
     folder = LlasaFolder.read(request.place, dtype, device)
     request.status("Reading XCodec2 …")
     codec = load_decoder(request.vocoder_folder, device, request.check)
     encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", device)
-    request.status(f"Reading {chosen.title} …")
+    request.status(f"Reading {request.entry.title} …")
     network = folder.plain(request.check)
-    digest = folder.shards.fingerprint(request.check)
     info = request.info(
         checkpoint=folder.shards.where,
-        fingerprint=digest,
+        fingerprint=folder.shards.fingerprint(request.check),
         precision=DTYPE_NAMES[dtype],
         sample_rate=SAMPLE_RATE,
         layers=folder.config.layers,
@@ -157,7 +146,6 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
         text_front_end=FRONT_END,
         precisions=(DTYPE_NAMES[dtype],),
     )
-    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
     return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))
 
 

@@ -24,6 +24,7 @@ from paretone.models.files.checkpoints import (
     check_shapes,
     in_float32,
     load_strictly,
+    loaded_strictly,
     read_weights,
     require_fractions,
     require_numbers,
@@ -33,7 +34,7 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.llasa.tokenizer import LlasaTokenizer
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.shapes import uninitialised, without_weights
+from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first
 
 CONFIG = "config.json"
@@ -142,8 +143,7 @@ def parameters(network: LanguageNetwork) -> int:
 def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
     """The transformer's sizes, the rows of its tables, and whether the tables are tied."""
     file = ConfigFile.read(path)
-    if file.text("model_type") != "llama":
-        raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
+    file.require("model_type", "llama")
     return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
 
 
@@ -153,16 +153,9 @@ def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
 # weight of neither the decoder nor the encoder is an error.
 
 
-ORIGINAL_ENCODER = (
-    "CodecEnc.",
-    "SemanticEncoder_module.",
-    "SemanticDecoder_module.",
-    "semantic_model.",
-    "fc_prior.",
-    "fc_post_s.",
-)
+_ENCODER = r"(CodecEnc|SemanticEncoder_module|SemanticDecoder_module|semantic_model|fc_prior|fc_post_s)\."
 """Encoder of the original release, and its training parts."""
-CONVERTED_ENCODER = ("acoustic_encoder.", "semantic_encoder.", "semantic_adapter.", "fc_encoder.")
+_CONVERTED_ENCODER = r"(acoustic_encoder|semantic_encoder|semantic_adapter|fc_encoder)\."
 _WINDOW = "generator.head.istft.window"
 _CONVERTED = "acoustic_decoder."
 _NAMES: tuple[tuple[str, str], ...] = (
@@ -184,9 +177,7 @@ def load_decoder(
     folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
 ) -> XCodec2Decoder:
     """Load the decoder in ``folder``, of either release, in float32. ``check`` is called between weights and may raise.
-
-    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights.
-    """
+    Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights."""
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder} is missing: LLaSA's speech is decoded by XCodec2. Download the model again, or put the folder "
@@ -197,7 +188,7 @@ def load_decoder(
         lambda name: name.startswith(("generator.", "fc_post_a.", _CONVERTED, "quantizer.")), check
     )
     converted = any(name.startswith(_CONVERTED) for name in weights)
-    strange = [name for name in others if not name.startswith(CONVERTED_ENCODER if converted else ORIGINAL_ENCODER)]
+    strange = [name for name in others if not re.match(_CONVERTED_ENCODER if converted else _ENCODER, name)]
     if strange:
         raise CheckpointError(f"{shards.where} is not XCodec2: it holds {named_first(strange, NAMES_SHOWN)}.")
     if converted:
@@ -207,10 +198,7 @@ def load_decoder(
     config = XCodec2Config.from_shapes(shapes, shards.where, heads)
     if converted:
         weights[_WINDOW] = torch.hann_window(config.window)  # The converted release does not store it.
-    with uninitialised(weights, shards.where):
-        decoder = XCodec2Decoder(config)
-    load_strictly(decoder, in_float32(weights), shards.where)
-    return decoder.eval().requires_grad_(False).to(device)
+    return loaded_strictly(lambda: XCodec2Decoder(config), in_float32(weights), shards.where).to(device)
 
 
 def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from paretone.errors import CheckpointError, TextError
+from paretone.errors import TextError
 from paretone.models.families.language_network import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.llasa.config import INSTALL
@@ -60,8 +60,6 @@ def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "
 
 @dataclass(frozen=True)
 class LlasaTokenizer:
-    """Texts to ids of the model's vocabulary."""
-
     tokenizer: Tokenizer
     first_code: int
     """Id of code 0; the others follow it."""
@@ -75,9 +73,7 @@ class LlasaTokenizer:
         """Read ``tokenizer.json``. Raises :class:`CheckpointError` if package, file or tokens are missing."""
         marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
         tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)
-        first, end = tokenizer.token_to_id(code_token(0)), tokenizer.token_to_id(SPEECH_END)
-        if first is None or end is None:
-            raise CheckpointError(f"The tokenizer in {folder} lacks the tokens of speech; download it again.")
+        first, end = (cast("int", tokenizer.token_to_id(one)) for one in (code_token(0), SPEECH_END))
         codes = 1
         while tokenizer.token_to_id(code_token(codes)) == first + codes:
             codes += 1

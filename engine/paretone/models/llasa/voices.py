@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from paretone.front_end.writing import spell_numbers
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
-from paretone.models.files.checkpoints import Shards, require_all_loaded
+from paretone.models.files.checkpoints import Shards, needing, pretrained
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE, USUAL_RATE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.wording import beyond
@@ -57,10 +57,8 @@ class VoiceEncoder:
         status: Callable[[str], None] = lambda text: None,
         check: Callable[[], None] = lambda: None,
     ) -> tuple[int, ...]:
-        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
-
-        ``check`` may raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable.
-        """
+        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence. ``check`` may
+        raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable."""
         shards = Shards.find(self._folder)
 
         def encode() -> np.ndarray:
@@ -70,7 +68,6 @@ class VoiceEncoder:
         return tuple(kept_codes(self._cache, samples, shards.fingerprint(check), encode, 1).tolist())
 
     def rest(self) -> None:
-        """Unload the encoder."""
         self._loaded = None
 
     @torch.inference_mode()
@@ -88,36 +85,18 @@ class VoiceEncoder:
 
 
 def load_encoder(shards: Shards) -> Xcodec2Model:
-    """Load the converted release, including the unused decoder.
-
-    Raises :class:`CheckpointError` if ``transformers`` is missing or the release is not the converted one.
-    """
-    try:
+    """Load the converted release, including the unused decoder. Raises :class:`CheckpointError` if ``transformers`` is
+    missing or the release is not the converted one."""
+    with needing("A voice is encoded by the package transformers, 5.13 or later", INSTALL):
         from transformers import Xcodec2Model
-        from transformers.utils.logging import disable_progress_bar
-    except ImportError:
-        raise CheckpointError(
-            f"A voice is encoded by the package transformers, 5.13 or later, which is not installed; {INSTALL}"
-        ) from None
     _, names = shards.read(lambda name: False)
     if not any(name.startswith("acoustic_encoder.") for name in names):
         raise CheckpointError(
             f"{shards.where} is the original release of XCodec2, which can only decode here: to speak in a voice, put "
             "the folder of HKUSTAudio/xcodec2-hf in its place; or switch speaking in the voice off."
         )
-    disable_progress_bar()
-    try:
-        # With output_loading_info it returns a pair, contrary to its types.
-        loaded: Any = Xcodec2Model.from_pretrained(
-            shards.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
-        )
-        model, found = loaded
-    # Invalid folders cause many kinds of errors, from three packages.
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise CheckpointError(f"{shards.where} cannot be loaded ({first}); download it again.") from None
-    require_all_loaded(found, str(shards.where))
-    return model.eval().requires_grad_(False)
+    made: Xcodec2Model = pretrained(Xcodec2Model.from_pretrained, shards.folder, shards.where)
+    return made
 
 
 def _features(samples: np.ndarray) -> torch.Tensor:
@@ -145,7 +124,6 @@ class LlasaPrompt:
     notes: tuple[str, ...] = ()
 
     def seconds(self, text: str) -> float:
-        """Expected seconds of ``text``."""
         return spoken_bytes(text) / self.rate
 
 
@@ -156,8 +134,6 @@ def spoken_bytes(text: str) -> int:
 
 
 class VoiceReader:
-    """Reads voices, and caches the last one."""
-
     def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
         """``codes``: number of codes in the language model."""
         self._encoder = encoder
@@ -165,15 +141,10 @@ class VoiceReader:
         self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
 
     def __call__(
-        self,
-        voice: Voice,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
+        self, voice: Voice, check: Callable[[], None] = lambda: None, status: Callable[[str], None] = lambda text: None
     ) -> LlasaPrompt:
-        """Prepare a voice; ``check`` may raise to cancel.
-
-        Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` if the encoder is unusable.
-        """
+        """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`, and
+        :class:`CheckpointError` if the encoder is unusable."""
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
 
     def _read(self, voice: Voice, check: Callable[[], None], status: Callable[[str], None]) -> LlasaPrompt:

@@ -10,7 +10,6 @@ The decoder is not causal: attention and group norms run over the whole clip.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from torch.nn import functional
 
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.networks.shapes import Modules
 
@@ -63,20 +63,10 @@ class XCodec2Config:
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> XCodec2Config:
         """Sizes from the shapes of a state dict with original names; heads are 64 wide unless ``heads`` is given.
-
-        Raises :class:`CheckpointError` that names a missing or impossible weight.
-        """
-
-        def shape(name: str, dimensions: int) -> tuple[int, ...]:
-            found = shapes.get(name, ())
-            if len(found) != dimensions:
-                raise CheckpointError(f"{where} is not a decoder of XCodec2: it lacks the weight {name}.")
-            return found
-
+        Raises :class:`CheckpointError` that names a missing or impossible weight."""
+        shape = WeightShapes(shapes, where, "a decoder of XCodec2")
         width, latent = shape("fc_post_a.weight", 2)
-        layers = {
-            int(found[1]) for name in shapes if (found := re.match(r"generator\.backbone\.transformers\.(\d+)\.", name))
-        }
+        layers = shape.count(r"generator\.backbone\.transformers\.(\d+)\.")
         feed_forward, _ = shape("generator.backbone.transformers.0.mlp.fc1.weight", 2)
         window = shape("generator.head.out.weight", 2)[0] - 2
         heads = heads or width // HEAD_WIDTH
@@ -84,7 +74,7 @@ class XCodec2Config:
             raise CheckpointError(
                 f"{where} has impossible sizes for XCodec2: width {width}, {heads} heads, frames of {window} samples."
             )
-        return cls(width, latent, len(layers), heads, feed_forward, window)
+        return cls(width, latent, layers, heads, feed_forward, window)
 
 
 class CodecResidualBlock(nn.Module):
@@ -119,8 +109,6 @@ class CodecAttention(nn.Module):
 
 
 class CodecFeedForward(nn.Module):
-    """Two linear layers with a SiLU, without biases."""
-
     def __init__(self, width: int, inner_width: int) -> None:
         super().__init__()
         self.fc1 = nn.Linear(width, inner_width, bias=False)
@@ -132,8 +120,6 @@ class CodecFeedForward(nn.Module):
 
 
 class CodecBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and with a residual connection."""
-
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.att_norm = nn.RMSNorm(config.width, eps=EPSILON)
@@ -148,8 +134,6 @@ class CodecBlock(nn.Module):
 
 
 class CodecBackbone(nn.Module):
-    """Convolutions, transformer blocks, convolutions."""
-
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         width = config.width
@@ -275,8 +259,6 @@ class Window:
     context: int = 100
     first: int = FIRST_CODES
     """Maximum size of the first window, for an earlier start."""
-    ahead: int = REACH
-    """Codes required after a window."""
 
 
 class WindowedDecoder(TokenDecoder):
@@ -299,7 +281,7 @@ class WindowedDecoder(TokenDecoder):
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._codes.extend(tokens)
         pieces = [np.zeros(0, np.float32)]
-        while len(self._codes) - self._heard >= self._fresh + self._window.ahead:
+        while len(self._codes) - self._heard >= self._fresh + REACH:
             pieces.append(self._next(self._heard + self._fresh))
         return np.concatenate(pieces)
 
@@ -325,7 +307,7 @@ class WindowedDecoder(TokenDecoder):
     def _next(self, end: int) -> np.ndarray:
         """Audio from the last final code up to code ``end``."""
         hop = self._codec.samples_per_code
-        start, last = max(self._heard - self._window.context, 0), min(end + self._window.ahead, len(self._codes))
+        start, last = max(self._heard - self._window.context, 0), min(end + REACH, len(self._codes))
         audio = self._decode(self._codes[start:last])[(self._heard - start) * hop :]
         overlap = min(FADE_CODES * hop, len(self._ending), len(audio))
         if overlap:

@@ -24,13 +24,11 @@ from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Passages, Sampler
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_interval_weights, interval_folders
 from paretone.models.kernels.precision import offered
 from paretone.models.loading import LoadRequest
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.megatts3.dit import BRANCHES, MegaConditioning, MegaDiT
-from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE, MegaPassage, MegaPrompt
 from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
@@ -82,8 +80,6 @@ class FrontEnd(Protocol):
 
 
 class MegaSpeech(FlowSpeech):
-    """A loaded MegaTTS 3: backbone, latent decoder, front end."""
-
     _backbone: MegaDiT
 
     def __init__(self, info: ModelInfo, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd) -> None:
@@ -109,12 +105,7 @@ class MegaSpeech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self,
-        text: str,
-        voice: Voice,
-        options: Values,
-        check: Callable[[], None] = lambda: None,
-        seed: int | None = None,
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         return self._front_end(text, voice, options, check, seed)
 
@@ -182,48 +173,26 @@ def _official(request: LoadRequest) -> MegaSpeech:
     folder.require_parts()
     wavvae = folder.wavvae().to(request.device)
     request.status("Reading aligner and text front end …")
-    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, request.device))
+    front_end = OfficialFrontEnd.load(folder, wavvae, request.device)
     request.status(f"Reading the transformer of {request.entry.title} …")
     return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
-
-
-class OfficialReading:
-    """Official front end as a :class:`FrontEnd`. Caches the last text, which is requested repeatedly."""
-
-    def __init__(self, front_end: OfficialFrontEnd) -> None:
-        self._front_end = front_end
-        self._last: tuple[tuple[MegaPrompt, str, Tempo], Passages[MegaPassage]] | None = None
-
-    def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
-        audio = Path(voice.audio)
-        tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
-        prompt = self._front_end.prompt(audio, check=check)
-        # An unchanged recording gives the same object.
-        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, tempo):
-            passages = self._front_end.passages(text, audio, tempo, check=check)
-            self._last = (prompt, text, tempo), passages
-        return prompt, self._last[1]
 
 
 def _speech(
     request: LoadRequest, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
 ) -> MegaSpeech:
-    chosen, device = request.entry, request.device
-    request.status(f"Moving {chosen.title} to {devices.title(device)} …")
+    device = request.device
+    request.status(f"Moving {request.entry.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()
-    digest = fingerprint(path, request.check)
     info = request.info(
         checkpoint=str(path),
-        fingerprint=digest,
+        fingerprint=fingerprint(path, request.check),
         sample_rate=decoder.sample_rate,
         layers=backbone.layers,
         branches=len(BRANCHES),
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=reads,
         precisions=offered(device),
-        interval_weights=find_interval_weights(interval_folders(chosen.id, path), digest, request.check),
     )
     return MegaSpeech(info, backbone, decoder, front_end)

@@ -17,8 +17,10 @@ from torch.nn import functional
 
 from paretone.audio.mel import slaney_filterbank
 from paretone.errors import AudioError, CheckpointError
-from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.files.checkpoints import loaded_strictly, shapes_of
+from paretone.models.files.config_file import WeightShapes
 from paretone.models.megatts3.phones import Timed, separated
+from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
 
@@ -48,22 +50,17 @@ class AlignerConfig:
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> AlignerConfig:
-        """Sizes from the official tensors, with the released number of heads.
-
-        Raises :class:`CheckpointError`.
-        """
-        try:
-            conv = weights["encoder.conv1.weight"].shape
-            config = cls(
-                bands=conv[1],
-                width=conv[0],
-                layers=sum(name.endswith(".cross_attn.key.weight") for name in weights),
-                places=weights["encoder.positional_embedding"].shape[0],
-                tokens=weights["decoder.positional_embedding"].shape[0],
-                vocabulary=weights["decoder.out_proj.bias"].shape[0],
-            )
-        except KeyError as error:
-            raise CheckpointError(f"{where} is not a MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
+        """Sizes from the official tensors, with the released number of heads. Raises :class:`CheckpointError`."""
+        shape = WeightShapes(shapes_of(weights), where, "a MegaTTS 3 aligner")
+        width, bands, _ = shape("encoder.conv1.weight", 3)
+        config = cls(
+            bands=bands,
+            width=width,
+            layers=shape.count(r"decoder\.blocks\.(\d+)\."),
+            places=shape("encoder.positional_embedding", 2)[0],
+            tokens=shape("decoder.positional_embedding", 2)[0],
+            vocabulary=shape("decoder.out_proj.bias", 1)[0],
+        )
         if config.vocabulary <= TIME_ZERO or config.width % config.heads:
             raise CheckpointError(
                 f"{where} is not a MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} "
@@ -73,10 +70,8 @@ class AlignerConfig:
 
 
 def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
-    """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames.
-
-    Raises :class:`AudioError` for a recording shorter than that.
-    """
+    """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames. Raises
+    :class:`AudioError` for a recording shorter than that."""
     if samples.shape[-1] < FRAMES_MULTIPLE * HOP:
         raise AudioError(
             f"The reference recording lasts {samples.shape[-1] / SAMPLE_RATE:.2f} s; at least 1 s of speech is needed."
@@ -102,15 +97,13 @@ class AlignerAttention(nn.Module):
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(B, n, width) to twice (B, heads, n, width / heads)."""
-        return self._split(self.key(x)), self._split(self.value(x))
+        return split_heads(self.key(x), self.heads), split_heads(self.value(x), self.heads)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, causal: bool = False) -> Tensor:
         """(B, n, width) to the same shape."""
-        found = functional.scaled_dot_product_attention(self._split(self.query(x)), keys, values, is_causal=causal)
+        query = split_heads(self.query(x), self.heads)
+        found = functional.scaled_dot_product_attention(query, keys, values, is_causal=causal)
         return self.out(found.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 class AlignerBlock(nn.Module):
@@ -233,8 +226,7 @@ class Aligner(nn.Module):
     def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
         """Load the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
         config = AlignerConfig.of_weights(weights, where)
-        model = loaded_strictly(lambda: cls(config), weights, where)
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: cls(config), weights, where)
 
 
 def read_alignment(tokens: Sequence[int], frames: int) -> Timed:

@@ -32,13 +32,8 @@ from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE, DurationMod
 from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.wavvae import WavVAE
 
-TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE = (
-    "diffusion_transformer",
-    "aligner_lm",
-    "duration_lm",
-    "g2p",
-    "wavvae",
-)
+TRANSFORMER, ALIGNER, DURATIONS = "diffusion_transformer", "aligner_lm", "duration_lm"
+GRAPHEMES, WAVVAE = "g2p", "wavvae"
 PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
@@ -80,8 +75,7 @@ class OfficialFolder:
     def backbone(self) -> MegaDiT:
         weights = read_part(self.backbone_path, "dit", self.check)
         config = DiTConfig.from_shapes(shapes_of(weights), str(self.backbone_path))
-        model = loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
 
     def aligner(self) -> Aligner:
         path = self.root / ALIGNER / WEIGHTS
@@ -104,10 +98,8 @@ class OfficialFolder:
 
 
 def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools. Raises
+    :class:`CheckpointError`."""
     content = read_checkpoint(path, check).get("state_dict")
     part = content.get(name) if isinstance(content, Mapping) else None
     if not isinstance(part, Mapping) or not part or not all(isinstance(value, Tensor) for value in part.values()):

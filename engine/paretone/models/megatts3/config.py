@@ -6,12 +6,12 @@ its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` where they e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paretone.errors import CheckpointError
+from paretone.models.files.config_file import WeightShapes
 from paretone.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 from paretone.setting.knobs import Number
 
@@ -53,19 +53,9 @@ class DiTConfig:
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> DiTConfig:
-        """Sizes from the shapes of a state dict with official names. ``heads``: 64 wide by default, as released.
-
-        Raises :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours.
-        """
-
-        def shape(name: str, axes: int) -> tuple[int, ...]:
-            if len(shapes.get(name, ())) != axes:
-                raise CheckpointError(f"{where} lacks the weight {name}: it is not a MegaTTS 3 diffusion transformer.")
-            return tuple(shapes[name])
-
-        def layers(pattern: str) -> int:
-            return len({match[1] for name in shapes if (match := re.match(pattern, name))})
-
+        """Sizes from the shapes of a state dict with official names. ``heads``: 64 wide by default, as released. Raises
+        :class:`CheckpointError` that names a weight that is missing or does not fit its neighbours."""
+        shape = WeightShapes(shapes, where, "a MegaTTS 3 diffusion transformer")
         dim, latent = shape("x_prenet.weight", 2)
         phone_first = "ph_encoder.encoder"
         _, distances, phone_head = shape(f"{phone_first}.attn_layers.0.emb_rel_k", 3)
@@ -75,7 +65,7 @@ class DiTConfig:
             raise CheckpointError(f"{where}: a width of {dim} cannot be split into {heads or 'such'} heads.")
         return cls(
             dim=dim,
-            layers=layers(r"encoder\.layers\.(\d+)\."),
+            layers=shape.count(r"encoder\.layers\.(\d+)\."),
             heads=heads,
             ff_hidden=shape("encoder.layers.0.feed_forward.w1.weight", 2)[0],
             latent=latent,
@@ -83,7 +73,7 @@ class DiTConfig:
             ctx_mask=shape("ctx_mask_proj.weight", 2)[0],
             phones=shape("ph_encoder.emb.weight", 2)[0],
             tones=shape("tone_embed.weight", 2)[0],
-            phone_layers=layers(r"ph_encoder\.encoder\.attn_layers\.(\d+)\."),
+            phone_layers=shape.count(r"ph_encoder\.encoder\.attn_layers\.(\d+)\."),
             phone_heads=dim // phone_head,
             phone_ff_hidden=phone_ff_hidden,
             phone_kernel=phone_kernel,

@@ -25,8 +25,8 @@ from paretone.models.networks.layers import (
     FeedForward,
     SelfAttention,
     TimeEmbedding,
-    modulate,
     modulate_items,
+    modulation,
     rotary_frequencies,
     rotary_table,
     sinusoids,
@@ -67,8 +67,6 @@ class MegaAttention(SelfAttention):
 
 
 class MegaFeedForward(FeedForward):
-    """Feed-forward with SiLU under its official names."""
-
     activation = staticmethod(F.silu)
 
     def __init__(self, width: int, hidden: int) -> None:
@@ -228,7 +226,6 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         mel2ph: Tensor,
         times: np.ndarray,
         branches: Sequence[int] = BRANCHES,
-        mask: Tensor | None = None,
     ) -> MegaConditioning:
         """Prepare a sampling run of the given branches (see :func:`paretone.sampling.guidance.needed_branches`).
 
@@ -240,10 +237,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
             texts.append(self.unknown(phones, tones))
         encoded = self.encode_phones(*(torch.cat(part) for part in zip(*texts, strict=True)))
         repeats = len(texts)
-        expanded = self.expand_phones(
-            encoded, mel2ph.repeat(repeats, 1), None if mask is None else mask.repeat(repeats, 1)
-        )
-        by_text = expanded.chunk(repeats)
+        by_text = self.expand_phones(encoded, mel2ph.repeat(repeats, 1)).chunk(repeats)
         known = self.condition(context, is_prompt)
         unknown = self.condition(torch.zeros_like(context), is_prompt)
         constant = [
@@ -254,7 +248,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
             len(branches),
             *self.tabulate(times),
             self.rotations(context),
-            None if mask is None else mask.repeat(len(branches), 1),
+            None,
             torch.cat(constant),
             (~is_prompt[..., None]).to(context.dtype),
         )
@@ -266,7 +260,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: MegaConditioning) -> Tensor:
         scale, shift = run.final_modulations[evaluation]
-        return self.encoder.out_proj(modulate(hidden, shift, scale))
+        return self.encoder.out_proj(modulation(shift, scale)(hidden))
 
     def project(self, left: Tensor) -> Tensor:
         return self.postnet(left)

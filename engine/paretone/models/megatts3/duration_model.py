@@ -16,10 +16,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError, TextError
-from paretone.models.files.checkpoints import loaded_strictly
-from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.checkpoints import loaded_strictly, shapes_of
+from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.megatts3.phones import PHONES, TONES, PhoneEncoder, phone_number
-from paretone.models.networks.layers import sinusoids
+from paretone.models.networks.causal import rotate
+from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
 
 HEADS = 8
@@ -54,16 +55,9 @@ class DurationConfig:
     bias: bool = True
 
     @classmethod
-    def read(cls, path: Path, phones: int) -> DurationConfig:
-        """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table.
-
-        Raises :class:`CheckpointError` for missing entries, and for options with an unknown structure.
-        """
-        return cls.of_entries(ConfigFile.read(path), phones)
-
-    @classmethod
-    def of_entries(cls, file: ConfigFile, phones: int) -> DurationConfig:
-        """:meth:`read` from the file's entries."""
+    def read(cls, file: ConfigFile, phones: int) -> DurationConfig:
+        """Read a ``config.yaml``; ``phones`` is the number of rows of the phone table. Raises :class:`CheckpointError`
+        for missing entries, and for options with an unknown structure."""
         kind = file.text("dur_model_type")
         labels, sizes = file.texts("ling_labels"), file.numbers("ling_label_dict_size")
         needed = {
@@ -142,8 +136,7 @@ class RotaryAttention(nn.Module):
         """(1, n, width) to the same shape; n is one if there is a past."""
         start = past.keys.shape[2] if past else 0
         query, key, value = (
-            part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for part in functional.linear(x, self.in_proj_weight).chunk(3, -1)
+            split_heads(part, HEADS) for part in functional.linear(x, self.in_proj_weight).chunk(3, -1)
         )
         query, key = rotated(query, start), rotated(key, start)
         if past:
@@ -158,8 +151,7 @@ def rotated(x: Tensor, start: int) -> Tensor:
     rates = ROTARY_BASE ** -(torch.arange(0, size, 2, device=x.device).float() / size)
     angles = torch.arange(start, start + count, device=x.device)[:, None] * rates
     cosine, sine = (torch.cat([part, part], -1).to(x.dtype) for part in (angles.cos(), angles.sin()))
-    first, second = x.chunk(2, -1)
-    return x * cosine + torch.cat([-second, first], -1) * sine
+    return rotate(x, (cosine, sine))
 
 
 class DurationFeedForward(nn.Module):
@@ -175,8 +167,8 @@ class DurationFeedForward(nn.Module):
         return self.ffn_2(functional.gelu(self.ffn_1(x.transpose(1, 2)).transpose(1, 2)))
 
 
-class Operation(nn.Module):
-    """Body of a decoder layer, a level of the official names."""
+class DecoderLayer(nn.Module):
+    """Attention and feed-forward, each after a norm and with a residual connection."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -190,14 +182,6 @@ class Operation(nn.Module):
         found, past = self.self_attn(self.layer_norm1(x), past)
         x = x + found
         return x + self.ffn(self.layer_norm2(x)), past
-
-
-class DecoderLayer(nn.Module):
-    """A layer under its official name."""
-
-    def __init__(self, width: int, bias: bool) -> None:
-        super().__init__()
-        self.op = Operation(width, bias)
 
 
 class DurationModel(nn.Module):
@@ -218,7 +202,9 @@ class DurationModel(nn.Module):
         self.ling_label_embed_layers = nn.ModuleDict({"tone": nn.Embedding(config.tones, config.text_width)})
         self.enc_proj = nn.Linear(config.text_width, config.width)
         self.code_emb = nn.Embedding(config.codes + 2, config.width)
-        self.layers = Modules(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
+        self.layers = Modules(
+            nn.ModuleDict({"op": DecoderLayer(config.width, config.bias)}) for _ in range(config.layers)
+        )
         self.layer_norm = nn.LayerNorm(config.width)
         project_out: nn.Module
         if config.regression:
@@ -247,7 +233,7 @@ class DurationModel(nn.Module):
         x = self.code_emb(codes) + text
         kept = []
         for place, layer in enumerate(self.layers):
-            x, now = layer.op(x, past[place] if past else None)
+            x, now = layer["op"](x, past[place] if past else None)
             kept.append(now)
         return self.project_out_dim(self.layer_norm(x)), tuple(kept)
 
@@ -282,12 +268,9 @@ class DurationModel(nn.Module):
         """Load the official tensors, ``['state_dict']['dur_model']``, strictly, ignoring those of :data:`UNUSED`
         inputs. Raises :class:`CheckpointError`."""
         needed = {name: value for name, value in weights.items() if not name.startswith(UNUSED)}
-        table = needed.get("encoder.emb.weight")
-        if table is None:
-            raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
-        config = DurationConfig.read(config_path, table.shape[0])
-        model = loaded_strictly(lambda: cls(config), needed, where)
-        return model.eval().requires_grad_(False)
+        shape = WeightShapes(shapes_of(needed), where, "a MegaTTS 3 duration model")
+        config = DurationConfig.read(ConfigFile.read(config_path), shape("encoder.emb.weight", 2)[0])
+        return loaded_strictly(lambda: cls(config), needed, where)
 
 
 # Codes of the duration model to spoken durations: the official rules, in order.
@@ -329,7 +312,7 @@ def settled_durations(
     code_size: int,
     is_first: bool,
     is_last: bool,
-    tempo: Tempo | None = None,
+    tempo: Tempo = Tempo(),
     generator: torch.Generator | None = None,
 ) -> list[int]:
     """Frames of 10 ms for each of a segment's ``phones``, from the model's ``codes``.
@@ -337,7 +320,6 @@ def settled_durations(
     ``is_first`` and ``is_last``: the segment's place in the text. ``generator`` draws the disturbance: for all phones
     whether to multiply or to divide, then for all phones the amount.
     """
-    tempo = tempo or Tempo()
     frames = (torch.tensor(codes) - 1).clamp(0, code_size - 1).float()
     frames[-1] = frames[-1].clamp(*LAST) if is_last else frames[-1] + SEAM
     if tempo.disturbance:

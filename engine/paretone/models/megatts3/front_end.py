@@ -24,6 +24,7 @@ from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_o
 from paretone.front_end.writing import write_out
 from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
+from paretone.models.base import Voice
 from paretone.models.f5.text import split
 from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed
@@ -35,7 +36,8 @@ from paretone.models.megatts3.duration_model import DurationModel, DurationPromp
 from paretone.models.megatts3.graphemes import GraphemeModel, ReadPhones
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
-from paretone.reading import require_regular
+from paretone.reading import first_line, require_regular
+from paretone.setting.knobs import Values
 
 # Cutting and normalising texts: rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream
 # treats everything but English as Chinese; here other languages are an error. Upstream normalises with
@@ -110,14 +112,14 @@ def _official_normaliser(language: str) -> Callable[[str], str] | None:
         return None
 
 
-def split_chinese(text: str, limit: int = CHINESE_CHARACTERS, ahead: int = LOOK_AHEAD) -> list[str]:
-    """Cut ``text`` after every ``limit`` Chinese characters, at the best mark less than ``ahead`` characters later or
-    anywhere before, and make marks outside numbers full-width."""
+def split_chinese(text: str) -> list[str]:
+    """Cut ``text`` after every 60 Chinese characters, at the best mark less than 30 characters later or anywhere
+    before, and make marks outside numbers full-width."""
     pieces = []
     start = place = 0
     while place < len(text):
-        if len(HAN.findall(text, start, place + 1)) >= limit:
-            end = _best_end(text, start, place, ahead)
+        if len(HAN.findall(text, start, place + 1)) >= CHINESE_CHARACTERS:
+            end = _best_end(text, start, place)
             pieces.append(text[start:end])
             start, place = end, max(place, end - 1)
         place += 1
@@ -126,9 +128,9 @@ def split_chinese(text: str, limit: int = CHINESE_CHARACTERS, ahead: int = LOOK_
     return [_HALF_WIDTH.sub(lambda mark: FULL_WIDTH[mark[0]], piece) for piece in pieces]
 
 
-def _best_end(text: str, start: int, place: int, ahead: int) -> int:
+def _best_end(text: str, start: int, place: int) -> int:
     for marks in MARKS:
-        for end in (*range(place + 1, min(place + ahead, len(text))), *range(place, start - 1, -1)):
+        for end in (*range(place + 1, min(place + LOOK_AHEAD, len(text))), *range(place, start - 1, -1)):
             if text[end] in marks:
                 return end + 1
     return place + 1
@@ -154,16 +156,7 @@ TAIL = 12000
 FRAMES_PER_LATENT = 4
 SPARE = 2
 """Maximum excess latents in a file, from rounding in its creation."""
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    EOFError,
-    SyntaxError,
-    TokenError,
-    BadZipFile,
-)
+_UNREADABLE = (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError, TokenError, BadZipFile)
 """Errors of numpy for files that are damaged or not arrays: their headers are Python literals or zip archives."""
 
 
@@ -202,30 +195,6 @@ def prepare_recording(recording: Recording, window: int) -> PromptRecording:
     return PromptRecording(samples, integrated_loudness(samples, SAMPLE_RATE).lufs, recording.seconds, recording.notes)
 
 
-@dataclass(frozen=True)
-class PreparedVoice:
-    """A recording and its latents, (1, ``recording.latents``, 32) float32."""
-
-    recording: PromptRecording
-    latents: Tensor = field(repr=False)
-
-
-def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Generator | None = None) -> PreparedVoice:
-    """Read a recording and the latents next to it, or encode it if ``wavvae`` can, sampling with ``generator``.
-
-    Raises :class:`AudioError`, also without latents and encoder.
-    """
-    recording = prepare_recording(read_recording(audio), window)
-    path = audio.with_suffix(LATENTS)
-    if path.is_file():
-        return PreparedVoice(recording, read_latents(path, recording, audio))
-    if wavvae.encoder is None:
-        raise AudioError(no_latents(audio))
-    device = wavvae.proj_to_decoder.weight.device
-    encoded = wavvae.encode(torch.from_numpy(recording.samples)[None].to(device), generator)
-    return PreparedVoice(recording, encoded[:, : recording.latents].cpu())
-
-
 def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     """Latents of a ``.npy`` file, (1, T, 32) or (T, 32), cut to the number that ``recording`` needs.
 
@@ -238,8 +207,7 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
         # Memory-mapped, so that a header that promises too much data fails first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _UNREADABLE as error:
-        reason = str(error).strip().rstrip(".").splitlines()[0] if str(error).strip() else type(error).__name__
-        raise AudioError(f"{path} is not a file of latents ({reason}); {again}.") from None
+        raise AudioError(f"{path} is not a file of latents ({first_line(error)}); {again}.") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise AudioError(f"{path} is an archive of arrays, not one array of latents; {again}.")
@@ -269,7 +237,8 @@ SHOWN = 40
 
 
 class OfficialFrontEnd:
-    """Prepares voices and texts. Caches the last voice and the phones of segments, which take longest."""
+    """Prepares voices and texts. Caches the last voice, the last text, which is requested repeatedly, and the phones of
+    segments, which take longest. See :class:`paretone.models.megatts3.adapter.FrontEnd`."""
 
     def __init__(
         self, aligner: Aligner, durations: DurationModel, graphemes: GraphemeModel, wavvae: WavVAE, window: int
@@ -280,13 +249,12 @@ class OfficialFrontEnd:
         self._check: Callable[[], None] = lambda: None
         self._read = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)(self._read_segment)
         self._heard: LastUsed[tuple[MegaPrompt, DurationPrompt]] = LastUsed(1)
+        self._texts: LastUsed[Passages[MegaPassage]] = LastUsed(1)
 
     @classmethod
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:
-        """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well.
-
-        Raises :class:`paretone.errors.CheckpointError`.
-        """
+        """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well. Raises
+        :class:`paretone.errors.CheckpointError`."""
         folder.require_parts()
         return cls(
             folder.aligner().to(device),
@@ -296,18 +264,25 @@ class OfficialFrontEnd:
             folder.window(),
         )
 
+    def __call__(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
+        audio = Path(voice.audio)
+        tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
+        key = self._key(audio), text, tempo
+        prompt = self.prompt(audio, check=check)
+        return prompt, self._texts.of(key, lambda: self.passages(text, audio, tempo, check=check))
+
     def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
         """Prompt of a recording with latents, aligned. ``seed`` samples an encoder's latents; ``check`` may cancel.
-
-        Raises :class:`paretone.errors.AudioError`.
-        """
+        Raises :class:`paretone.errors.AudioError`."""
         return self._prepared(audio, seed, check)[0]
 
     def passages(
         self,
         text: str,
         audio: Path,
-        tempo: Tempo | None = None,
+        tempo: Tempo = Tempo(),
         seed: int = 0,
         check: Callable[[], None] = lambda: None,
     ) -> Passages[MegaPassage]:
@@ -343,18 +318,30 @@ class OfficialFrontEnd:
         return self._graphemes(segment, self._check)
 
     def _prepared(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
-        files = audio, audio.with_suffix(LATENTS)
-        key = audio, *map(changed, files), seed if self._wavvae.encoder else 0
-        return self._heard.of(key, lambda: self._listen(audio, seed, check))
+        return self._heard.of(self._key(audio, seed), lambda: self._listen(audio, seed, check))
+
+    def _key(self, audio: Path, seed: int = 0) -> tuple[object, ...]:
+        """Changes with the files of a voice, and with the seed of encoded latents."""
+        return audio, changed(audio), changed(audio.with_suffix(LATENTS)), seed if self._wavvae.encoder else 0
 
     def _listen(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
-        generator = torch.Generator().manual_seed(seed)
-        voice = prepare_voice(audio, self._window, self._wavvae, generator)
-        recording = voice.recording
+        recording = prepare_recording(read_recording(audio), self._window)
+        latents = self._latents(audio, recording, seed)
         spoken = self._aligner.align(recording.for_aligner().to(self._device), check)
-        prompt = MegaPrompt(voice.latents, spoken, recording.lufs, recording.seconds, recording.notes)
+        prompt = MegaPrompt(latents, spoken, recording.lufs, recording.seconds, recording.notes)
         rows = (self._row(part) for part in (spoken.phones, spoken.tones, spoken.durations))
         return prompt, self._durations.read_prompt(*rows)
+
+    def _latents(self, audio: Path, recording: PromptRecording, seed: int) -> Tensor:
+        """(1, ``recording.latents``, 32): those next to the recording, or else encoded if there is an encoder."""
+        path = audio.with_suffix(LATENTS)
+        if path.is_file():
+            return read_latents(path, recording, audio)
+        if self._wavvae.encoder is None:
+            raise AudioError(no_latents(audio))
+        samples = torch.from_numpy(recording.samples)[None].to(self._wavvae.proj_to_decoder.weight.device)
+        encoded = self._wavvae.encode(samples, torch.Generator().manual_seed(seed))
+        return encoded[:, : recording.latents].cpu()
 
     @property
     def _device(self) -> torch.device:

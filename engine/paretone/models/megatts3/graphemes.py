@@ -6,6 +6,7 @@ in ``tts/frontend_function.py``. Upstream samples from the single most likely to
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ import torch
 
 from paretone.errors import CheckpointError, TextError
 from paretone.extras import how_to_add
-from paretone.models.files.checkpoints import Shards, require_all_loaded, require_part
+from paretone.models.files.checkpoints import Shards, loading, needing, pretrained, require_part
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.phones import SILENCE, UNKNOWN, separated
-from paretone.reading import first_line, shown
+from paretone.reading import shown
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -48,8 +49,6 @@ class ReadPhones:
 
 
 class GraphemeModel:
-    """Converts text to phones."""
-
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
         # Any: transformers' types hide the methods of generating models.
         self._model = cast("Any", model)
@@ -65,17 +64,10 @@ class GraphemeModel:
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
-        """Load an official folder: weights only from ``.safetensors``, and no code.
-
-        Raises :class:`CheckpointError` on what is missing.
-        """
-        try:
+        """Load an official folder: weights only from ``.safetensors``, and no code. Raises :class:`CheckpointError` on
+        what is missing."""
+        with needing("MegaTTS 3 reads text with the package transformers", how_to_add("megatts3")):
             from transformers import AutoModelForCausalLM, AutoTokenizer
-            from transformers.utils.logging import disable_progress_bar
-        except ImportError:
-            raise CheckpointError(
-                f"MegaTTS 3 reads text with the package transformers, which is not installed; {how_to_add('megatts3')}"
-            ) from None
         for name in NEEDED_FILES:
             require_part(folder / name, "download the folder g2p of the official release again")
         if not any(folder.glob("*.safetensors")):
@@ -84,31 +76,20 @@ class GraphemeModel:
             if path.is_file():
                 require_part(path, "download it again")
         _require_sizes(folder)
-        disable_progress_bar()
-        only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right", **only_here)
-            # With output_loading_info it returns a pair, contrary to its types.
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **only_here
+        with loading(folder):
+            tokenizer = AutoTokenizer.from_pretrained(
+                folder, padding_side="right", local_files_only=True, trust_remote_code=False
             )
-            model, found = loaded
-        # Invalid folders cause errors of any kind, from three packages.
-        except Exception as error:
-            raise CheckpointError(f"{folder} cannot be loaded ({first_line(error)}); download it again.") from None
-        require_all_loaded(found, str(folder))
-        return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
+        load = functools.partial(AutoModelForCausalLM.from_pretrained, trust_remote_code=False)
+        return cls(pretrained(load, folder, str(folder)).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
-        """Prompt tokens."""
         return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
 
     @torch.inference_mode()
     def __call__(self, text: str, check: Callable[[], None] = lambda: None) -> ReadPhones:
-        """Phones of one segment. ``check`` is called per token and may raise to cancel.
-
-        Raises :class:`TextError` if the model returns no phones.
-        """
+        """Phones of one segment. ``check`` is called per token and may raise to cancel. Raises :class:`TextError` if
+        the model returns no phones."""
         from transformers import StoppingCriteriaList
 
         def go_on(tokens: torch.Tensor, scores: object, **rest: object) -> torch.Tensor:

@@ -8,7 +8,7 @@ the tone of English.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.megatts3.config import LATENT_STRIDE
+from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 
 ENGLISH = tuple(
@@ -55,6 +56,7 @@ FIRST_JOINED, LAST_JOINED = 200, 788
 TONES_OF_CHINESE = (4, 11, 12, 13, 14, 15)
 """Numbers of the six tones of Chinese phones, "1" to "6"."""
 KEPT_TONES = frozenset((0, *TONES_OF_CHINESE))
+"""The backbone takes everything but Chinese and padding with the tone of English."""
 
 _NUMBERS = {name: number for number, name in enumerate(PHONES)}
 
@@ -79,11 +81,6 @@ def joined(phone: int, tone: int) -> int:
         return phone
     position = TONES_OF_CHINESE.index(tone)
     return FIRST_JOINED + 1 + (phone - FIRST_CHINESE) * len(TONES_OF_CHINESE) + position
-
-
-def tones_for_speech(tones: Iterable[int]) -> list[int]:
-    """Tones for the backbone: everything but Chinese and padding gets the tone of English."""
-    return [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in tones]
 
 
 def frames_of_phones(durations: Sequence[int]) -> np.ndarray:
@@ -165,8 +162,7 @@ class RelativeAttention(nn.Module):
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         """(rows, phones, width) to the same; ``valid`` as for :class:`PhonePrenet`."""
         query, key, value = (
-            convolve(projection, x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for projection in (self.conv_q, self.conv_k, self.conv_v)
+            split_heads(convolve(projection, x), self.heads) for projection in (self.conv_q, self.conv_k, self.conv_v)
         )
         query = query / math.sqrt(query.shape[-1])
         band = self._band(x)
@@ -191,8 +187,6 @@ class RelativeAttention(nn.Module):
 
 
 class PhoneFeedForward(nn.Module):
-    """A convolution over neighbouring phones, ReLU, and a projection back."""
-
     def __init__(self, width: int, hidden: int, kernel: int) -> None:
         super().__init__()
         self.conv_1 = nn.Conv1d(width, hidden, kernel, padding=kernel // 2)
@@ -298,12 +292,13 @@ class MegaPassage:
     def of(cls, text: str, prompt: Timed, spoken: Timed) -> MegaPassage:
         """``spoken`` after ``prompt``; as upstream, an incomplete last latent is dropped."""
         whole = prompt + spoken
+        tones = [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in whole.tones]
         frames = whole.frames // LATENT_STRIDE
         return cls(
             text,
             frames,
             _row(whole.phones),
-            _row(tones_for_speech(whole.tones)),
+            _row(tones),
             _row(frames_of_phones(whole.durations)[: frames * LATENT_STRIDE]),
         )
 

@@ -23,7 +23,8 @@ from torch.nn import functional
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded
-from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.checkpoints import shapes_of
+from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.layers import load_normalised
 from paretone.models.networks.shapes import Modules, uninitialised
 
@@ -79,8 +80,6 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualLSTM(nn.Module):
-    """A two-layer LSTM over time with a residual connection."""
-
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.lstm = nn.LSTM(channels, channels, num_layers=2)
@@ -115,24 +114,17 @@ class Encoder(nn.Module):
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
-        """An encoder with the size of the official tensors, or ``None`` without encoder tensors.
-
-        Raises :class:`CheckpointError` if those that determine its size are missing.
-        """
+        """An encoder with the size of the official tensors, or ``None`` without encoder tensors. Raises
+        :class:`CheckpointError` if those that determine its size are missing."""
         if not any(name.startswith(PARTS) for name in weights):
             return None
-        try:
-            channels, width = weights[FIRST_BIAS].shape[0], weights[LAST_WEIGHT].shape[1]
-        except KeyError as error:
-            raise CheckpointError(f"{where} has an encoder that is not complete: it lacks {error.args[0]}.") from None
-        return cls(channels, width)
+        shape = WeightShapes(shapes_of(weights), where, "a complete encoder of WavVAE")
+        return cls(shape(FIRST_BIAS, 1)[0], shape(LAST_WEIGHT, 2)[1])
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Sample the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32).
-
-    ``generator`` draws ε on the CPU, in the order (B, 32, T) as upstream; the default is the global generator.
-    """
+    """Sample the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32). ``generator`` draws ε on the
+    CPU, in the order (B, 32, T) as upstream; the default is the global generator."""
     mean, log_variance = moments.chunk(2, dim=-1)
     batch, frames, channels = mean.shape
     noise = torch.randn((batch, channels, frames), generator=generator).transpose(1, 2)
@@ -185,12 +177,10 @@ class WavVAEConfig:
         if melgan.number("num_band", 1) != 1:
             raise CheckpointError(f"{path}: num_band must be 1; decoders of several bands are not supported.")
         ratios = tuple(melgan.numbers("up_sample", file.numbers("up_sample", cls.ratios)))
-        projection, last = (
-            _shape(weights, name, path) for name in ("proj_to_decoder.bias", "decoder.model_up.12.weight_v")
-        )
+        shape = WeightShapes(shapes_of(weights), f"The file of weights next to {path}", "a decoder of WavVAE")
         config = cls(
-            width=projection[0],
-            channels=last[1],
+            width=shape("proj_to_decoder.bias", 1)[0],
+            channels=shape("decoder.model_up.12.weight_v", 3)[1],
             ratios=ratios,
             sample_rate=file.number("audio_sample_rate", cls.sample_rate),
             hop=file.number("hop_size"),
@@ -203,12 +193,6 @@ class WavVAEConfig:
                 "decoder makes of one latent; the released numbers are 240 and 4."
             )
         return config
-
-
-def _shape(weights: Mapping[str, Tensor], name: str, path: Path) -> tuple[int, ...]:
-    if name not in weights:
-        raise CheckpointError(f"The weights next to {path} lack {name}; they contain no WavVAE decoder.")
-    return tuple(weights[name].shape)
 
 
 class Upsampling(nn.Module):
@@ -340,10 +324,8 @@ class WavVAE(nn.Module):
 
     @torch.inference_mode()
     def encode(self, samples: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, sampled from the encoder's posterior.
-
-        Raises :class:`CheckpointError` without an encoder.
-        """
+        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, sampled from the encoder's posterior. Raises
+        :class:`CheckpointError` without an encoder."""
         if self.encoder is None:
             raise CheckpointError(
                 "The public release of MegaTTS 3 has no encoder for new recordings; use a recording that comes with "
@@ -354,10 +336,8 @@ class WavVAE(nn.Module):
 
     @classmethod
     def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> WavVAE:
-        """Load the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly.
-
-        Raises :class:`CheckpointError`.
-        """
+        """Load the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly. Raises
+        :class:`CheckpointError`."""
         config = WavVAEConfig.read(config_path, weights)
         with uninitialised(weights, where):
             model = cls(config, Encoder.of_weights(weights, where))

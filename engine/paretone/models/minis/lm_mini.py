@@ -28,7 +28,6 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.speaking import (
     CONFIG,
@@ -171,7 +170,6 @@ class GatheringDecoder(TokenDecoder):
         """``device`` is that of the stream."""
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
-        self._begun = False
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._gathered.extend(tokens)
@@ -180,8 +178,6 @@ class GatheringDecoder(TokenDecoder):
         return self._stream.push(self._taken())
 
     def finish(self) -> np.ndarray:
-        if not self._gathered and not self._begun:
-            return np.zeros(0, np.float32)
         return self._stream.finish(self._taken())
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
@@ -194,7 +190,7 @@ class GatheringDecoder(TokenDecoder):
     def _taken(self) -> Tensor:
         """The gathered tokens, (n,)."""
         codes = torch.tensor(self._gathered, dtype=torch.long, device=self._device)
-        self._gathered, self._begun = [], True
+        self._gathered = []
         return codes
 
 
@@ -283,7 +279,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
 
     def _draft_prompt(self, prompt: MiniPrompt) -> MiniPrompt:
-        tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
+        tokens = round(DRAFT_PROMPT_SECONDS * self.token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
     def _ends(self, passages: Sequence[MiniPassage]) -> Sequence[int]:
@@ -304,8 +300,8 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
 def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    chosen, device = request.entry, request.device
-    request.require_folder(f"{chosen.title} is a folder with a speech tokenizer in it; choose the folder.")
+    device = request.device
+    request.require_folder(f"{request.entry.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
     info = mini_info(
@@ -315,5 +311,4 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
         branches=1,
         parameters=folder.parameters(),
     )
-    info = find_language_weights(places(chosen.id, request.place), info.fingerprint, request.check).on(info)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

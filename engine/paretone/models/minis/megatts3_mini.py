@@ -24,13 +24,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.phones import (
-    ENGLISH_TONE,
-    MegaPassage,
-    MegaPrompt,
-    Timed,
-    durations_of_phones,
-)
+from paretone.models.megatts3.phones import ENGLISH_TONE, MegaPassage, MegaPrompt, Timed, durations_of_phones
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
 from paretone.setting.knobs import Values
@@ -65,8 +59,7 @@ class MegaMiniFolder(MiniFolder):
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
         config = DiTConfig.from_shapes(shapes_of(weights), where)
-        model = loaded_strictly(lambda: MegaDiT(config), weights, where)
-        return model.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MegaDiT(config), weights, where)
 
 
 DURATION_HOP = GROUP_HOP // LATENT_STRIDE

@@ -131,7 +131,6 @@ class Spectra:
         return type(self)(self.harmonic + by, self.harmonic_phase, self.noise + by, self.free + by, self.free_phase)
 
     def shaped(self, scale: Tensor | None, level: Tensor | None) -> Self:
-        """Apply :meth:`warped` and :meth:`louder` if given."""
         spectra = self if scale is None else self.warped(scale)
         return spectra if level is None else spectra.louder(level)
 
@@ -141,12 +140,10 @@ class Spectra:
 
     @property
     def _filter(self) -> Tensor:
-        """The filter of the pulses, complex."""
         return torch.polar(_magnitude(self.harmonic), self.harmonic_phase)
 
     @property
     def _free(self) -> Tensor:
-        """The free part, complex."""
         return torch.polar(_magnitude(self.free), self.free_phase)
 
 
@@ -201,8 +198,6 @@ _HALF = WINDOW // 2
 
 
 class Noise(Protocol):
-    """Source of noise."""
-
     def draw(self, frames: int) -> Tensor:
         """(frames, bins) complex64 of the next frames, standard normal in both parts."""
 
@@ -371,11 +366,7 @@ class NaturalDecoder(nn.Module):
 
     @torch.inference_mode()
     def decode(
-        self,
-        frames: Tensor,
-        pitch_scale: float = 1.0,
-        formant_scale: float = 1.0,
-        noise: Noise | None = None,
+        self, frames: Tensor, pitch_scale: float = 1.0, formant_scale: float = 1.0, noise: Noise | None = None
     ) -> Tensor:
         """Latent or voice frames, (n, 34) or (n, 36), to samples (n · 300,) float32 at 24 kHz; frame k is centred on
         sample k · 300.
@@ -396,10 +387,8 @@ class NaturalDecoder(nn.Module):
         level: Tensor | None = None,
         noise: Noise | None = None,
     ) -> Tensor:
-        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,).
-
-        ``formant_scale`` and ``level`` (a natural logarithm) are (n,).
-        """
+        """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,). ``formant_scale``
+        and ``level`` (a natural logarithm) are (n,)."""
         if not len(hidden):
             return hidden.new_zeros(0)
         train, transform = PulseTrain(), PulseSpectra()
@@ -425,8 +414,7 @@ class NaturalDecoder(nn.Module):
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
         """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the faulty file."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
-        decoder = loaded_strictly(cls, dequantised(read_weights(path)), str(path))
-        return decoder.eval().requires_grad_(False).to(device)
+        return loaded_strictly(cls, dequantised(read_weights(path)), str(path)).to(device)
 
 
 def of_voice(frames: Tensor, formant_scale: float) -> tuple[Tensor | None, Tensor | None]:

@@ -21,19 +21,13 @@ from paretone.models.minis.natural_decoder import (
     SAMPLE_RATE,
     VOICE,
     NaturalDecoder,
-    Noise,
     PulseSpectra,
     PulseTrain,
     SeededNoise,
     of_voice,
 )
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.models.networks.vocos import (
-    StreamedBlocks,
-    StreamedOverlapAdd,
-    VocosBackbone,
-    VocosConfig,
-)
+from paretone.models.networks.vocos import StreamedBlocks, StreamedOverlapAdd, VocosBackbone, VocosConfig
 
 # Mel frames, 93.75 per second, to the decoder's latent frames, 80 per second.
 #
@@ -94,8 +88,7 @@ class MelReader(MelStatistics):
         """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the faulty file."""
         sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
         path = folder / WEIGHT_FILE
-        model = loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path))
-        return model.eval().requires_grad_(False).to(device)
+        return loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path)).to(device)
 
 
 # The decoder of natural speech in pieces, equal to decoding at once.
@@ -106,16 +99,9 @@ class MelReader(MelStatistics):
 class StreamedNatural:
     """Latent or voice frames to audio; see :meth:`NaturalDecoder.decode`."""
 
-    def __init__(
-        self,
-        decoder: NaturalDecoder,
-        pitch_scale: float = 1.0,
-        formant_scale: float = 1.0,
-        noise: Noise | None = None,
-    ) -> None:
+    def __init__(self, decoder: NaturalDecoder) -> None:
         self._decoder = decoder
-        self._pitch_scale, self._formant_scale = pitch_scale, formant_scale
-        self._noise = noise or SeededNoise()
+        self._noise = SeededNoise()
         self._blocks = StreamedBlocks(decoder.network.blocks)
         self._train, self._transform = PulseTrain(), PulseSpectra()
         self._audio = StreamedOverlapAdd(decoder.window, HOP, tail=1)
@@ -132,7 +118,7 @@ class StreamedNatural:
         """Frames (n, 34) or (n, 36) to the samples (m,) that are now final."""
         self._frames = frames if self._frames is None else torch.cat([self._frames, frames])
         hidden = self._blocks.push(self._decoder.space.hidden(frames).T[None])
-        pitch = self._decoder.space.pitch(frames) * self._pitch_scale
+        pitch = self._decoder.space.pitch(frames)
         return self._heard(hidden, self._transform.push(self._train.push(pitch)))
 
     @torch.inference_mode()
@@ -153,7 +139,7 @@ class StreamedNatural:
         frames, self._frames = self._frames[:count], self._frames[count:]
         if not count:
             return hidden.new_zeros(0)
-        spectra = self._decoder.network.out(hidden).shaped(*of_voice(frames, self._formant_scale))
+        spectra = self._decoder.network.out(hidden).shaped(*of_voice(frames, 1.0))
         noise = self._noise.draw(count).to(hidden.device)
         return self._audio.push(spectra.spectrum(pulses.to(hidden.device), noise)[None])
 
@@ -174,7 +160,6 @@ class LatentVocoder(nn.Module):
 
     @classmethod
     def is_at(cls, folder: Path) -> bool:
-        """Whether ``folder`` holds a mel reader."""
         return (folder / CONFIG_FILE).is_file()
 
     @classmethod

@@ -19,7 +19,7 @@ from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
 from paretone.models.families.passages import Decoded, GridDecoder, Passages
-from paretone.models.files.checkpoints import load_strictly, read_float_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.loading import LoadRequest
@@ -40,7 +40,6 @@ from paretone.models.minis.speaking import (
 )
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
-from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values
@@ -108,13 +107,9 @@ class OmniMiniFolder(MiniFolder):
     def network(self) -> MaskedNetwork:
         """Load the network in float32 on the CPU."""
         config, weights = self.config(), read_float_weights(self.weights_path, self.check)
-        with without_weights(weights, str(self.weights_path)):
-            network = MaskedNetwork(config)
-        load_strictly(network, weights, str(self.weights_path), assign=True)
-        return network.eval().requires_grad_(False)
+        return loaded_strictly(lambda: MaskedNetwork(config), weights, str(self.weights_path), assign=True)
 
     def codec(self, device: torch.device | str = "cpu") -> ResidualCodec:
-        """Load the codec."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)
 
 
@@ -133,20 +128,16 @@ class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
 
 
 class ResidualGridDecoder(GridDecoder):
-    """Decodes a grid by a stream of codes."""
-
     def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
         """``device`` is that of the stream."""
         self._stream = stream
         self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)
-        self._begun = False
 
     def push(self, codes: Tensor) -> np.ndarray:
-        self._begun = self._begun or codes.shape[1] > 0
-        return self._stream.push(codes.T) if codes.shape[1] else np.zeros(0, np.float32)
+        return self._stream.push(codes.T)
 
     def finish(self) -> np.ndarray:
-        return self._stream.finish(self._none) if self._begun else np.zeros(0, np.float32)
+        return self._stream.finish(self._none)
 
     def whole(self, codes: Tensor) -> Decoded:
         return self._stream.whole(codes.T)
@@ -161,11 +152,7 @@ WARM_UP_FRAMES = 30
 
 class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
     def __init__(
-        self,
-        info: ModelInfo,
-        network: MaskedNetwork,
-        coding: NaturalCoding[ResidualCodec],
-        front_end: OmniMiniFrontEnd,
+        self, info: ModelInfo, network: MaskedNetwork, coding: NaturalCoding[ResidualCodec], front_end: OmniMiniFrontEnd
     ) -> None:
         super().__init__(info, network, coding.token_seconds)
         self._coding, self._front_end = coding, front_end

@@ -63,10 +63,8 @@ class MiniFolder:
 
 
 def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
-    """Phones that come with the recording, or else aligned ones, with notes for the user.
-
-    Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`.
-    """
+    """Phones that come with the recording, or else aligned ones, with notes for the user. Raises
+    :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
     if read.voice.phones:
         return read.voice.phones, read.notes
     heard = reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
@@ -149,14 +147,6 @@ class NaturalCoding(Generic[Codec]):
         """Resynthesise speech (n,) by ``who`` from its tokens, (m,) float32, both at 24 kHz."""
         frames = self.frames(self._mel(torch.from_numpy(samples)))
         return self.stream(who).whole(self.codes(frames, who)).samples
-
-    def end_of(self, phones: Sequence[TimedPhone]) -> int:
-        """Sample at which the last sound of ``phones`` ends."""
-        return round(last_sound(phones) * SAMPLE_RATE)
-
-    def labels(self, phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary) -> np.ndarray:
-        """(frames,) int64 ids of the phones at the middle of each frame."""
-        return labels(phones, frames, vocabulary, SAMPLE_RATE, HOP)
 
 
 class StreamedSpeech:
@@ -261,10 +251,11 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         """Cut ``text`` into pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
         :class:`paretone.errors.TextError`."""
         pieces, notes = self._reader.pieces(text, how)
-        return Passages(
-            tuple(MiniPassage(one.text, self._phones(one.phones), self._coding.end_of(one.phones)) for one in pieces),
-            notes,
+        passages = (
+            MiniPassage(one.text, self._phones(one.phones), round(last_sound(one.phones) * SAMPLE_RATE))
+            for one in pieces
         )
+        return Passages(tuple(passages), notes)
 
     def prompt(self, voice: Voice) -> MiniPrompt:
         """Prepare ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
@@ -285,7 +276,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         stride = self._coding.stride
         if tokens is None:
             tokens = max(round(phones[-1][2] * SAMPLE_RATE / HOP) // stride, 1)
-        return self._ids(self._coding.labels(phones, tokens * stride, self._vocabulary))
+        return self._ids(labels(phones, tokens * stride, self._vocabulary, SAMPLE_RATE, HOP))
 
 
 class MiniSpeech:

@@ -79,10 +79,8 @@ class CausalConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> Self:
-        """Read the sizes from a Hugging Face ``config.json`` of one of :attr:`KINDS`.
-
-        Raises :class:`CheckpointError` that names an unsupported field.
-        """
+        """Read the sizes from a Hugging Face ``config.json`` of one of :attr:`KINDS`. Raises :class:`CheckpointError`
+        that names an unsupported field."""
         file = ConfigFile.of(config)
         kind = file.text("model_type")
         if kind not in cls.KINDS:

@@ -213,7 +213,6 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return query(attention_input), key(attention_input)
 
     def heads(self, index: int) -> int:
-        """Number of attention heads of a layer."""
         return self.block(index).attention.heads
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:

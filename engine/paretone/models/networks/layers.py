@@ -67,13 +67,8 @@ def modulation(shift: Tensor, scale: Tensor) -> Callable[[Tensor], Tensor]:
     return partial(F.layer_norm, normalized_shape=scale.shape, weight=1 + scale, bias=shift, eps=NORM_EPSILON)
 
 
-def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """:func:`modulation` of ``x``."""
-    return modulation(shift, scale)(x)
-
-
 def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """:func:`modulate` with a shift and a scale per item, each (items, 1, width)."""
+    """:func:`modulation` of ``x`` with a shift and a scale per item, each (items, 1, width)."""
     return F.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale) + shift
 
 
@@ -104,6 +99,11 @@ def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = No
     torch.mul(pairs, table[:, None], out=result)
     if turned < x.shape[1]:
         target[:, turned:] = x[:, turned:]
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(…, sequence, width) to (…, heads, sequence, width / heads)."""
+    return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
 
 
 class SelfAttention(nn.Module):
@@ -216,10 +216,8 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with an activation in between, row by row.
-
-    A family's own class holds the layers under their official names and returns them as ``first`` and ``last``.
-    """
+    """Two linear layers with an activation in between, row by row. A family's own class holds the layers under their
+    official names and returns them as ``first`` and ``last``."""
 
     activation: Callable[[Tensor], Tensor]
     """May overwrite its input."""
@@ -315,15 +313,9 @@ def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, T
 
 
 def load_normalised(
-    module: nn.Module,
-    weights: Mapping[str, Tensor],
-    where: str,
-    naming: Naming = HOOKED,
-    plain: tuple[str, ...] = (),
+    module: nn.Module, weights: Mapping[str, Tensor], where: str, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
 ) -> None:
-    """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out.
-
-    Raises :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file.
-    """
+    """Copy the ``weights`` of a file into ``module``, strictly, with the normalisation multiplied out. Raises
+    :class:`paretone.errors.CheckpointError` that names the faulty keys as in the file."""
     check_shapes(stored_shapes(module, naming, plain), shapes_of(weights), where)
     load_strictly(module, fused(weights, naming), where)

@@ -33,7 +33,6 @@ from paretone.models.networks.causal import (
     rotations,
 )
 from paretone.models.networks.shapes import Modules
-from paretone.reading import shown
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,7 @@ class BidirectionalTransformer(nn.Module):
         self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
 
     def forward(
-        self,
-        embedded: Tensor,
-        positions: Tensor | None = None,
-        mask: Tensor | None = None,
-        probe: Probe | None = None,
+        self, embedded: Tensor, positions: Tensor | None = None, mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
@@ -133,9 +128,7 @@ class MaskedConfig:
     def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
         """Read the sizes of a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` with the field."""
         file = ConfigFile.of(config)
-        kind = file.text("model_type")
-        if kind != "omnivoice":
-            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only omnivoice is supported.")
+        file.require("model_type", "omnivoice")
         entries, mask = file.number("audio_vocab_size", least=2), file.number("audio_mask_id")
         if mask != entries - 1:
             raise CheckpointError(
@@ -151,7 +144,6 @@ class MaskedConfig:
 
     @property
     def rows(self) -> int:
-        """Rows of all codebooks together."""
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:
@@ -189,12 +181,7 @@ class MaskedNetwork(nn.Module):
         return self.audio_heads(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(1, 2)
 
     def forward(
-        self,
-        text: Tensor,
-        codes: Tensor,
-        targets: int,
-        positions: Tensor | None = None,
-        mask: Tensor | None = None,
+        self, text: Tensor, codes: Tensor, targets: int, positions: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``.
 

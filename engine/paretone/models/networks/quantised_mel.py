@@ -66,7 +66,8 @@ class QuantisedMelConfig:
         sizes: dict[str, Any] = {
             one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
         }
-        unknown = set(file.entries) - {one.name for one in fields(cls)}
+        # Earlier codecs, which took the voice, listed their voices.
+        unknown = set(file.entries) - {one.name for one in fields(cls)} - {"voices"}
         if unknown:
             raise CheckpointError(f"{file.where} has an unknown entry {shown(min(unknown))}; restore the model folder.")
         return cls(**sizes)
@@ -181,16 +182,9 @@ Model = TypeVar("Model", bound=QuantisedMel)
 def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
     """Load the codec in the folder ``root`` in float32: ``config.json`` with its sizes, and float16 weights. Raises
     :class:`CheckpointError`."""
-    sizes = kind.sizes.read(_described(root / CONFIG_FILE))
+    sizes = kind.sizes.read(ConfigFile.read(root / CONFIG_FILE))
     path = root / WEIGHT_FILE
-    model = loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path))
-    return model.eval().requires_grad_(False).to(device)
-
-
-def _described(path: Path) -> ConfigFile:
-    file = ConfigFile.read(path)
-    # Earlier codecs, which took the voice, listed their voices.
-    return ConfigFile({name: value for name, value in file.entries.items() if name != "voices"}, file.where)
+    return loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path)).to(device)
 
 
 class StreamedCodec:

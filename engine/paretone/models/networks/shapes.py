@@ -51,10 +51,8 @@ _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, tor
 
 @contextmanager
 def without_weights(weights: Held | None = None, where: str = "") -> Iterator[None]:
-    """Create modules on the meta device: parameters have shapes but no values.
-
-    With ``weights`` from ``where``, raises :class:`CheckpointError` for sizes impossible for a module that takes them.
-    """
+    """Create modules on the meta device: parameters have shapes but no values. With ``weights`` from ``where``, raises
+    :class:`CheckpointError` for sizes impossible for a module that takes them."""
     with _sizes(weights, where) as mode, torch.device("meta"), mode:
         yield
 
@@ -68,14 +66,11 @@ def uninitialised(weights: Held | None = None, where: str = "") -> Iterator[None
 
 
 @contextmanager
-def _sizes(weights: Held | None, where: str) -> Iterator[_Uninitialised]:
-    if weights is None:
-        yield _Uninitialised()
-        return
+def _sizes(weights: Held | None, where: str) -> Iterator[_Building]:
     try:
-        yield _Bounded(weights, where)
+        yield _Building(weights, where)
     except (RuntimeError, ValueError, TypeError, ArithmeticError, AssertionError, LookupError) as error:
-        if is_out_of_memory(error):
+        if weights is None or is_out_of_memory(error):
             raise
         raise CheckpointError(
             f"The network of {where} cannot have the sizes in its description ({first_line(error)}); download both "
@@ -83,27 +78,14 @@ def _sizes(weights: Held | None, where: str) -> Iterator[_Uninitialised]:
         ) from error
 
 
-class _Uninitialised(TorchFunctionMode):
-    """Skips initialisation, which would import torch's compiler, for seconds."""
+class _Building(TorchFunctionMode):
+    """Skips initialisation, which would import torch's compiler, for seconds; and counts tensors before they are
+    created, if ``weights`` limit them."""
 
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Sequence[type],
-        arguments: Sequence[Any] = (),
-        named: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if getattr(function, "__module__", "") == "torch.nn.init":
-            return arguments[0] if arguments else (named or {})["tensor"]
-        return function(*arguments, **(named or {}))
-
-
-class _Bounded(_Uninitialised):
-    """Counts tensors before they are created."""
-
-    def __init__(self, weights: Held, where: str) -> None:
+    def __init__(self, weights: Held | None, where: str) -> None:
         super().__init__()
-        shapes = [tuple(getattr(one, "shape", one)) for one in weights.values()]
+        self._limited = weights is not None
+        shapes = [tuple(getattr(one, "shape", one)) for one in (weights or {}).values()]
         self._where, self._count, self._held = where, len(shapes), sum(map(math.prod, shapes))
         self._tensors, self._numbers = 2 * self._count + _SPARE_TENSORS, 2 * self._held + _SPARE_NUMBERS
 
@@ -114,9 +96,12 @@ class _Bounded(_Uninitialised):
         arguments: Sequence[Any] = (),
         named: Mapping[str, Any] | None = None,
     ) -> Any:
-        if function in _FACTORIES:
-            self._count_in(arguments, named or {})
-        return super().__torch_function__(function, types, arguments, named)
+        named = named or {}
+        if getattr(function, "__module__", "") == "torch.nn.init":
+            return arguments[0] if arguments else named["tensor"]
+        if self._limited and function in _FACTORIES:
+            self._count_in(arguments, named)
+        return function(*arguments, **named)
 
     def _count_in(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
         size = named.get("size", arguments)

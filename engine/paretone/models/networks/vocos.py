@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import load_strictly, read_weights
+from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.shapes import Modules, uninitialised
+from paretone.models.networks.shapes import Modules
 
 PARTS = "feature_extractor", "backbone", "head"
 """Parts of an official ``config.yaml``, each with its ``init_args``."""
@@ -41,10 +42,8 @@ class VocosConfig:
 
     @classmethod
     def read(cls, path: Path) -> VocosConfig:
-        """Read an official ``config.yaml``.
-
-        Raises :class:`CheckpointError` that names what is missing or unsupported.
-        """
+        """Read an official ``config.yaml``. Raises :class:`CheckpointError` that names what is missing or
+        unsupported."""
         file = ConfigFile.read(path)
         features, backbone, head = (file.part(name, needed=True).part("init_args", needed=True) for name in PARTS)
         head.require("padding", "center", "center")
@@ -133,13 +132,9 @@ class FourierHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, frames, width) to (B, samples)."""
-        return self.istft(self.spectrum(hidden))
-
-    def spectrum(self, hidden: Tensor) -> Tensor:
-        """(B, frames, width) to (B, window // 2 + 1, frames) complex."""
         log_magnitude, phase = self.out(hidden).transpose(1, 2).chunk(2, dim=1)
         magnitude = log_magnitude.exp().clip(max=LARGEST_MAGNITUDE)
-        return magnitude * (torch.cos(phase) + 1j * torch.sin(phase))
+        return self.istft(magnitude * (torch.cos(phase) + 1j * torch.sin(phase)))
 
 
 class Vocos(nn.Module):
@@ -156,33 +151,20 @@ class Vocos(nn.Module):
         """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · hop) float32."""
         return self.head(self.backbone(mel.float()))
 
-    def load_official(self, weights: dict[str, Tensor], where: str) -> None:
-        """Load official weights, strictly; those of the feature extractor, not needed for decoding, are ignored."""
-        needed = {key: value for key, value in weights.items() if not key.startswith("feature_extractor.")}
-        load_strictly(self, needed, where)
-
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        device: torch.device | str = "cpu",
-        check: Callable[[], None] = lambda: None,
-    ) -> Vocos:
-        """Load an official folder. ``check`` is called between the parts and may raise to cancel.
-
-        Raises :class:`CheckpointError` that names the file and its fault.
-        """
+    def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
+        """Load an official folder. ``check`` is called between the parts and may raise to cancel. Raises
+        :class:`CheckpointError` that names the file and its fault."""
         config = VocosConfig.read(folder / "config.yaml")
         path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
         if path is None:
             raise CheckpointError(f"{folder} holds no Vocos weights; put {WEIGHT_FILES[1]} there.")
         check()
-        weights = read_weights(path)
-        with uninitialised(weights, str(path)):
-            model = cls(config)
-        model.load_official(weights, str(path))
+        # The feature extractor is not needed for decoding.
+        weights = {key: value for key, value in read_weights(path).items() if not key.startswith("feature_extractor.")}
+        model = loaded_strictly(lambda: cls(config), weights, str(path))
         check()
-        return model.eval().requires_grad_(False).to(device)
+        return model.to(device)
 
 
 # --- In pieces --------------------------------------------------------------------------------------------------------
@@ -193,16 +175,16 @@ class StreamedConvolution:
 
     def __init__(self, convolution: nn.Conv1d) -> None:
         self._convolution = convolution
-        self.reach = convolution.kernel_size[0] // 2
+        self._reach = convolution.kernel_size[0] // 2
         """Delay: distance from an output to the last input that it depends on."""
-        if convolution.padding != (self.reach,) or convolution.stride != (1,):
+        if convolution.padding != (self._reach,) or convolution.stride != (1,):
             raise ValueError(f"{convolution} does not keep the length, or takes other steps than 1.")
         self._kept = self._zeros()
 
     def push(self, x: Tensor) -> Tensor:
         """(1, channels, n) to the output that is now final, (1, channels', m)."""
         known = torch.cat([self._kept, x], dim=2)
-        taps = 2 * self.reach
+        taps = 2 * self._reach
         self._kept = known[:, :, max(known.shape[2] - taps, 0) :]
         if known.shape[2] <= taps:
             return x.new_zeros(1, self._convolution.out_channels, 0)
@@ -214,16 +196,13 @@ class StreamedConvolution:
         return self.push(self._zeros())
 
     def _zeros(self) -> Tensor:
-        return self._convolution.weight.new_zeros(1, self._convolution.in_channels, self.reach)
+        return self._convolution.weight.new_zeros(1, self._convolution.in_channels, self._reach)
 
 
 class StreamedBlock:
-    def __init__(self, block: nn.Module) -> None:
-        if not isinstance(block, ConvNeXtBlock):
-            raise TypeError(f"{type(block).__name__} is not a ConvNeXt block.")
+    def __init__(self, block: ConvNeXtBlock) -> None:
         self._block = block
         self._convolution = StreamedConvolution(block.dwconv)
-        self.reach = self._convolution.reach
         self._waiting = block.dwconv.weight.new_zeros(1, block.dwconv.in_channels, 0)
         """Inputs without final outputs."""
 
@@ -246,9 +225,8 @@ class StreamedBlock:
 
 class StreamedBlocks:
     def __init__(self, blocks: Iterable[nn.Module]) -> None:
-        """Raises :class:`TypeError` for other kinds of blocks."""
-        self._blocks = [StreamedBlock(block) for block in blocks]
-        self.reach = sum(block.reach for block in self._blocks)
+        """``blocks``: those of a network, each a :class:`ConvNeXtBlock`."""
+        self._blocks = [StreamedBlock(cast("ConvNeXtBlock", block)) for block in blocks]
 
     def push(self, x: Tensor) -> Tensor:
         """(1, width, n) to (1, width, m)."""

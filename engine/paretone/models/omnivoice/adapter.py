@@ -41,8 +41,6 @@ WARM_UP_FRAMES = 12
 
 
 class OmniVoiceSpeech(MaskedSpeech):
-    """A loaded OmniVoice: network, codec, and front end."""
-
     def __init__(
         self,
         info: ModelInfo,
@@ -71,8 +69,7 @@ class OmniVoiceSpeech(MaskedSpeech):
     def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniVoicePrompt:
         if not options["clone"]:
             return OmniVoicePrompt()
-        heard = self._voices(voice, bool(options["prepare"]), check)
-        return OmniVoicePrompt(heard.transcript, heard.codes, heard.level, heard.notes)
+        return self._voices(voice, bool(options["prepare"]), check)
 
     def _passages(
         self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
@@ -101,7 +98,7 @@ class OmniVoiceSpeech(MaskedSpeech):
         text = torch.tensor(ids, device=self._device)
         codes = prompt.codes
         if codes is None:
-            codes = text.new_zeros(self._networks.plain.config.codebooks, 0)
+            codes = text.new_zeros(self.networks.plain.config.codebooks, 0)
         return MaskedRequest(text, codes, passage.frames)
 
     def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
@@ -118,10 +115,8 @@ FRONT_END = "qwen3"
 
 
 def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
-    """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice.
-
-    Raises :class:`CheckpointError`.
-    """
+    """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice. Raises
+    :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder(
         "OmniVoice is a folder; choose the one with config.json, tokenizer.json and audio_tokenizer in it."

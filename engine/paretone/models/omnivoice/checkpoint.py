@@ -3,16 +3,16 @@ the codec in ``audio_tokenizer``. Reading is strict: errors name unknown, missin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import Shards, in_float32, load_strictly
+from paretone.models.files.checkpoints import Shards, in_float32, load_strictly, loaded_strictly, needing
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.shapes import without_weights
@@ -88,35 +88,19 @@ class OmniVoiceFolder:
 
 
 def read_network(
-    shards: Shards,
-    config: MaskedConfig,
-    device: torch.device | str = "cpu",
-    check: Callable[[], None] = lambda: None,
+    shards: Shards, config: MaskedConfig, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
 ) -> MaskedNetwork:
     """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
     weights, _ = shards.read(check=check)
-    with without_weights(weights, shards.where):
-        network = MaskedNetwork(config)
-    load_strictly(network, _floats(weights, device, check), shards.where, assign=True)
-    return network.eval().requires_grad_(False)
+    for name, value in weights.items():
+        check()
+        weights[name] = value.to(device, torch.float32 if value.is_floating_point() else value.dtype)
+    return loaded_strictly(lambda: MaskedNetwork(config), weights, shards.where, assign=True)
 
 
 def hubert(config: HiggsConfig) -> HubertModel:
     """HuBERT of the codec, without weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
-    try:
+    with needing("A voice is encoded by HuBERT of the package transformers", INSTALL):
         from transformers import HubertConfig, HubertModel
-    except ImportError:
-        raise CheckpointError(
-            f"A voice is encoded by HuBERT of the package transformers, which is not installed; {INSTALL}"
-        ) from None
     # Masking is for training, and its embedding is not published.
     return HubertModel(HubertConfig(**{**config.semantic, "apply_spec_augment": False, "mask_time_prob": 0.0}))
-
-
-def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Callable[[], None]) -> dict[str, Tensor]:
-    """All tensors on ``device``, floating-point ones in float32."""
-    found = {}
-    for name, value in weights.items():
-        check()
-        found[name] = value.to(device, torch.float32) if value.is_floating_point() else value.to(device)
-    return found

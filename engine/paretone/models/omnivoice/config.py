@@ -53,19 +53,9 @@ DURATION = Number(
     step=0.5,
 )
 
-DENOISE = Switch(
-    "denoise",
-    "Clean sound",
-    "Ask OmniVoice to leave out noise and echo of the recording.",
-    default=True,
-)
+DENOISE = Switch("denoise", "Clean sound", "Ask OmniVoice to leave out noise and echo of the recording.", default=True)
 
-PREPARE = Switch(
-    "prepare",
-    "Trim the recording",
-    "Cut long pauses and silence at its ends, as upstream.",
-    default=True,
-)
+PREPARE = Switch("prepare", "Trim the recording", "Cut long pauses and silence at its ends, as upstream.", default=True)
 
 POST_PROCESS = Switch(
     "post_process",
@@ -74,14 +64,4 @@ POST_PROCESS = Switch(
     default=True,
 )
 
-OPTIONS = (
-    *DEMASKING_OPTIONS,
-    CLONE,
-    LANGUAGE,
-    INSTRUCT,
-    SPEED,
-    DURATION,
-    DENOISE,
-    PREPARE,
-    POST_PROCESS,
-)
+OPTIONS = (*DEMASKING_OPTIONS, CLONE, LANGUAGE, INSTRUCT, SPEED, DURATION, DENOISE, PREPARE, POST_PROCESS)

@@ -208,21 +208,11 @@ class OmniVoicePrompt:
         return 0 if self.codes is None else self.codes.shape[1]
 
 
-@dataclass(frozen=True)
-class Reference:
-    transcript: str
-    codes: Tensor = field(repr=False)
-    level: float
-    notes: tuple[str, ...]
-
-
 class VoiceReader:
-    """Reads voices, and caches the last one."""
-
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
         """Codes are cached in the folder ``cache``; the codec has ``rate`` samples per second and ``hop`` per frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
-        self._references: LastUsed[Reference] = LastUsed(1)
+        self._prompts: LastUsed[OmniVoicePrompt] = LastUsed(1)
 
     def __call__(
         self,
@@ -230,15 +220,15 @@ class VoiceReader:
         prepare: bool,
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
-    ) -> Reference:
-        """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel.
-
-        Raises :class:`TextError`, :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable.
-        """
+    ) -> OmniVoicePrompt:
+        """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel. Raises :class:`TextError`,
+        :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable."""
         key = voice, prepare, changed(voice.audio)
-        return self._references.of(key, lambda: self._read(voice, prepare, check, status))
+        return self._prompts.of(key, lambda: self._read(voice, prepare, check, status))
 
-    def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
+    def _read(
+        self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]
+    ) -> OmniVoicePrompt:
         recording = read_recording(voice.audio)
         transcript = transcript_of(voice, _advice(recording))
         samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
@@ -254,7 +244,7 @@ class VoiceReader:
             *_long(voice, len(samples) / self._rate),
             *transcript_notes(voice, _mismatch(voice, transcript, recording)),
         )
-        return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
+        return OmniVoicePrompt(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
         """(codebooks, frames), on the CPU."""
@@ -326,10 +316,8 @@ class OmniVoicePassage:
 
 
 def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[OmniVoicePassage]:
-    """Prepare ``text`` to follow ``prompt``.
-
-    Raises :class:`TextError` for a text without speech, :class:`SettingError` for an invalid description or duration.
-    """
+    """Prepare ``text`` to follow ``prompt``. Raises :class:`TextError` for a text without speech, :class:`SettingError`
+    for an invalid description or duration."""
     text = text.strip()
     if not is_spoken(text):
         raise TextError("There is nothing to speak in this text; type a sentence.")
@@ -352,7 +340,6 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> Passages[Omn
 
 
 def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
-    """Frames of the whole text, and the resulting speed."""
     wanted = float(options["duration"])
     if not wanted:
         speed = float(options["speed"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -38,30 +38,30 @@ _AROUND = KERNEL // 2 * sum(DILATIONS)
 
 @dataclass(frozen=True)
 class HiggsConfig:
-    """Sizes of the codec, from its ``config.json``."""
+    """Sizes of the codec; the defaults are the release's, without HuBERT's own."""
 
-    sample_rate: int
-    ratios: tuple[int, ...]
+    sample_rate: int = 24000
+    ratios: tuple[int, ...] = (8, 5, 4, 2, 3)
     """Upsampling factors of the decoder's blocks."""
-    downsampling: tuple[int, ...]
+    downsampling: tuple[int, ...] = (8, 5, 4, 2, 3)
     """Downsampling factors of the encoder's blocks."""
-    latent: int
+    latent: int = 256
     """Channels of the decoder's input."""
-    decoder_width: int
-    encoder_width: int
-    semantic_width: int
-    codebook_size: int
-    codebook_width: int
-    bandwidth: float
+    decoder_width: int = 1024
+    encoder_width: int = 64
+    semantic_width: int = 768
+    codebook_size: int = 1024
+    codebook_width: int = 64
+    bandwidth: float = 2.0
     """Maximum bandwidth of the release, in kilobits per second."""
-    kernel: int
+    kernel: int = 3
     """Kernel size of the semantic encoder's convolutions."""
-    strides: tuple[int, ...]
-    channel_ratios: tuple[float, ...]
-    block_dilations: tuple[int, ...]
-    unit_kernel: int
-    semantic_rate: int
-    semantic: Mapping
+    strides: tuple[int, ...] = (1, 1)
+    channel_ratios: tuple[float, ...] = (1, 1)
+    block_dilations: tuple[int, ...] = (1, 1)
+    unit_kernel: int = 3
+    semantic_rate: int = 16000
+    semantic: Mapping = field(default_factory=dict)
     """Configuration of HuBERT."""
 
     @classmethod
@@ -110,26 +110,8 @@ class HiggsConfig:
         return max(1, math.floor(self.bandwidth / (math.log2(self.codebook_size) * frames / 1000)))
 
 
-RELEASED = HiggsConfig(
-    sample_rate=24000,
-    ratios=(8, 5, 4, 2, 3),
-    downsampling=(8, 5, 4, 2, 3),
-    latent=256,
-    decoder_width=1024,
-    encoder_width=64,
-    semantic_width=768,
-    codebook_size=1024,
-    codebook_width=64,
-    bandwidth=2.0,
-    kernel=3,
-    strides=(1, 1),
-    channel_ratios=(1, 1),
-    block_dilations=(1, 1),
-    unit_kernel=3,
-    semantic_rate=16000,
-    semantic={},
-)
-"""Configuration of the release without HuBERT's own sizes, for benches and tests of its size."""
+RELEASED = HiggsConfig()
+"""For benches and tests of the release's size."""
 
 
 class Snake(nn.Module):
@@ -166,14 +148,10 @@ class DecoderBlock(nn.Module):
         self.conv_t1 = nn.ConvTranspose1d(
             channels, channels // 2, 2 * ratio, ratio, math.ceil(ratio / 2), output_padding=ratio % 2
         )
-        for number, dilation in enumerate(DILATIONS, 1):
-            setattr(self, f"res_unit{number}", ResidualUnit(channels // 2, dilation))
+        self.res_unit1, self.res_unit2, self.res_unit3 = (ResidualUnit(channels // 2, one) for one in DILATIONS)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv_t1(self.snake1(x))
-        for number in range(1, len(DILATIONS) + 1):
-            x = getattr(self, f"res_unit{number}")(x)
-        return x
+        return self.res_unit3(self.res_unit2(self.res_unit1(self.conv_t1(self.snake1(x)))))
 
 
 class AcousticDecoder(nn.Module):
@@ -318,15 +296,12 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
-        for number, dilation in enumerate(DILATIONS, 1):
-            setattr(self, f"res_unit{number}", ResidualUnit(channels, dilation))
+        self.res_unit1, self.res_unit2, self.res_unit3 = (ResidualUnit(channels, one) for one in DILATIONS)
         self.snake1 = Snake(channels)
         self.conv1 = nn.Conv1d(channels, 2 * channels, 2 * ratio, ratio, math.ceil(ratio / 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        for number in range(1, len(DILATIONS) + 1):
-            x = getattr(self, f"res_unit{number}")(x)
-        return self.conv1(self.snake1(x))
+        return self.conv1(self.snake1(self.res_unit3(self.res_unit2(self.res_unit1(x)))))
 
 
 class AcousticEncoder(nn.Module):
@@ -400,8 +375,6 @@ class SemanticEncoder(nn.Module):
 
 
 class EncodingCodebook(Codebook):
-    """A codebook that can find nearest entries."""
-
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__(config)
         self.project_in = nn.Linear(config.width, config.codebook_width)

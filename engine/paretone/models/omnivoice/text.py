@@ -13,7 +13,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretone.errors import SettingError
 from paretone.front_end import speakable
@@ -53,21 +53,11 @@ class Tables:
 
 @functools.cache
 def tables() -> Tables:
-    read = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
-    return Tables(
-        read["languages"],
-        read["duration_weights"],
-        tuple((last, kind) for last, kind in read["duration_ranges"]),
-        frozenset(read["split_punctuation"]),
-        frozenset(read["closing_marks"]),
-        frozenset(read["end_punctuation"]),
-        frozenset(read["abbreviations"]),
-        read["nonverbal"],
-        frozenset(read["instruct_english"]),
-        frozenset(read["instruct_chinese"]),
-        read["instruct_translations"],
-        tuple(map(frozenset, read["instruct_exclusive"])),
-    )
+    read: dict[str, Any] = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
+    del read["source"]
+    ranges, exclusive = map(tuple, read.pop("duration_ranges")), map(frozenset, read.pop("instruct_exclusive"))
+    rest: dict[str, Any] = {name: frozenset(one) if isinstance(one, list) else one for name, one in read.items()}
+    return Tables(**rest, duration_ranges=tuple(ranges), instruct_exclusive=tuple(exclusive))
 
 
 # Duration of a text, from the kinds of its characters and the pace of the reference.
@@ -131,10 +121,8 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def language(name: str) -> tuple[str | None, tuple[str, ...]]:
-    """Id of a language given by id or English name, with remarks for the user; ``None``: no language.
-
-    As upstream, an unknown language is ignored, with a note.
-    """
+    """Id of a language given by id or English name, with remarks for the user; ``None``: no language. As upstream, an
+    unknown language is ignored, with a note."""
     known, name = tables().languages, name.strip()
     lowered = name.lower()
     if not name or lowered == "none":
@@ -244,7 +232,6 @@ def sentences(text: str) -> list[str]:
 
 
 def is_spoken(text: str) -> bool:
-    """Whether ``text`` has anything audible."""
     return any(map(str.isalnum, text))
 
 
@@ -278,8 +265,6 @@ NOT_TOLD = "None"
 
 @dataclass(frozen=True)
 class OmniVoiceTokenizer:
-    """Texts to ids of the model's vocabulary."""
-
     tokenizer: Tokenizer
 
     @classmethod

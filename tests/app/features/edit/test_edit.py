@@ -9,7 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.edit import Entry, FindDialog, PreferencesDialog, keeps, search
+from paretone_app.features.edit import PreferencesDialog, keeps
+from paretone_app.features.palette import Palette, search
+from paretone_app.shell.entries import Findable
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
@@ -17,7 +19,7 @@ from tests.app.conftest import SMALL
 from tests.app.features.tradeoff.using import POINTS
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
-PARTS = f"{SMALL} lab studies tradeoff edit glossary"
+PARTS = f"{SMALL} lab studies tradeoff edit palette glossary"
 LOOKED_AT = ("takes",)
 
 
@@ -131,34 +133,36 @@ def make_take(window: MainWindow, qtbot: QtBot) -> str:
     return window.state.comparison.take_a.id
 
 
-def opened(window: MainWindow, qtbot: QtBot) -> FindDialog:
+def opened(window: MainWindow, qtbot: QtBot) -> Palette:
     window.action["find"].trigger()
-    finder = window.findChild(FindDialog)
+    finder = window.findChild(Palette)
     assert finder is not None
     qtbot.waitUntil(finder.isVisible)
     return finder
 
 
 def test_words_find_titles_before_all_else() -> None:
-    def entry(title: str, meaning: str = "") -> Entry:
-        return Entry(title, "Action", "", meaning, print)
+    def entry(title: str, meaning: str = "") -> Findable:
+        return Findable(title, "Action", "", meaning, print)
 
     load, unload, other = entry("Load model"), entry("Unload"), entry("Cancel", "stop a load")
     assert search([other, unload, load], "load") == [load, unload, other]
     assert search([other, load], "model LOAD") == [load] and search([load], "no such") == []
-    assert search([other, load], "") == [other, load]
+    assert search([other, load], "", recent=[load.key]) == [load, other]
+    assert search([other, load, unload], "laod modle") == [load], "misspelt"
 
 
 def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    entries = {(one.kind, one.title) for one in borrowed_window.features["edit"].entries()}
-    assert {"Action", "Model", "Term"} <= {kind for kind, _ in entries}
+    entries = {(one.kind, one.title) for one in borrowed_window.features["palette"].entries()}
+    kinds = {"Action", "Model", "Voice", "Technique", "As published", "Setting", "Term"}
+    assert kinds <= {kind for kind, _ in entries}
     assert ("Action", "Preferences") in entries and any(title.startswith("RTF") for _, title in entries)
     focus(setup_of(borrowed_window).seed, qtbot)
     finder = opened(borrowed_window, qtbot)
     QTest.keyClicks(finder.search, "go to takes")
     assert finder.chosen is not None and (finder.chosen.title, finder.chosen.kind) == ("Go to Takes", "Action")
     QTest.keyClick(finder.search, KEY.Key_Return)
-    qtbot.waitUntil(lambda: borrowed_window.findChild(FindDialog) is None)
+    qtbot.waitUntil(lambda: borrowed_window.findChild(Palette) is None)
     assert borrowed_window.panels["takes"].isVisible()
 
 
@@ -175,6 +179,42 @@ def test_an_action_that_cannot_be_done_says_why(borrowed_window: MainWindow, qtb
     finder.reject()
 
 
+def test_techniques_settings_and_voices_are_chosen_by_name_and_come_first_next_time(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    window, chosen, panel = borrowed_window, borrowed_window.state.selection, borrowed_window.panels["setup"]
+
+    def choose(words: str, kind: str) -> str:
+        window.action["palette"].trigger()
+        palette = window.findChild(Palette)
+        assert palette is not None
+        QTest.keyClicks(palette.search, words)
+        assert palette.chosen is not None and palette.chosen.kind == kind
+        title = palette.chosen.title
+        QTest.keyClick(palette.search, KEY.Key_Return)
+        qtbot.waitUntil(lambda: window.findChild(Palette) is None)
+        return title
+
+    try:
+        assert choose("ditreducio", "Technique").startswith("DiTReducio") and chosen.is_used("ditreducio")
+        assert panel.techniques.groups["ditreducio"].isVisible()
+        choose("threshold", "Setting")
+        assert window.focusWidget() is panel.techniques.groups["ditreducio"].controls.editor("threshold")
+        choose("ditreducio t2", "As published")
+        assert chosen.knobs("ditreducio")["threshold"] == 0.1
+        choose("steps", "Setting")
+        assert window.focusWidget() is panel.sampler.editor("steps")
+        voice = choose("bella", "Voice")
+        assert chosen.voice is not None and chosen.voice.title == voice
+        window.action["palette"].trigger()
+        again = window.findChild(Palette)
+        assert [one.title for one in again.found[:1]] == [voice]
+        again.reject()
+    finally:
+        while window.action.undo.isEnabled():
+            window.action.undo.trigger()
+
+
 def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, takes = borrowed_window, borrowed_window.panels["takes"]
     take = make_take(window, qtbot)
@@ -187,9 +227,9 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: Ma
     assert [one.id for one in takes.selected()] == [take] and takes.search.text() == ""
     # In a panel with a search field it goes there, and again opens the list.
     focus(takes.table, qtbot)
-    qtbot.waitUntil(lambda: window.findChild(FindDialog) is None)
+    qtbot.waitUntil(lambda: window.findChild(Palette) is None)
     window.action["find"].trigger()
-    assert takes.search.hasFocus() and window.findChild(FindDialog) is None
+    assert takes.search.hasFocus() and window.findChild(Palette) is None
     opened(window, qtbot).reject()
 
 

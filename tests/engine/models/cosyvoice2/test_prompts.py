@@ -209,11 +209,8 @@ def test_what_upstream_would_cut_or_misread_is_read_by_our_rules(given: str, spo
 
 
 @pytest.mark.usefixtures("without_wetext")
-def test_decimals_in_chinese_stay_in_one_piece_unless_they_are_read_as_upstream_does() -> None:
+def test_decimals_in_chinese_stay_in_one_piece() -> None:
     assert read_text("气温是1.5度.", words).pieces == ("气温是1点5度。",)
-    # After the mark in the middle a new sentence begins.
-    assert read_text("气温是1.5度.", words, improved=False).pieces == ("气温是1。5度。",)
-    assert read_text("It costs $1.50.", words, improved=False) == text.ReadText(("It costs $one.fifty.",))
 
 
 @pytest.mark.parametrize(("given", "problem"), [(" \n", "no text"), ("?!…", "only punctuation")])

@@ -29,13 +29,7 @@ from paretone.models.cosyvoice2.hift import (
 )
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
-from tests.engine.models.cosyvoice2.small_release import (
-    NoNoise,
-    small_flow,
-    small_prompt,
-    small_speech,
-    small_vocoder,
-)
+from tests.engine.models.cosyvoice2.small_release import NoNoise, small_flow, small_prompt, small_speech, small_vocoder
 from tests.workload import crossed
 
 TOLERANCE = 1e-4

@@ -145,7 +145,10 @@ def test_text_without_its_padding_is_the_text(
 ) -> None:
     """Ids that are padded to the whole length leave nothing out."""
     torch.manual_seed(0)
-    module = TextEmbedding(9, 16, 3, mask_padding or average_upsampling, average_upsampling).requires_grad_(False)
+    config = BackboneConfig("DiT", 64, 2, 1, text_dim=16, conv_layers=3, text_num_embeds=9)
+    padded, averaged = mask_padding or average_upsampling, average_upsampling
+    config = replace(config, text_mask_padding=padded, text_embedding_average_upsampling=averaged)
+    module = TextEmbedding(config).requires_grad_(False)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     ids = torch.randint(0, 9, (2, 13))

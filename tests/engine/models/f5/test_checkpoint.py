@@ -23,16 +23,7 @@ from paretone.models.f5.checkpoint import (
 from paretone.models.f5.config import VARIANTS, BackboneConfig
 from tests.workload import crossed
 
-TINY = BackboneConfig(
-    "DiT",
-    64,
-    2,
-    1,
-    text_dim=32,
-    conv_layers=1,
-    text_mask_padding=True,
-    text_num_embeds=10,
-)
+TINY = BackboneConfig("DiT", 64, 2, 1, text_dim=32, conv_layers=1, text_mask_padding=True, text_num_embeds=10)
 TINY_E2 = BackboneConfig("UNetT", 64, 2, 1, ff_mult=4, pe_attn_head=1, text_num_embeds=10)
 SIDECAR = {
     "model": {

@@ -32,7 +32,6 @@ from paretone.models.omnivoice.higgs import HiggsConfig
 from paretone.paths import resource
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as llasa
-from tests.engine.models.megatts3 import small_release
 from tests.engine.models.megatts3 import small_release as megatts3
 from tests.engine.models.omnivoice import small_release as omnivoice
 from tests.engine.test_reading import ALIASES
@@ -51,7 +50,7 @@ def _llasa(root: Path) -> None:
 
 def _megatts3(root: Path) -> None:
     megatts3.write_release(root)
-    small_release.write_folder(root / "g2p")
+    megatts3.write_folder(root / "g2p")
 
 
 RELEASES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -429,9 +428,8 @@ PARTS = [
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copies of the bundled models and their vocoder, to be damaged and mended."""
     root = tmp_path_factory.mktemp("models")
-    omitted = shutil.ignore_patterns("*.jsonl", "drafts", "students", "cfg_free", "intervals")
     for name in ("f5-mini", "lm-mini", "omni-mini", "megatts3-mini", "natural-vocoder"):
-        shutil.copytree(resource("models", name), root / name, ignore=omitted)
+        copied(root, name)
     return root
 
 

@@ -190,14 +190,8 @@ def test_links_stay_and_their_targets_are_written(hub: Hub, tmp_path: Path) -> N
         (os.mkfifo, "it is a pipe or a device; delete it"),
         (Path.mkdir, "it is a folder"),
         (lambda place: place.symlink_to("/dev/null"), "it is a pipe or a device"),
-        (
-            lambda place: place.symlink_to("missing/weights"),
-            "whose folder does not exist; create it, or delete",
-        ),
-        (
-            lambda place: place.symlink_to("0123456789abcdef" * 4),
-            "which others keep under its checksum; delete",
-        ),
+        (lambda place: place.symlink_to("missing/weights"), "whose folder does not exist; create it, or delete"),
+        (lambda place: place.symlink_to("0123456789abcdef" * 4), "which others keep under its checksum; delete"),
         (lambda place: place.symlink_to(place), "it is a symbolic link that leads back to itself"),
     ],
     ids=["pipe", "folder", "device", "dangling", "cache", "circle"],

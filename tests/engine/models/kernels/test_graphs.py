@@ -19,7 +19,7 @@ from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
-from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
+from paretone.models.kernels.graphs import CudaMemory, GraphCache, GraphedTransformer
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -89,7 +89,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an 
 # --- The cache --------------------------------------------------------------------------------------------------------
 
 
-class Weighed:
+class Weighed(CudaMemory):
     """Stands in for a card's memory: what is recorded says what it weighs."""
 
     def __init__(self, capacity: int) -> None:
@@ -327,6 +327,12 @@ def test_passes_have_the_same_hidden_states(tmp_path, bucket):
             for cache in caches:
                 cache.crop(kept)
     assert record.replayed == 2 * 35, "all but the prompts"
+    before = record.recorded
+    graphed.reach(2 * len(plain.transformer.rotations))
+    caches[1].crop(68)
+    again = graphed.transformer(embedded, caches[1], places)
+    torch.testing.assert_close(again, states[0], atol=1e-4, rtol=1e-4)
+    assert record.recorded == before + 1, "the rotations of further positions are another table"
     assert record.recorded == len(graphs) < 12
 
 
@@ -368,14 +374,7 @@ def omnivoice(tmp_path_factory: pytest.TempPathFactory):
     return masked(tmp_path_factory.mktemp("graphs"), Again())
 
 
-@pytest.mark.parametrize(
-    "techniques",
-    [
-        (),
-        (small_release.used("guidance_stride"),),
-        (BLOCKS,),
-    ],
-)
+@pytest.mark.parametrize("techniques", [(), (small_release.used("guidance_stride"),), (BLOCKS,)])
 def test_masked_models_say_the_same(omnivoice, techniques):
     plain = small_release.setting(*techniques)
     expected = say(omnivoice, plain)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from paretone.models.kernels import few_rows, products
 from paretone.models.kernels.few_rows import FEW_ROWS as PACKED_ROWS
@@ -61,10 +63,15 @@ def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytes
     assert not products.available.__wrapped__()
 
 
+CONFIG = BackboneConfig("DiT", 48, 1, 3, 16)
+
+
 @pytest.mark.parametrize(("rotary_heads", "qk_norm", "length"), crossed([None, 1], [False, True], [7, ROWS + 9]))
 def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm: bool, length: int) -> None:
     torch.manual_seed(0)
-    attention = F5Attention(48, 3, 16, qk_norm, rotary_heads).requires_grad_(False)
+    attention = F5Attention(
+        replace(CONFIG, qk_norm="rms_norm" if qk_norm else None, pe_attn_head=rotary_heads)
+    ).requires_grad_(False)
     x, table = torch.randn(2, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table)
     attention.fuse()
@@ -74,7 +81,7 @@ def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm:
 
 def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
     torch.manual_seed(0)
-    module = F5FeedForward(24, 2).requires_grad_(False)
+    module = F5FeedForward(replace(CONFIG, dim=24)).requires_grad_(False)
     x = torch.randn(2, FEED_FORWARD_ROWS // 2 + 9, 24)
     before = module(x)
     module.fuse()
@@ -83,7 +90,7 @@ def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
 
 def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> None:
     torch.manual_seed(0)
-    module = F5FeedForward(24, 2).requires_grad_(False)
+    module = F5FeedForward(replace(CONFIG, dim=24)).requires_grad_(False)
     module.fuse()
     x = torch.randn(2, 30, 24)
     narrow = copy.deepcopy(module).to(torch.bfloat16)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from paretone.models.kernels import products, split_products
 from paretone.models.kernels.products import PackableLinear, PackedProduct
@@ -65,8 +66,7 @@ def test_digits_make_up_the_numbers_to_24_bits(factor: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "most"),
-    [(_normal, 2), (_log_normal_channels, 7), (_heavy_tails, 7), (_one_strong_channel, 13)],
+    ("numbers", "most"), [(_normal, 2), (_log_normal_channels, 7), (_heavy_tails, 7), (_one_strong_channel, 13)]
 )
 @pytest.mark.parametrize("inputs", [300])
 def test_its_error_is_a_small_multiple_of_float32_s_own(
@@ -164,7 +164,8 @@ def test_few_rows_are_multiplied_as_ever_and_many_in_blocks(monkeypatch: pytest.
 def test_layers_by_blocks_are_the_layers(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     monkeypatch.setattr(split_products, "ROWS", 64)  # Several items at once, one at once, and blocks of one.
-    attention, forward = F5Attention(48, 3, 16, True, 1), F5FeedForward(48, 2)
+    config = BackboneConfig("DiT", 48, 1, 3, 16, qk_norm="rms_norm", pe_attn_head=1)
+    attention, forward = F5Attention(config), F5FeedForward(config)
     x, table = torch.randn(3, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table), forward(x)
     for module in (attention, forward):

@@ -337,7 +337,7 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
     (place / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
     assert "its model knows 300 tokens, but its tokenizer 394" in refusal(place)
     (place / "config.json").write_text(json.dumps(config | {"model_type": "mistral"}))
-    assert "is not the configuration of a Llama" in refusal(place)
+    assert "only 'llama' is supported" in refusal(place)
     (place / "config.json").write_text("[")
     assert "cannot be read as a configuration" in refusal(place)
 
@@ -380,8 +380,7 @@ def written(folder: Path, change: dict | None = None, without: str = "") -> Path
 
 
 @pytest.mark.parametrize(
-    ("text", "transcript", "speaker"),
-    [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", "")],
+    ("text", "transcript", "speaker"), [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", "")]
 )
 def test_control_tokens_cannot_be_spoken(text: str, transcript: str, speaker: str) -> None:
     with pytest.raises(TextError, match=r"'<\|(eot_id|s_12)\|>' is a control token of LLaSA"):

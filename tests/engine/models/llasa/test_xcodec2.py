@@ -129,7 +129,7 @@ def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
         load_decoder(damaged(tmp_path / "c", generator__tail=torch.zeros(3)))
     with pytest.raises(CheckpointError, match=r"is not XCodec2: it holds decoder\.bias"):
         load_decoder(damaged(tmp_path / "d", decoder__bias=torch.zeros(3)))
-    with pytest.raises(CheckpointError, match=r"it lacks the weight fc_post_a\.weight"):
+    with pytest.raises(CheckpointError, match=r"lacks the weight fc_post_a\.weight"):
         load_decoder(damaged(tmp_path / "e", fc_post_a__weight=None))
     with pytest.raises(CheckpointError, match=r"values that are not numbers in fc_post_a\.bias"):
         load_decoder(damaged(tmp_path / "f", fc_post_a__bias=torch.full((64,), torch.nan)))

@@ -51,14 +51,7 @@ DURATION_CONFIG = {
 SMALL_WAVVAE = WavVAEConfig(width=16, channels=4)
 SMALL_ALIGNER = AlignerConfig(bands=80, width=32, layers=1, places=400, tokens=64, vocabulary=1600)
 SMALL_DIT = DiTConfig(
-    dim=64,
-    layers=2,
-    heads=1,
-    ff_hidden=128,
-    local_cond=24,
-    ctx_mask=4,
-    phone_layers=1,
-    phone_ff_hidden=64,
+    dim=64, layers=2, heads=1, ff_hidden=128, local_cond=24, ctx_mask=4, phone_layers=1, phone_ff_hidden=64
 )
 
 
@@ -97,7 +90,7 @@ def write_release(root: Path, encoder: bool = False) -> None:
         root / "aligner_lm/model_only_last.ckpt", "model", random_weights(shapes_of(Aligner(SMALL_ALIGNER)), 3)
     )
     write_config(root / "duration_lm/config.yaml", DURATION_CONFIG)
-    durations = DurationModel(DurationConfig.of_entries(ConfigFile(DURATION_CONFIG, "small"), 174))
+    durations = DurationModel(DurationConfig.read(ConfigFile(DURATION_CONFIG, "small"), 174))
     save_checkpoint(root / "duration_lm/model_only_last.ckpt", "dur_model", random_weights(shapes_of(durations), 4))
     write_config(root / "wavvae/config.yaml", WAVVAE_CONFIG)
     name = "model_only_last.ckpt" if encoder else "decoder.ckpt"

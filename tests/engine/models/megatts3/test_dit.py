@@ -21,13 +21,7 @@ from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, s
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.setting.knobs import defaults
 from tests.engine.models.f5.plain_dit import prepare
-from tests.engine.models.megatts3.plain_dit import (
-    SMALL,
-    Inputs,
-    plain_velocity,
-    random_inputs,
-    small_mega_dit,
-)
+from tests.engine.models.megatts3.plain_dit import SMALL, Inputs, plain_velocity, random_inputs, small_mega_dit
 from tests.workload import workload
 
 TOLERANCE = 1e-5

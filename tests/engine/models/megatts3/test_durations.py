@@ -9,14 +9,7 @@ import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.megatts3.aligner import (
-    END,
-    START,
-    Aligner,
-    AlignerConfig,
-    log_mel,
-    read_alignment,
-)
+from paretone.models.megatts3.aligner import END, START, Aligner, AlignerConfig, log_mel, read_alignment
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, Tempo, settled_durations
 from paretone.models.megatts3.phones import Timed, phone_number
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of
@@ -27,7 +20,7 @@ DURATIONS = torch.tensor([[20, 7, 9, 0, 30, 400]])
 
 
 def model(**entries: object) -> DurationModel:
-    config = DurationConfig.of_entries(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
+    config = DurationConfig.read(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
     made = DurationModel(config)
     weights = {name: value * 4 for name, value in random_weights(shapes_of(made)).items()}
     if made.config.regression:  # Durations of some tens of frames, that vary.
@@ -102,7 +95,7 @@ def settle(
     phones: list[int],
     first: bool = False,
     last: bool = False,
-    tempo: Tempo | None = None,
+    tempo: Tempo = Tempo(),
     seed: int = 0,
 ) -> list[int]:
     return settled_durations(codes, phones, 128, first, last, tempo, torch.Generator().manual_seed(seed))

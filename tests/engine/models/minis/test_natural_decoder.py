@@ -32,7 +32,6 @@ from paretone.models.minis.natural_decoder import (
     VOICING,
     WINDOW,
     NaturalDecoder,
-    SeededNoise,
     moved_magnitudes,
     moved_phases,
 )
@@ -142,8 +141,7 @@ def latents(frames: int, hertz: float = 200.0, columns: int = LATENT) -> torch.T
 @pytest.mark.parametrize(("size", "frames", "columns"), crossed([1, 16, 1000], [2, 5, 60], [LATENT, VOICE]))
 def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, frames: int, columns: int):
     made = latents(frames, columns=columns)
-    whole = decoder.decode(made, 1.1, 0.95, SeededNoise(3))
-    streamed = StreamedNatural(decoder, 1.1, 0.95, SeededNoise(3))
+    whole, streamed = decoder.decode(made), StreamedNatural(decoder)
     pieces = [streamed.push(piece) for piece in made.split(size)]
     joined = torch.cat([*pieces, streamed.finish()])
     assert len(joined) == len(whole) == frames * HOP

@@ -21,10 +21,7 @@ from paretone.models.catalogue import entry
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH
 from paretone.models.minis.omni_mini import OmniMiniSpeech
-from paretone.models.minis.speaking import (
-    LAYOUT_FILE,
-    NOBODY,
-)
+from paretone.models.minis.speaking import LAYOUT_FILE, NOBODY
 from paretone.models.networks.quantised_mel import token_phones
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique

@@ -54,7 +54,7 @@ def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
     [
         ("layout.json", {"text_tokens": 1600}, "1600 text tokens of 2 phones, where 99 phones make 9801"),
         ("layout.json", {"phones": "pau aa b", "text_tokens": 9}, "made with an earlier version of Paretone"),
-        ("config.json", {"model_type": "qwen3"}, "only omnivoice is supported"),
+        ("config.json", {"model_type": "qwen3"}, "only 'omnivoice' is supported"),
         ("codec/config.json", {"strides": 4}, "has an unknown entry 'strides'"),
     ],
 )

@@ -96,7 +96,7 @@ def test_blocks(size: int, length: int) -> None:
     streamed = StreamedBlocks(blocks)
     pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
-    assert streamed.reach == 9
+    assert sum(piece.shape[2] for piece in pieces) == max(length - 9, 0)
 
 
 @pytest.mark.parametrize(("size", "length"), crossed(PIECES, [2, 3, 9, 40]))
@@ -132,7 +132,7 @@ def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, 
     decoder = make_decoder()
     streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
     difference = streaming_difference(streamed, whole.samples)
-    assert difference.samples == 0
+    assert len(streamed) == len(whole.samples)
     assert length == 1 or difference.level <= -60, (
         "the pitch is added up over all pieces, in other sums than of the whole"
     )
@@ -150,7 +150,6 @@ def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
 def test_the_difference_of_two_recordings() -> None:
     whole = np.array([0.5, -0.5, 0.5, -0.5], np.float32)
     found = streaming_difference(whole[:3] + np.float32(0.05), whole)
-    assert found.samples == 1
     assert found.largest == pytest.approx(0.05, abs=1e-6)
     assert found.level == pytest.approx(-20, abs=0.01)
     assert "-20 dB" in found.sentence

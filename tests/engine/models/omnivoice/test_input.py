@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.errors import PlainError
+from paretone.errors import AudioError, PlainError, TextError
 from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.setting.setting import Setting
 from tests.engine.models.omnivoice.small_release import TEXT, load, setting, spoken, used, write_release
@@ -44,13 +44,13 @@ def said(made: Synthesis, words: str) -> str:
 def test_an_unknown_language_is_not_told(model: SpeechModel) -> None:
     note = said(spoken(model, setting(language="Klingon")), "Klingon")
     assert note.startswith("OmniVoice does not know the language 'Klingon', so no language was set.")
-    assert not any("language" in one for one in spoken(model, setting(language="de")).notes)
+    for known in ("de", "German"):
+        assert not any("language" in one for one in spoken(model, setting(language=known)).notes)
 
 
-def test_nothing_to_speak_and_a_silent_reference_are_refused(model: SpeechModel, tmp_path: Path) -> None:
-    assert refusal(model, setting(), "… !") == "There is nothing to speak in this text; type a sentence."
-    silent = recorded(tmp_path / "silent.wav", 3.0, level=0.0)
-    assert "silent.wav is silent; choose a recording" in refusal(model, setting(clone=True), by=silent)
+@pytest.mark.parametrize("text", ["", "  ", "… !"])
+def test_nothing_to_speak_is_refused(model: SpeechModel, text: str) -> None:
+    assert refusal(model, setting(), text) == "There is nothing to speak in this text; type a sentence."
 
 
 def test_a_long_reference_without_a_transcript_says_where_to_cut_it(model: SpeechModel, tmp_path: Path) -> None:
@@ -77,9 +77,45 @@ def test_no_duration_is_the_texts_own_and_ten_minutes_are_too_long(model: Speech
     sentence = refusal(model, setting(duration=600.0))
     assert sentence.startswith("A duration of 600 s is too far from what this text usually takes (")
     assert "between 0 and 600 s, not at 601" in refusal(model, setting(duration=601.0))
+    told = spoken(model, setting(duration=2.0, post_process=False))
+    assert told.trace.demasking.passages[0].codes.shape[1] == 50
 
 
 def test_a_precision_that_the_device_lacks_is_replaced(model: SpeechModel) -> None:
     plain, narrow = spoken(model, setting()), spoken(model, setting(used("precision", precision="float16")))
     assert "does not gain from float16 for OmniVoice, which uses float32 instead" in said(narrow, "float16")
     assert np.array_equal(plain.samples, narrow.samples)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"level": 0.0}, AudioError, "is silent"),
+        ({"transcript": " "}, TextError, "no transcript"),
+        ({"seconds": 0.1}, AudioError, "at least 0.3 s"),
+        ({"seconds": 61.0}, AudioError, "cut it to 60 s"),
+    ],
+)
+def test_references_that_cannot_be_used(
+    model: SpeechModel, tmp_path: Path, change: dict, error: type[Exception], said: str
+) -> None:
+    mine = recorded(tmp_path / "mine.wav", **{"seconds": 2.0, **change})
+    with pytest.raises(error, match=said):
+        spoken(model, setting(clone=True), by=mine)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "transcript", "said"),
+    [
+        (6.0, "Word.", "too short for its 6.0 s: so much text usually takes about 1.1 s"),
+        (2.0, "Word after word. " * 20, "too long for its 2.0 s: so much text usually takes about 20.0 s"),
+    ],
+)
+def test_references_that_are_odd_are_used_with_a_warning(
+    model: SpeechModel, tmp_path: Path, seconds: float, transcript: str, said: str
+) -> None:
+    pytest.importorskip("transformers")
+    mine = recorded(tmp_path / "mine.wav", seconds, transcript=transcript)
+    notes = model._prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
+    assert any(said in note for note in notes), notes
+    assert sum("transcript" in note for note in notes) <= 1, "once"

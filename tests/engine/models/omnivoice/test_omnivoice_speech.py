@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
-from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
-from paretone.models.base import Synthesis, Utterance, Voice
+from paretone.errors import Cancelled, CheckpointError, SettingError
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import voice
 from paretone.models.families.masked import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
@@ -326,69 +325,6 @@ def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
     with pytest.raises(Cancelled):
         spoken(model, setting(), LONG, observer)
     assert observer.checks == 5
-
-
-# --- What is wrong with what is asked for ----------------------------------------------------------------------------
-def test_empty_text_is_refused(model: OmniVoiceSpeech) -> None:
-    for text in ("", "  ", "… !"):
-        with pytest.raises(TextError, match="nothing to speak"):
-            spoken(model, setting(), text)
-
-
-def test_an_unknown_language_is_not_told_and_that_is_said(model: OmniVoiceSpeech) -> None:
-    synthesis = spoken(model, setting(language="Klingon"))
-    assert any("does not know the language 'Klingon'" in note for note in synthesis.notes)
-    assert not any("language" in note for note in spoken(model, setting(language="German")).notes)
-
-
-def test_durations_out_of_all_proportion_are_refused(model: OmniVoiceSpeech) -> None:
-    with pytest.raises(SettingError, match=r"A duration of 600 s is too far from what this text usually takes"):
-        spoken(model, setting(duration=600.0))
-    synthesis = spoken(model, setting(duration=2.0, post_process=False))
-    assert synthesis.trace.demasking.passages[0].codes.shape[1] == 50
-    with pytest.raises(SettingError, match="between 0 and 600"):
-        spoken(model, setting(duration=700.0))
-
-
-def recorded(path: Path, seconds: float, level: float = 0.2, transcript: str = "Some words here.") -> Voice:
-    times = np.arange(int(seconds * RATE)) / RATE
-    soundfile.write(path, (level * np.sin(440 * times) * np.sin(9 * times)).astype(np.float32), RATE)
-    return Voice(f"own:{path}", path.name, str(path), transcript)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "said"),
-    [
-        ({"level": 0.0}, AudioError, "is silent"),
-        ({"transcript": " "}, TextError, "no transcript"),
-        ({"seconds": 0.1}, AudioError, "at least 0.3 s"),
-        ({"seconds": 61.0}, AudioError, "cut it to 60 s"),
-    ],
-)
-def test_references_that_cannot_be_used(
-    model: OmniVoiceSpeech, tmp_path: Path, change: dict, error: type[Exception], said: str
-) -> None:
-    mine = recorded(tmp_path / "mine.wav", **{"seconds": 2.0, **change})
-    with pytest.raises(error, match=said):
-        spoken(model, setting(clone=True), by=mine)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "transcript", "said"),
-    [
-        *workload([(24.0, "Word after word. " * 25, "24.0 s are long for a reference")], []),
-        (6.0, "Word.", "too short for its 6.0 s: so much text usually takes about 1.1 s"),
-        (2.0, "Word after word. " * 20, "too long for its 2.0 s: so much text usually takes about 20.0 s"),
-    ],
-)
-def test_references_that_are_odd_are_used_with_a_warning(
-    model: OmniVoiceSpeech, tmp_path: Path, seconds: float, transcript: str, said: str
-) -> None:
-    pytest.importorskip("transformers")
-    mine = recorded(tmp_path / "mine.wav", seconds, transcript=transcript)
-    notes = model._prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
-    assert any(said in note for note in notes), notes
-    assert sum("transcript" in note for note in notes) <= 1, "once"
 
 
 def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:

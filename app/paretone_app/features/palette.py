@@ -1,0 +1,215 @@
+"""The palette: every action, model, voice, technique, setting, take, study and term by a few letters, also misspelt.
+
+Presenters say what can be found in them (:meth:`paretone_app.features.presenter.Presenter.findable`); the window's
+actions, each panel among them, are found by themselves. The sheet of keys is the palette of what has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from PySide6.QtCore import QEvent, QObject, QSettings, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLineEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+from rapidfuzz import fuzz
+
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.numbers import counted
+from paretone_app.shell.entries import Findable
+from paretone_app.shell.theme import GAP
+from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
+from paretone_app.widgets.layouts import VBoxLayout
+
+MOST = 200
+RECENT = 8
+_DETAIL = 13
+"""Most width of the last column, in heights of a line."""
+_IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+NEARLY = 75
+"""Least similarity, of 100, of a misspelt word; words of fewer than ``LETTERS`` letters have to be right."""
+LETTERS = 4
+
+
+def search(entries: Sequence[Findable], words: str, recent: Sequence[str] = ()) -> list[Findable]:
+    """Entries with all ``words``: first titles that begin with them, then titles that contain them, then the rest; if
+    there are none, those with titles nearly like them. Within each, ``recent`` keys come first."""
+    wanted = words.casefold().split()
+    last = {key: place for place, key in enumerate(recent)}
+
+    def rank(one: Findable) -> tuple[int, int]:
+        title = one.title.casefold()
+        begins, has = title.startswith(" ".join(wanted)), all(word in title for word in wanted)
+        return 0 if begins else 1 if has else 2, last.get(one.key, len(last))
+
+    found = [one for one in entries if all(word in one.words for word in wanted)]
+    if found or not wanted:
+        return sorted(found, key=rank)
+    likely = [(min(_similarity(word, one.title.casefold()) for word in wanted), one) for one in entries]
+    return [one for score, one in sorted(likely, key=lambda pair: -pair[0]) if score >= NEARLY]
+
+
+def _similarity(word: str, title: str) -> float:
+    if len(word) < LETTERS:
+        return 100.0 * (word in title)
+    return max((fuzz.ratio(word, part[: len(word) + 1]) for part in title.split()), default=0.0)
+
+
+class Palette(QDialog):
+    """Up and Down move through the list while the user types; Enter chooses."""
+
+    def __init__(
+        self, title: str, what: str, entries: Sequence[Findable], settings: QSettings, parent: QWidget | None = None
+    ) -> None:
+        """``what`` is searched, as a list."""
+        super().__init__(parent)
+        self._entries, self._settings = tuple(entries), settings
+        self._recent = _recent(settings)
+        self.found: list[Findable] = []
+        self.setWindowTitle(title)
+        self.search = build.named(QLineEdit(placeholderText=f"Search {what}"), title)
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_found)
+        self.search.installEventFilter(self)
+        self.list = build.named(QTreeWidget(columnCount=3), "Found")
+        self.list.setRootIsDecorated(False)
+        self.list.setHeaderHidden(True)
+        self.list.setAllColumnsShowFocus(True)
+        self.list.setUniformRowHeights(True)
+        self.list.header().setStretchLastSection(False)
+        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.currentItemChanged.connect(self._show_meaning)
+        self.list.itemActivated.connect(lambda _: self.choose())
+        self.meaning = build.words("muted", name="Meaning")
+        self._count = build.label("", "muted", name="Number found")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
+        build.fill(VBoxLayout(self), parts, (GAP,) * 4)
+        em = self.fontMetrics().height()
+        self.resize(44 * em, 28 * em)
+        self._show_found()
+
+    @property
+    def chosen(self) -> Findable | None:
+        row = self.list.indexOfTopLevelItem(self.list.currentItem()) if self.list.currentItem() is not None else -1
+        return self.found[row] if 0 <= row < len(self.found) else None
+
+    def choose(self) -> None:
+        """Close and go to the current entry, or show why it is unavailable."""
+        chosen = self.chosen
+        if chosen is None:
+            return
+        if chosen.why_not:
+            self._show_meaning()
+            return
+        kept = [chosen.key, *(key for key in self._recent if key != chosen.key)][:RECENT]
+        self._settings.setValue(_RECENT, json.dumps(kept))
+        self.accept()
+        chosen.go()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is not QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return False
+        if event.key() in _IN_LIST:
+            QApplication.sendEvent(self.list, event)
+            return True
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.choose()
+            return True
+        return False
+
+    def _show_found(self) -> None:
+        words = self.search.text()
+        found = search(self._entries, words, self._recent)
+        self.found = found[:MOST]
+        self.list.clear()
+        for one in self.found:
+            item = QTreeWidgetItem(self.list, [one.title, one.kind, one.detail])
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, one.why_not or one.meaning)
+            for column in range(3 if one.why_not else 0):
+                item.setForeground(column, self.palette().placeholderText())
+        first = self.list.topLevelItem(0)
+        if first is not None:
+            self.list.setCurrentItem(first)
+        # Titles have the room; long details are cut off.
+        self.list.header().resizeSection(2, min(self.list.sizeHintForColumn(2), _DETAIL * self.fontMetrics().height()))
+        cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
+        self._count.setText(f"{counted(len(found), 'entry', 'entries')}{cut}")
+        if not found:
+            self.meaning.setText(f"Nothing is called anything like “{words.strip()}”.")
+
+    def _show_meaning(self) -> None:
+        chosen = self.chosen
+        if chosen is not None:
+            self.meaning.setText(chosen.why_not or chosen.meaning)
+
+
+_RECENT = "palette/recent"
+
+
+def _recent(settings: QSettings) -> list[str]:
+    """Keys of the last chosen entries, the latest first."""
+    try:
+        found = json.loads(str(settings.value(_RECENT, "[]")))
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, str)][:RECENT] if isinstance(found, list) else []
+
+
+_WHAT = "actions, models, voices, techniques, settings, takes, studies and terms"
+_EVERYWHERE = (
+    ("Plots: copy as table; show as table", "Ctrl+C; T"),
+    ("Everywhere: next and previous control", "Tab, Shift+Tab"),
+)
+
+
+class PalettePresenter(Presenter):
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features, self._settings = services.features, services.settings
+        actions = services.actions
+        actions.bind(actions["palette"], lambda: self._open("Find", _WHAT, self.entries()))
+        actions.bind(actions.keys, lambda: self._open("Keyboard", "actions and keys", self.keys()))
+
+    def _open(self, title: str, what: str, entries: Iterable[Findable]) -> None:
+        build.show(Palette(title, what, list(entries), self._settings, self._window))
+
+    def entries(self) -> Iterator[Findable]:
+        yield from self._of_actions()
+        for presenter in self._features:
+            yield from presenter.findable()
+
+    def keys(self) -> Iterator[Findable]:
+        """Actions with keys, and the keys of the panels."""
+        yield from (one for one in self._of_actions() if one.detail)
+        for feature in self._features.declared:
+            for place in feature.places[:1]:
+                for what, keys in feature.keys:
+                    go = partial(self._workspaces.go_to, place.name)
+                    yield Findable(f"{place.title}: {what}", "In the panel", keys, f"Go to {place.title}.", go)
+        for what, keys in _EVERYWHERE:
+            yield Findable(what, "Key", keys, "", lambda: None)
+
+    def _of_actions(self) -> Iterator[Findable]:
+        # Choices in menus are no actions of the window itself.
+        choices = (one for one in self._window.findChildren(QAction) if not one.shortcut().isEmpty())
+        for action in dict.fromkeys((*self._window.actions(), *choices)):
+            if action is self._actions["palette"] or action.shortcutContext() is not Qt.ShortcutContext.WindowShortcut:
+                continue
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            title = action.title if isinstance(action, Action) else action.text().replace("&", "")
+            tip, why_not = (action.tip, action.reason) if isinstance(action, Action) else ("", "")
+            yield Findable(title, "Action", keys, tip or title, action.trigger, why_not)
