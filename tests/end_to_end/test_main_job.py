@@ -80,7 +80,7 @@ def test_pick_calibrate_synthesise_switch_export(
     # Baseline by its key, calibration by a click, accelerated by its key.
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
     assert window.state.comparison.take_a.text == TEXT
-    wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
+    wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.buttons[1], Qt.MouseButton.LeftButton))
     assert (window.features["strategy"].state.table.layers, window.features["strategy"].state.table.steps) == (
         window.state.selection.info.layers,
         STEPS,

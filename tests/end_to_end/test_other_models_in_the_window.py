@@ -77,7 +77,7 @@ def test_a_model_of_three_branches_then_a_language_model(
     state.selection.set_text("Rice is good.")
 
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
-    calibrate = window.features["guide"].guide.button(1)
+    calibrate = window.features["guide"].guide.buttons[1]
     assert outcome_of(lambda: qtbot.mouseClick(calibrate, Qt.MouseButton.LeftButton))[0] == "finished"
     assert (strategy.table.layers, strategy.table.steps) == (LAYERS, 3)
     assert strategy.table.skipped_share > 0

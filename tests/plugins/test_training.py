@@ -115,7 +115,7 @@ def test_a_plug_ins_training_is_done_from_the_window(
     file = Path(panel.work.text()) / "pace.json"
     learnt = json.loads(file.read_text(encoding="utf-8"))
     assert file.parent.name.endswith("-pace-0.4") and learnt["clips"] > 1 and learnt["pace"] > 0
-    assert "ms a character" in panel.state and str(file) in panel.state
+    assert "ms a character" in panel.state.text() and str(file) in panel.state.text()
     slopes = panel.curves.found["slope"]
     assert len(slopes) == 12 and slopes[-1] < 0.01 * slopes[0], "a curve of its figure"
     assert "The pace is learnt" in window.notices.banner.text

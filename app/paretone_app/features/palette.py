@@ -179,7 +179,7 @@ _EVERYWHERE = (
 class PalettePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features, self._settings = services.features, services.settings
+        self._features, self._settings, self._keys = services.features, services.settings, services.keys
         actions = services.actions
         actions.bind(actions["palette"], lambda: self._open("Find", _WHAT, self.entries()))
         actions.bind(actions.keys, lambda: self._open("Keyboard", "actions and keys", self.keys()))
@@ -195,11 +195,9 @@ class PalettePresenter(Presenter):
     def keys(self) -> Iterator[Findable]:
         """Actions with keys, and the keys of the panels."""
         yield from (one for one in self._of_actions() if one.detail)
-        for feature in self._features.declared:
-            for place in feature.places[:1]:
-                for what, keys in feature.keys:
-                    go = partial(self._workspaces.go_to, place.name)
-                    yield Findable(f"{place.title}: {what}", "In the panel", keys, f"Go to {place.title}.", go)
+        for place, what, keys in self._keys:
+            go = partial(self._workspaces.go_to, place.name)
+            yield Findable(f"{place.title}: {what}", "In the panel", keys, f"Go to {place.title}.", go)
         for what, keys in _EVERYWHERE:
             yield Findable(what, "Key", keys, "", lambda: None)
 

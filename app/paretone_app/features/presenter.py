@@ -17,7 +17,7 @@ from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import StatusLine
-from paretone_app.shell.entries import Findable, MainStep, TourStop
+from paretone_app.shell.entries import Findable, MainStep, Place, TourStop
 from paretone_app.shell.notices import Notices
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
@@ -26,7 +26,6 @@ from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
-    from paretone_app.features.feature import Feature
     from paretone_app.widgets.panel_parts import JobProgress
 
 Panel = TypeVar("Panel", bound=QWidget)
@@ -153,8 +152,7 @@ class Presenter(QObject):
 class Presenters:
     """Presenters by feature name, in the order of the list."""
 
-    def __init__(self, declared: Sequence[Feature] = ()) -> None:
-        self.declared = tuple(declared)
+    def __init__(self) -> None:
         self._made: dict[str, Presenter] = {}
 
     def add(self, name: str, presenter: Presenter) -> None:
@@ -192,6 +190,8 @@ class Services:
     """The stops of the tour, in order, each with the name of its feature."""
     terms: Sequence[str] = ()
     """Glossary terms of the features, as ``"package.module:TERMS"``."""
+    keys: Sequence[tuple[Place, str, str]] = ()
+    """Keys of the panels: where, what they do, and which."""
     features: Presenters = field(default_factory=Presenters)
 
 

@@ -106,7 +106,7 @@ class MainWindow(QMainWindow):
 
     # --- Assembly -----------------------------------------------------------------------------------------------------
     def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
-        made = Presenters(features)
+        made = Presenters()
         services = Services(
             self,
             self.state,
@@ -121,6 +121,7 @@ class MainWindow(QMainWindow):
             main_job(features),
             tour_stops(features),
             [one.terms for one in features if one.terms],
+            [(one.places[0], *keys) for one in features if one.places for keys in one.keys],
             made,
         )
         for feature in features:

@@ -23,7 +23,7 @@ from pathlib import Path
 from paretone.errors import StudyError
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, is_regular, read_bytes, shown
-from paretone.studies.study import StudySentence
+from paretone.studies.sentences import StudySentence
 from paretone.training.manifest import F5_HEADS
 from paretone.wording import grouped, listed
 

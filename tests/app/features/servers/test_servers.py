@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
 
-PARTS = f"{SMALL} tradeoff servers"
+PARTS = f"{SMALL} lab studies tradeoff servers"
 
 
 @pytest.fixture(scope="module")
