@@ -12,7 +12,7 @@ import pytest
 
 from paretone.front_end.numbers import ONES, TENS
 from tests import official
-from tests.engine.front_end.references import heard, written
+from tests.engine.front_end.references import written
 from tests.peers.official import NEMO, ROOT
 
 _NUMBER = f"(?:{'|'.join((*ONES, *TENS[2:], 'oh', 'hundred', 'thousand', 'hours'))}|o'clock)"
@@ -20,7 +20,8 @@ _LEFT = (
     "k ms tsp tbsp h ma psi s km g wpm mpg khz usd sat tue mon fri pp ext tel no rd n st ste hwy ave rm ctrl max prof "
     "min inc avg approx sen pls ref p brb idk btw thx imo tbh ly mah db au fig corp sec wks w in gb sq ft gal bpm fps "
     "gbps dec oct figs txt wwii blvd apt co wm assoc asst mgr doz tmrw acct dr inv ngl hrs yo mins ev ch univ pts ne "
-    "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t mos hz hp yr oct ii v xii bn"
+    "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t f msg thurs appt art secs "
+    "gov't mos yr bn"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""
 
@@ -60,7 +61,7 @@ def reason(kind: str, ours: str, theirs: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_another_reader_differs_only_where_it_is_known_why() -> None:
     rows = written()
     python = official.python(NEMO)
@@ -76,7 +77,5 @@ def test_another_reader_differs_only_where_it_is_known_why() -> None:
     ]
     assert [one for one in found if not one[-1]] == []
     assert {one[-1] for one in found} == {why for why, *_ in explained()}, "a reason is not needed any more"
-    same = sum(
-        words(heard([said])) == words(right.replace("|", "")) for (*_, right), said in zip(rows, readings, strict=True)
-    )
+    same = sum(words(said) == words(right.replace("|", "")) for (*_, right), said in zip(rows, readings, strict=True))
     assert same > 0.3 * len(rows)

@@ -349,7 +349,7 @@ async def _demasking(window: MainWindow) -> AsyncIterator[QWidget]:
 
 @asynccontextmanager
 async def _faulty(window: MainWindow) -> AsyncIterator[QWidget]:
-    """A take that was damaged in three places, as Takes and the player show it."""
+    """A take that was damaged in three places, as the player shows it."""
     await _load(window, FLOW)
     await perform(window, window.action["baseline"])
     take = window.state.comparison.take_a
@@ -357,19 +357,19 @@ async def _faulty(window: MainWindow) -> AsyncIterator[QWidget]:
         raise PlainError("No take was made.")
     speech, draw = speech_of(take, take.text), np.random.default_rng(4)
     for damage in DAMAGES:
-        if damage.fault in ("silence", "click", "burst"):
+        if damage.fault in ("gap", "click", "burst"):
             speech = damage.do(speech, damage.strengths[1], draw) or speech
     damaged = replace(take, id="fa" * 16, samples=speech.sound, label="damaged")
     presenter = window.features.find(TakesPresenter)
-    strip = window.features.find(PlayerPresenter).control.bar.strip
+    bar = window.features.find(PlayerPresenter).control.bar
     window.results.takes.add(damaged)
     window.state.comparison.set_a(damaged)
     presenter.judging.add(damaged)
     window.workspaces.default_layout()
     window.resize(1240, 700)
     window.workspaces.go_to("takes")
-    await _until(lambda: "3 faults" in strip.accessibleDescription(), window)
-    yield window
+    await until(lambda: "Burst" in bar.strip.accessibleDescription(), window, patience=300.0)
+    yield bar
 
 
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow

@@ -232,7 +232,7 @@ DAMAGES: tuple[Damage, ...] = (
     ),
     Damage("burst", "s and dB of white noise", ((0.08, -26), (0.2, -18), (0.5, -10)), burst),
     Damage("cut", "dB below the loud parts, where it is cut", (18, 12, 6), cut),
-    Damage("loop", "s a second time", (0.5, 1.0, 1.5), looped),
+    Damage("loop", "s a second time", (0.503, 1.007, 1.511), looped),
     *BOTH,
     Damage("pace", "times as many words as spoken, or as few", (1.5, 2.5, 4.0), paced),
     Damage("shifted", "times the rate, or the other way round", (24 / 22.05, 22.05 / 16, 1.5), resampled),

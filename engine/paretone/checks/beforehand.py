@@ -19,7 +19,7 @@ from paretone.checks.faults import checked, table
 from paretone.checks.signal import Found, sureness
 from paretone.checks.speech import FLOOR, Speech, prompt_of
 from paretone.front_end.transcripts import doubts, hear
-from paretone.models.base import FLOW, MASKED, ModelInfo, Voice
+from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, Voice
 
 SHORT, LONG = 2.0, 30.0
 """Seconds below and above which a prompt is too short or too long."""
@@ -149,6 +149,15 @@ COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
         "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes with 4 and "
         "7 steps, 4 of 10 had level jumps, clipping or added words (first-block cache, τ = 0.4), with 12 steps none of "
         "5. Use more steps, or a lower threshold.",
+    ),
+    "text taken away": (
+        lambda plan, info: plan.options.get("intelligibility", 1.0) < 0.5,
+        "Intelligibility below 1 guides away from the text: at 0 none of 5 takes of MegaTTS 3 mini said its words, at "
+        "1 all did.",
+    ),
+    "too fast": (
+        lambda plan, info: info.family == LANGUAGE and plan.options.get("speed", 1.0) >= 1.6,
+        "At speed 1.6 words were missing in 5 of 5 takes of LM mini, at 1.3 in none.",
     ),
     "float16": (
         lambda plan, info: plan.precision.startswith("float16") and plan.precision != info.precision,

@@ -37,7 +37,7 @@ LEVEL, NOISE = 0.08, 1e-4
 PHONES = (
     *"AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH".split(),
 )
-SKIP, SKIP_MORE, AGAIN, PHONE, SILENCE = 1e-11, 1e-3, 1e-9, 3e-4, 0.05
+SKIP, SKIP_MORE, AGAIN, PHONE, SILENCE = 1e-13, 1e-3, 1e-6, 1e-3, 0.05
 """Probabilities of leaving a word out, and each further one, of going back to the words before, of a phone of the free
 loop, and of silence between words."""
 AHEAD, BACK = 4, 4
@@ -50,7 +50,7 @@ TIMEOUT, LOOK_SECONDS = 120.0, 0.2
 NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES, LEAST_AGAIN, LEAST_ADDED = 5, 4, 4
+LEAST_PHONES, LEAST_AGAIN, LEAST_ADDED = 6, 3, 3
 """Phones of the shortest words that are missed, heard again and added: two phones fit anywhere."""
 
 

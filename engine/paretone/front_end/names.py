@@ -18,6 +18,7 @@ from paretone.front_end.written_forms import (
     STATES,
     STREETS,
     TITLES,
+    UNITS,
 )
 
 
@@ -252,9 +253,9 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     words = SLANG.get(text) or SLANG.get(text.lower())
-    if words is None or not (text[1:].islower() or text.isupper()):
+    if words is None or not (text in SLANG or text[1:].islower() or text.isupper()):
         return None
-    return words[0].upper() + words[1:] if text[0].isupper() and words[0].islower() else words
+    return words[0].upper() + words[1:] if text.istitle() and words[0].islower() else words
 
 
 _SOUNDS_WITHOUT_VOWELS = frozenset(
@@ -264,6 +265,8 @@ _SOUNDS_WITHOUT_VOWELS = frozenset(
 
 def _unpronounced(match: re.Match[str], around: Around) -> str | None:
     """Small letters without a vowel are spelled."""
+    if match[0] in ("km", "kg", "cm", "mm", "ml", "mg"):
+        return UNITS[match[0]][1]
     return None if match[0] in _SOUNDS_WITHOUT_VOWELS else ".".join(match[0].upper()) + "."
 
 

@@ -89,7 +89,7 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
     counts = around.follows(
         r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by)) |[~<>]"
     )
-    return around.precedes(rf"{COUNTED_NOUN}| people\b") or (counts and letter != "b")
+    return around.precedes(rf"{COUNTED_NOUN}| (?:people|km|miles|mi|kg|tons)\b") or (counts and letter != "b")
 
 
 def _integer(text: str, around: Around) -> str:
@@ -211,8 +211,9 @@ _NOT_A_NOUN = (
 
 def _adjective(around: Around) -> bool:
     """Whether a quantity belongs to a noun after it: "a $20 tip", "a 16 oz. can"."""
-    articles = r"(?i:\b(?:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your)) "
-    return _before_noun(around) and around.follows(articles)
+    articles = r"\b(?i:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your) "
+    owners = r"\b(?!That|There|What|Here|Where)[A-Z]\w{3,}'s "
+    return around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][a-z]"))
 
 
 def _before_noun(around: Around) -> bool:
@@ -222,6 +223,8 @@ def _before_noun(around: Around) -> bool:
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
     text = written.rstrip(".")
+    if text == "m" and not gap and around.precedes(r" (?:km|miles|mi|kg|tons|people)\b"):
+        return None
     if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "pt") and not _unit_here(
         text, gap, value, match[0][-1] == ".", around
     ):
@@ -288,10 +291,10 @@ def _unit_alone(match: re.Match[str], around: Around) -> str | None:
 
 
 def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
-    if len(match[1]) < 2:
+    if len(match[1]) < 2 or match[1] == "in":
         return None
-    many = around.follows(r"(?:\d[kKM]|thousand|[mbr]illion) ")
-    return UNITS[match[1]][many] if many or around.follows(r"\b(?:per|each|every) ") else None
+    many = around.follows(r"(?:\d[kKmM]|thousand|[mbr]illion) ")
+    return UNITS[match[1]][many] if many or around.follows(r"\b(?:per|each|every|last|this|next) ") else None
 
 
 def _inches(match: re.Match[str], around: Around) -> Said | None:
@@ -358,7 +361,7 @@ _STRONG = re.compile(
 def _mathematics(match: re.Match[str], around: Around) -> str | None:
     text = match["formula"]
     opened, closed = text.count("("), text.count(")")
-    if (text[0] == "(" and opened > closed) or text.startswith("w/ ") or around.precedes(r"–\d"):
+    if (text[0] == "(" and opened > closed) or re.search(r"\bw/", text) or around.precedes(r"–\d"):
         return None
     if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w"):
         return None
@@ -463,7 +466,8 @@ CLASSES = (
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
         unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
-    semiotic("money", r"(\d{1,2})p\b", say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
+    semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
+        say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
@@ -489,7 +493,7 @@ PLAIN = (
         say=_mathematics),
     semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)", say="minus", unless=r"[\w)]"),
     semiotic("mathematics", r"[Α-ω]+", say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
-    semiotic("mathematics", r"-(?= )", say="minus", after=r"= ?[^.=]* "),
+    semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
     semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
     semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),

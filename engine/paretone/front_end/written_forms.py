@@ -94,7 +94,7 @@ TITLES = _table(
     "cf=compare Apt=Apartment apt=apartment Hwy=Highway Ste=Suite Rm=Room rm=room avg=average Ref=Reference "
     "max=maximum Max=Maximum min=minimum Min=Minimum figs=figures Wm=William Chas=Charles Thos=Thomas Geo=George "
     "Assoc=Associate Asst=Assistant Mgr=Manager Acct=Account acct=account Inv=Invoice inv=invoice doz=dozen Mk=Mark "
-    "lg=large pkg=package addr=address gen=generation"
+    "lg=large pkg=package addr=address appt=appointment gen=generation"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
 COUNTED = _table(
@@ -102,7 +102,7 @@ COUNTED = _table(
     "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article tel=telephone Tel=Telephone ed=edition "
     "est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street bldg=building Fl=Floor "
     "fl=floor Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
-    "sc=scene Sc=Scene"
+    "sc=scene Sc=Scene r=ruled"
 )
 """Abbreviations before a number; elsewhere their letters are other words."""
 ENDINGS = (
@@ -136,7 +136,8 @@ SLANG = {
     "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of", "b/c": "because",
     "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
     "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
-    "wwi": "World War One", "yoy": "year over year", "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
+    "wwi": "World War One", "yoy": "year over year", "YoY": "year over year", "QoQ": "quarter over quarter",
+    "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
     "l8r": "later", "b4": "before", "txt": "text", "msg": "message", "ngl": "not gonna lie", "rn": "right now",
     "mk": "Mark", "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
     "vol": "volume",

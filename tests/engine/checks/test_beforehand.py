@@ -18,6 +18,7 @@ from paretone.checks.faults import fault
 from paretone.checks.judge import FaultJudge
 from paretone.files import write_wav
 from paretone.models.voices import examined, own_voice, shipped_voices
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.resolving import foreseen, known
 from tests.workload import workload
@@ -63,6 +64,13 @@ def test_it_is_said_before_speech_is_written(
     assert "It begins with" not in printed.out, "once"
 
 
+def test_the_bench_measures_prompts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    none = ["--first", "1", "--takes", "1", "--speech", str(tmp_path)]
+    assert cli.main(["bench", "faults", "--prompts", "--fault", "late", *none, "--json"]) == 0
+    row, *_ = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["fault"], row["middle found"], row["middle of"], row["false marks"]) == ("late", 5, 5, 0)
+
+
 def setting(model: str, **techniques: dict[str, object]) -> Setting:
     return Setting(model, techniques=tuple(UsedTechnique(name, knobs) for name, knobs in techniques.items()))
 
@@ -80,6 +88,8 @@ def test_settings_that_collapse_are_named_by_their_plans() -> None:
     assert said(setting("f5-mini", first_block={"threshold": 0.4})) == []
     assert said(setting("f5-mini", saturating_guidance={"threshold": 2.0})) == ["stale guidance"]
     assert said(setting("f5-mini", saturating_guidance={"threshold": 0.5})) == []
+    assert said(Setting("megatts3-mini", Values(intelligibility=0.0))) == ["text taken away"]
+    assert said(Setting("lm-mini", Values(speed=1.6))) == ["too fast"] and said(Setting("lm-mini")) == []
     halved = setting("f5-mini", precision={"precision": "float16"})
     assert said(halved) == ["float16"] and said(halved, precision="float16") == []
     short = setting("f5-mini", precision={"precision": "bfloat16"})

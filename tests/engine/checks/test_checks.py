@@ -90,7 +90,7 @@ def test_signal_checks_take_milliseconds(clean: list[bench.Clean]) -> None:
         fresh, began = replace(ten), time.process_time()
         checked(fresh, hear=False)
         spent.append(time.process_time() - began)
-    assert min(spent) < 0.06, "10 ms on a free core; a busy one needs a few times as long"
+    assert min(spent) < 0.1, "10 ms per second of audio; a free core needs a third of it"
 
 
 def test_the_bench_counts_what_is_found_and_what_is_marked_wrongly(
