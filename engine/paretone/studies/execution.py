@@ -26,6 +26,7 @@ from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer, Passing
 from paretone.setting.take import Take, Trace
 from paretone.studies.hooks import calibrated
+from paretone.studies.sentences import StudySentence
 from paretone.studies.study import (
     Equipment,
     Failed,
@@ -36,7 +37,6 @@ from paretone.studies.study import (
     Prepared,
     ReferenceMeasured,
     Speak,
-    StudySentence,
     Task,
     take_id,
 )

@@ -24,6 +24,7 @@ from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.setting.setting import Artefact
 from paretone.studies.search import Searcher
+from paretone.studies.sentences import StudySentence
 from paretone.studies.store import RUNNING, Store, StoredTake
 from paretone.studies.study import (
     BASELINE,
@@ -40,7 +41,6 @@ from paretone.studies.study import (
     ReferenceMeasured,
     Speak,
     Study,
-    StudySentence,
     Task,
     seeded,
 )

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 
-from paretone.models.base import Voice
+from paretone.models.base import Utterance, Voice
 from paretone.models.voices import with_folder
 from paretone.setting.setting import Setting
 
