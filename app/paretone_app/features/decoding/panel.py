@@ -232,7 +232,7 @@ class DecodingPanel(TakePanel):
             grid.addWidget(value, row, 1)
             self.values[name] = value
         grid.setRowStretch(len(_FIGURES), 1)
-        accepted = "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens"
+        accepted = "Accepted, %: ▮ of judged, ◆ of drafted"
         running = f"Tokens per target pass, running mean of {WINDOW} passes"
         lower = build.row((_titled(accepted, self.acceptance), 3), (_titled(running, self.running), 5), figures)
 
