@@ -129,7 +129,7 @@ def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     assert len(pieces) > times and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
     assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
     assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
-    assert not any(said.trace.decoding.run_away) and not said.notes
+    assert not any(said.trace.decoding.run_away) and all("At speed" in one for one in said.notes)
 
 
 def _expected(model: LmMiniSpeech, text: str) -> list[int]:
