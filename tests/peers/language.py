@@ -226,7 +226,7 @@ def bytes_per_pass(model: TokenModel, context: int) -> float:
     config, width = transformer.config, transformer.dtype.itemsize
     halves = isinstance(transformer.fused_layers[0].down, HalfProduct)
     layers = config.layers * config.weights_of_layer * (2 if halves else width)
-    head = model.head.numel() * (2 if model.head_is_half else width)
+    head = model.head.numel() * model.head_weight_bytes
     return layers + head + 2.0 * config.layers * config.key_width * context * width
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError
 from paretone.front_end.alignment import aligner_phones
-from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.speakable import is_english
 from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
@@ -173,23 +173,18 @@ def runs(marked: np.ndarray) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
-@lru_cache(maxsize=1)
-def _phonemiser() -> NaturalPhonemiser:
-    return NaturalPhonemiser()
-
-
 @lru_cache(maxsize=256)
 def syllables(text: str) -> int:
     """Syllables of an English text as it is read; 0 for other languages and without words."""
     if not re.search(r"\w", text) or not is_english(text):
         return 0
-    return sum(one in VOWELS for sentence in _phonemiser().read(text).sentences for one in sentence)
+    return sum(one in VOWELS for sentence in default_phonemiser().read(text).sentences for one in sentence)
 
 
 @lru_cache(maxsize=64)
 def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     """Words of an English text as they are read, with their phones in the aligner's notation."""
-    read = [(one.text, aligner_phones(one.phonemes)) for one in _phonemiser().read(text).words]
+    read = [(one.text, aligner_phones(one.phonemes)) for one in default_phonemiser().read(text).words]
     return tuple((word, phones) for word, phones in read if phones)
 
 

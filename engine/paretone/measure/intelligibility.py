@@ -24,7 +24,7 @@ from paretone.audio.resampling import resample
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.extras import how_to_add
 from paretone.front_end.alignment import aligner_phones
-from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.measure.estimates import bootstrap, rate
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _dictionary(sentences: Sequence[str], known: str) -> str:
     # Original case: capitals may be spelled letters.
     words = {one.lower(): one for sentence in sentences for one in re.findall(WORD, sentence, re.IGNORECASE)}
     lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
-    read = NaturalPhonemiser().read
+    read = default_phonemiser().read
     for word in sorted(words.keys() - {line.partition(" ")[0] for line in lines}):
         lines.append(f"{word} {aligner_phones(' '.join(read(words[word]).sentences))}")
     return "\n".join([*lines, ""])

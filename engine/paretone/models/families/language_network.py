@@ -22,7 +22,7 @@ from paretone.last_used import LastUsed
 from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeights
 from paretone.models.families import parts
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
-from paretone.models.kernels.few_rows import HalfProduct, Product, parts_of, product
+from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
 from paretone.models.kernels.scripted_causal import (
     Draft,
@@ -171,11 +171,6 @@ class TokenModel(nn.Module):
     @property
     def head_weight_bytes(self) -> float:
         return getattr(self._scores, "weight_bytes", float(self.head.element_size()))
-
-    @property
-    def head_is_half(self) -> bool:
-        """Whether scores are computed from float16 weights."""
-        return isinstance(self._scores, HalfProduct)
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
         """Ids (…) to (…, hidden)."""
