@@ -41,7 +41,7 @@ NOT_RUN = (
         "minutes to hours of takes, or their results; test_study.py reads all of these files",
     ),
     Rule(
-        r"^paretone (serve|load) ",
+        r"^paretone (serve|load|judge replies/) ?",
         "serves until it is stopped, or needs a server; test_speech_server.py does both",
         "speech-server.md",
     ),

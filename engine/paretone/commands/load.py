@@ -28,6 +28,7 @@ NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
 REQUESTS, WARM_UP = 20, 2
 FORMS = ("pcm", "wav")
+TEXTS = "texts.txt"
 _SHOWN = (
     *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
     *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),
@@ -153,7 +154,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
         *_failures(found),
-        *([] if keep is None else [f"The replies are in {keep}; judge them with: paretone judge {keep}/*.wav"]),
+        *(
+            []
+            if keep is None
+            else [f"The replies are in {keep}; judge them with: paretone judge {keep}/*.wav --text-file {keep / TEXTS}"]
+        ),
     ]
     return Result(data, "\n".join(said))
 
@@ -198,12 +203,13 @@ def _failures(found: Sequence[Measured]) -> list[str]:
 
 
 def _keep(folder: Path, found: Sequence[Measured], data: dict[str, object]) -> None:
-    """Write every reply, by its load and number, with its text, and the figures."""
+    """Write every reply, by its load and number, the figures, and the texts in the order of the files' names."""
     texts = {}
     for measured in found:
         for number, one in enumerate(measured.answered, start=1):
             name = f"{str(measured.level).replace('/', ' a ').replace(' ', '-')}-{number:04}.wav"
             files.write_wav(folder / name, one.samples, one.sample_rate)
             texts[name] = one.text
-    listed = json.dumps(data | {"replies": texts}, ensure_ascii=False, indent=1)
-    files.write(folder / "load.json", listed.encode())
+    listed_replies = json.dumps(data | {"replies": texts}, ensure_ascii=False, indent=1)
+    files.write(folder / "load.json", listed_replies.encode())
+    files.write(folder / TEXTS, "".join(f"{texts[name]}\n" for name in sorted(texts)).encode())

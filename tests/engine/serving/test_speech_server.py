@@ -162,6 +162,8 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     found = console.data(*asked, "--json", "--token", TOKEN, "--keep", tmp_path / "kept")
     assert found["loads"][0]["failed"] == 0 and len(found["texts_sha256"]) == 64
     kept = json.loads((tmp_path / "kept" / "load.json").read_text())["replies"]
+    texts = (tmp_path / "kept" / "texts.txt").read_text().splitlines()
+    assert texts == [kept[path.name] for path in sorted((tmp_path / "kept").glob("*.wav"))], "as judge takes them"
     assert sorted(kept.values()) == ["Milk.", "Rice."] and all((tmp_path / "kept" / name).is_file() for name in kept)
     assert "does not speak: HTTP 401" in console.refusal(*asked)
     (tmp_path / "request.json").write_text('{"response_format": "wav", "voice": "nobody"}')
