@@ -58,6 +58,7 @@ UNITS = {
 } | {
     sign: (one, many)
     for line in """
+    GFLOP GFLOPS: gigaflop gigaflops| TFLOP TFLOPS: teraflop teraflops| PFLOP PFLOPS: petaflop petaflops|
     kB KB: kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL:
     deciliter deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi:
     mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
