@@ -39,6 +39,8 @@ WHOLE = {"flac": "FLAC", "mp3": "MP3", "opus": "OGG"}
 """Formats that are encoded once all is spoken, with their names in libsndfile."""
 _TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "mp3": "audio/mpeg", "opus": "audio/ogg"}
 _KNOWN = {"input", "model", "voice", "response_format", "stream_format", "speed", "seed", "user"}
+GRACE_SECONDS = 1.0
+"""For running requests when the server ends; then they are cancelled."""
 UNKNOWN_LENGTH = 0xFFFFFFFF
 """Sizes in the header of a streamed WAV file."""
 
@@ -298,7 +300,9 @@ def run(
 async def _run(
     server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
 ) -> Mapping[str, object]:
-    runner = web.AppRunner(server.application(), access_log=None, handler_cancellation=True)
+    runner = web.AppRunner(
+        server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port, reuse_address=True)

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from paretone.serving.load import Level, Load, Target
 from tests.engine.command_line import Console
 
 TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
-WAITING = 1
+WAITING = 3
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +37,25 @@ def address() -> Iterator[str]:
     assert process.stderr is not None
     for line in process.stderr:
         if "http://" in line:
-            yield line.partition("http://")[2].partition("/v1")[0]
+            address = line.partition("http://")[2].partition("/v1")[0]
+            yield address
             break
     else:
         raise AssertionError(process.wait())
     threading.Thread(target=process.stderr.read, daemon=True).start()
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert out.startswith("Spoke ") and process.returncode == 0
+    with long_speech(address) as speech:
+        assert speech.read(1000)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert out.startswith("Spoke ") and process.returncode == 0, "it ends in the middle of a text"
+
+
+def long_speech(address: str) -> HTTPResponse:
+    """The answer to a request for minutes of speech, of which little has come yet."""
+    body, headers = json.dumps({"input": f"{TEXT} " * 60}).encode(), {"Authorization": f"Bearer {TOKEN}"}
+    answer = urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers))
+    assert isinstance(answer, HTTPResponse)
+    return answer
 
 
 def client(address: str, token: str = TOKEN) -> OpenAI:
@@ -123,26 +135,27 @@ def test_without_the_token_nothing_is_spoken(address: str) -> None:
 
 
 def test_more_requests_than_may_wait_are_turned_away_and_a_client_that_leaves_makes_room(address: str) -> None:
-    long = json.dumps({"input": f"{TEXT} " * 60}).encode()
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    first = urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", long, headers))
+    first = long_speech(address)
     assert first.read(1000), "it is sent while the model speaks"
-    waiting = threading.Thread(target=post, args=(address, b'{"input": "Rice."}'))
-    waiting.start()
+    waiting = [threading.Thread(target=post, args=(address, b'{"input": "Rice."}')) for _ in range(WAITING)]
+    for one in waiting:
+        one.start()
     deadline = time.monotonic() + 60
     while json.load(urllib.request.urlopen(f"http://{address}/health"))["waiting"] < WAITING:
         assert time.monotonic() < deadline
     status, error = post(address, b'{"input": "Rice."}')
     assert status == 429 and error["code"] == "queue_full"
     first.close()
-    waiting.join(timeout=60)
-    assert not waiting.is_alive(), "the long text was cancelled"
+    for one in waiting:
+        one.join(timeout=60)
+    assert not any(one.is_alive() for one in waiting), "the long text was cancelled"
 
 
 def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
     target = Target(f"http://{address}", "lm-mini", "anna", TOKEN, form="wav")
-    levels = (Level(clients=2), Level(rate=4.0), Level(clients=6))
-    closed, opened, many = Load(target, ["Rice.", "Milk."], requests=4, warm_up=1).run(levels)
+    texts = ["Rice.", "Milk."]
+    closed, opened = Load(target, texts, requests=4, warm_up=1).run([Level(clients=2), Level(rate=4.0)])
+    (many,) = Load(target, texts, requests=8, warm_up=1).run([Level(clients=8)])
     for one in (closed, opened):
         row = one.row()
         assert row["failed"] == 0 and len(one.answered) == 4
@@ -151,7 +164,7 @@ def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
         assert row["audio_seconds_per_second"] > 0 and all(reply.sample_rate == 24_000 for reply in one.answered)
     asked = {(one.text, one.seed) for one in closed.replies}
     assert asked == {(text, seed) for text in ("Rice.", "Milk.") for seed in (0, 1)}
-    assert set(many.failures) == {"HTTP 429"}, "six clients, one of them waits"
+    assert set(many.failures) == {"HTTP 429"}, "eight clients, of whom three may wait"
 
 
 def test_the_command_measures_keeps_replies_and_says_what_failed(
