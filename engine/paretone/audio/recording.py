@@ -170,7 +170,7 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
         return ()
     factor = headroom(samples)
     form, subtype = KINDS[kind]
-    files.write(path, _encoded(samples * np.float32(factor), rate, form, subtype))
+    files.write(path, encoded(samples * np.float32(factor), rate, form, subtype))
     return _quieter(path, factor)
 
 
@@ -211,7 +211,7 @@ def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
     """
     content, fitting = b"", samples * np.float32(headroom(samples))
     for compression in COMPRESSIONS:
-        content = _encoded(fitting, rate, "OGG", "VORBIS", compression)
+        content = encoded(fitting, rate, "OGG", "VORBIS", compression)
         if len(content) <= most:
             return content
     raise AudioError(
@@ -240,7 +240,9 @@ def _flows(path: Path) -> bool:
         return False
 
 
-def _encoded(samples: np.ndarray, rate: int, form: str, subtype: str, compression: float | None = None) -> bytes:
+def encoded(samples: np.ndarray, rate: int, form: str, subtype: str, compression: float | None = None) -> bytes:
+    """Mono ``samples`` (n,) at ``rate`` Hz as a file of libsndfile's ``form`` and ``subtype`` (``""``: its default).
+    Raises :class:`PlainError`."""
     import soundfile
 
     content = io.BytesIO()

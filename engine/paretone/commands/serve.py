@@ -14,6 +14,7 @@ from paretone.wording import counted
 NAME = "serve"
 SUMMARY = "Serve speech over HTTP, with OpenAI's form of requests."
 WAITING = 16
+"""Requests that may wait for the one that speaks."""
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -54,5 +55,5 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")
 
-    data = speech_api.run(server, options.host, options.port, ready, session.terminal.cancelled.is_set)
-    return Result(data, f"Spoke {counted(int(str(data['spoken'])), 'text', 'texts')}.")
+    speech_api.run(server, options.host, options.port, ready, session.terminal.cancelled.is_set)
+    return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")

@@ -134,10 +134,10 @@ class Measured:
     def failures(self) -> dict[str, int]:
         return dict(Counter(one.failure for one in self.replies if one.failure))
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Any]:
         """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""
         good = self.answered
-        row: dict[str, object] = {
+        row: dict[str, Any] = {
             "load": str(self.level),
             "requests": len(self.replies),
             "failed": len(self.replies) - len(good),
@@ -283,21 +283,24 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     """One request; ``due``: when it should begin, by :func:`time.perf_counter`."""
     pieces: list[tuple[float, bytes]] = []
     rate = PCM_RATE
+
+    def failed(kind: str, detail: str) -> Reply:
+        return Reply(text, seed, kind, detail, seconds=time.perf_counter() - due)
+
     try:
         async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
             if answer.status != 200:
-                detail = (await answer.text())[:300]
-                return Reply(text, seed, f"HTTP {answer.status}", detail, seconds=time.perf_counter() - due)
+                return failed(f"HTTP {answer.status}", (await answer.text())[:300])
             if answer.headers.get("X-Sample-Rate", "").isdecimal():
                 rate = int(answer.headers["X-Sample-Rate"])
             async for piece in answer.content.iter_any():
                 pieces.append((time.perf_counter() - due, piece))
     except TimeoutError:
-        return Reply(text, seed, "timeout", f"No end within {LONGEST_SECONDS:g} s.", seconds=time.perf_counter() - due)
+        return failed("timeout", f"No end within {LONGEST_SECONDS:g} s.")
     except aiohttp.ClientPayloadError as error:
-        return Reply(text, seed, "cut off", str(error), seconds=time.perf_counter() - due)
+        return failed("cut off", str(error))
     except aiohttp.ClientError as error:
-        return Reply(text, seed, "no connection", str(error), seconds=time.perf_counter() - due)
+        return failed("no connection", str(error))
     return _reply(text, seed, pieces, time.perf_counter() - due, target.form, rate)
 
 

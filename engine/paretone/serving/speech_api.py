@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
-import io
 import json
 import struct
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import soundfile
 from aiohttp import web
 
+from paretone.audio.recording import encoded
 from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
 from paretone.session.commands import Synthesise
@@ -31,12 +30,10 @@ from paretone.setting.setting import checked_seed
 from paretone.wording import listed
 
 LARGEST_BODY = 1 << 20
-WAITING = 16
-"""Requests that may wait for the one that speaks."""
 STREAMED = ("wav", "pcm")
 """Formats that are sent while the model speaks: 16-bit samples, mono, with and without a header."""
-WHOLE = {"flac": "FLAC", "mp3": "MP3", "opus": "OGG"}
-"""Formats that are encoded once all is spoken, with their names in libsndfile."""
+WHOLE = {"flac": ("FLAC", ""), "mp3": ("MP3", ""), "opus": ("OGG", "OPUS")}
+"""Formats that are encoded once all is spoken, with libsndfile's format and subtype."""
 _TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "mp3": "audio/mpeg", "opus": "audio/ogg"}
 _KNOWN = {"input", "model", "voice", "response_format", "stream_format", "speed", "seed", "user"}
 GRACE_SECONDS = 1.0
@@ -98,10 +95,10 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
     command = replace(usual, text=text)
     try:
         if (voice := given.get("voice", "")) not in ("", "default"):
-            if not isinstance(voice, str) or voice not in {one.id for one in catalogue.voices(model, folder)}:
-                there = listed([one.id for one in catalogue.voices(model, folder)])
-                raise Refused(400, f"There is no voice {voice!r}; there are {there}.", "voice")
-            command = replace(command, voice=catalogue.voice_or_recording(voice, "", model, folder))
+            there = {one.id: one for one in catalogue.voices(model, folder)}
+            if not isinstance(voice, str) or voice not in there:
+                raise Refused(400, f"There is no voice {voice!r}; there are {listed(list(there))}.", "voice")
+            command = replace(command, voice=there[voice])
         if "seed" in given:
             command = replace(command, setting=replace(command.setting, seed=checked_seed(given["seed"])))
     except SettingError as error:
@@ -112,9 +109,7 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
 class SpeechServer:
     """Serves an executor with a loaded model."""
 
-    def __init__(
-        self, executor: Executor, usual: Synthesise, *, token: str = "", waiting: int = WAITING, folder: str = ""
-    ) -> None:
+    def __init__(self, executor: Executor, usual: Synthesise, *, token: str, waiting: int, folder: str) -> None:
         """``usual``: voice, setting and artefacts of every request; ``token``: of clients, ``""`` for none;
         ``waiting``: requests that may wait; ``folder``: of the model, if not the usual one."""
         self._executor, self._usual, self._folder = executor, usual, folder
@@ -124,7 +119,8 @@ class SpeechServer:
         self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "speech")
         self._started = time.monotonic()
-        self._spoken = 0
+        self.spoken = 0
+        """Texts so far."""
 
     def application(self) -> web.Application:
         made = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._answer])
@@ -168,7 +164,7 @@ class SpeechServer:
             "model": self._model,
             "speaking": self._turn.locked(),
             "waiting": self._waiting,
-            "spoken": self._spoken,
+            "spoken": self.spoken,
             "seconds": round(time.monotonic() - self._started, 3),
         }
         return web.json_response(state)
@@ -193,7 +189,7 @@ class SpeechServer:
                 if wanted.form in STREAMED:
                     return await self._send(request, wanted, first, pieces)
                 samples = np.concatenate([first.samples, *[one.samples async for one in pieces]])
-                body = await asyncio.to_thread(_encoded, samples, first.sample_rate, WHOLE[wanted.form])
+                body = await asyncio.to_thread(encoded, samples, first.sample_rate, *WHOLE[wanted.form])
                 return web.Response(body=body, content_type=_TYPES[wanted.form])
             finally:
                 await pieces.aclose()
@@ -248,7 +244,7 @@ class SpeechServer:
             while (piece := await heard.get()) is not None:
                 yield piece
             await _told(spoken)
-            self._spoken += 1
+            self.spoken += 1
         finally:
             cancelled.set()
             await asyncio.wait([spoken])
@@ -282,24 +278,15 @@ def wav_head(rate: int) -> bytes:
     )
 
 
-def _encoded(samples: np.ndarray, rate: int, form: str) -> bytes:
-    subtype = {"MP3": "MPEG_LAYER_III", "OGG": "OPUS"}.get(form)
-    file = io.BytesIO()
-    soundfile.write(file, samples, rate, format=form, subtype=subtype)
-    return file.getvalue()
-
-
-def run(
-    server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
-) -> Mapping[str, object]:
+def run(server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]) -> None:
     """Serve until ``stopped``; ``ready`` gets the address once it listens. ``port`` 0: a free one. Raises
     :class:`SettingError` if the port is taken."""
-    return asyncio.run(_run(server, host, port, ready, stopped))
+    asyncio.run(_run(server, host, port, ready, stopped))
 
 
 async def _run(
     server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
-) -> Mapping[str, object]:
+) -> None:
     runner = web.AppRunner(
         server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS
     )
@@ -318,4 +305,3 @@ async def _run(
             await asyncio.sleep(0.1)
     finally:
         await runner.cleanup()
-    return {"spoken": server._spoken}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
@@ -113,30 +114,28 @@ class ServersPanel(QWidget):
     def show_state(self, text: str) -> None:
         self.state.setText(localised(text))
 
-    def show_rows(self, rows: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+    def show_rows(self, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Show figures (:meth:`paretone.serving.load.Measured.row`) by server."""
         self.table.show_rows([_cells(server, row) for server, row in rows])
         self.pages.show_content(bool(rows))
         self.pages.invite("Measure what a speech server does with one client and with many.")
 
 
-def _cells(server: str, row: Mapping[str, object]) -> tuple[str, ...]:
+def _cells(server: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     def figure(name: str, digits: int = 2) -> str:
         value = row.get(name)
         return fixed(value, digits) if isinstance(value, float) else "–"
 
-    failures = row["failures"]
-    assert isinstance(failures, Mapping)
-    asked, failed = row["requests"], row["failed"]
+    asked = row["requests"]
     return (
         server,
-        str(row["load"]),
-        f"{int(str(asked)) - int(str(failed))} of {asked}",
+        row["load"],
+        f"{asked - row['failed']} of {asked}",
         figure("first_audio_p50"),
         figure("first_audio_p95"),
         figure("latency_p50"),
         figure("real_time_factor_p50"),
         f"{figure('underrun_seconds_0_ms')}, {figure('underrun_seconds_300_ms')}",
         figure("audio_seconds_per_second", 1),
-        ", ".join(f"{kind}: {number}" for kind, number in failures.items()),
+        ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items()),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -31,7 +31,7 @@ class ServersPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._settings = services.settings
-        self._rows: list[tuple[str, Mapping[str, object]]] = []
+        self._rows: list[tuple[str, Mapping[str, Any]]] = []
         self._cancelled = threading.Event()
         self._worker: Background | None = None
         """Of the running measurement."""
