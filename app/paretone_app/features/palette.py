@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 from rapidfuzz import fuzz
 
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.numbers import counted
 from paretone_app.shell.entries import Findable
 from paretone_app.shell.theme import GAP
@@ -75,7 +75,7 @@ class Palette(QDialog):
         """``what`` is searched, as a list."""
         super().__init__(parent)
         self._entries, self._settings = tuple(entries), settings
-        self._recent = _recent(settings)
+        self._recent = listed_in(settings, _RECENT)
         self.found: list[Findable] = []
         self.setWindowTitle(title)
         self.search = build.named(QLineEdit(placeholderText=f"Search {what}"), title)
@@ -158,15 +158,7 @@ class Palette(QDialog):
 
 
 _RECENT = "palette/recent"
-
-
-def _recent(settings: QSettings) -> list[str]:
-    """Keys of the last chosen entries, the latest first."""
-    try:
-        found = json.loads(str(settings.value(_RECENT, "[]")))
-    except ValueError:
-        return []
-    return [one for one in found if isinstance(one, str)][:RECENT] if isinstance(found, list) else []
+"""Settings key: the last chosen entries, the latest first."""
 
 
 _WHAT = "actions, models, voices, techniques, settings, takes, studies and terms"

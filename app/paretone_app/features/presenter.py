@@ -3,6 +3,7 @@ of one feature to the state. Panels that draw with pyqtgraph are built later, so
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -60,7 +61,7 @@ class Presenter(QObject):
     """Panels to build after the first paint, by the name of their place."""
 
     _own_job = 0
-    """The job started last by a feature with a :attr:`_bar` of its own."""
+    """Number of the feature's last job, whose progress :attr:`_bar` shows."""
     _bar: JobProgress | None = None
 
     def __init__(self, services: Services) -> None:
@@ -200,3 +201,12 @@ def built(panel: Panel | None) -> Panel:
     if panel is None:
         raise RuntimeError("The panel has not been built yet.")
     return panel
+
+
+def listed_in(settings: QSettings, name: str) -> list[str]:
+    """Texts that the settings keep as a JSON list under ``name``; none if it is missing or damaged."""
+    try:
+        found = json.loads(str(settings.value(name, "[]")))
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -20,7 +20,7 @@ from paretone.extras import why_no_cluster, why_no_search
 from paretone.reading import read_text
 from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone, StudyVerified
-from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.presenter import Presenter, Services, built, listed_in
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies import MOST_RECENT
@@ -53,7 +53,7 @@ class StudiesMemory:
     @property
     def recent(self) -> list[str]:
         """Recently opened files and folders, the latest first."""
-        return self._listed(_RECENT)
+        return listed_in(self._settings, _RECENT)
 
     def remember(self, place: Path) -> None:
         """Put ``place`` first among the recent ones."""
@@ -73,19 +73,12 @@ class StudiesMemory:
 
         chosen = str(self._settings.value(_CHOSEN, ""))
         files = {str(results_folder(one)): Path(one) for one in self.recent}
-        for place in sorted(self._listed(_OPEN), key=lambda one: one != chosen):
+        for place in sorted(listed_in(self._settings, _OPEN), key=lambda one: one != chosen):
             folder, file = Path(place), files.get(place)
             if (folder / DATABASE).exists():
                 yield folder
             elif file is not None and file.exists():
                 yield file
-
-    def _listed(self, name: str) -> list[str]:
-        try:
-            found = json.loads(str(self._settings.value(name, "[]")))
-        except ValueError:
-            return []
-        return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 class OpenedStudies(QObject):

@@ -23,7 +23,7 @@ from paretone.session.events import Event, JobFailed, TakeJudged
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell.entries import Findable
@@ -263,7 +263,8 @@ class TakesPresenter(Presenter):
     def _compare_again(self) -> None:
         """Restore A and B of the last session unless deleted."""
         comparison, gone = self._state.comparison, []
-        for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
+        last = listed_in(self._settings, _COMPARED)
+        for side, name, choose in zip("AB", last, (comparison.set_a, comparison.set_b), strict=False):
             try:
                 if name in self._kept.library:
                     choose(self._kept.library.load(name))
@@ -272,13 +273,6 @@ class TakesPresenter(Presenter):
         if gone:
             self._notices.warn(" ".join(gone))
         comparison.changed.connect(self._keep_comparison)
-
-    def _compared_last(self) -> tuple[str, ...]:
-        try:
-            found = json.loads(str(self._settings.value(_COMPARED, "[]")))
-        except ValueError:
-            return ()
-        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     def _play(self) -> None:
         """Play a take without making it A or B, or stop it."""
