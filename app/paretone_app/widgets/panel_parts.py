@@ -46,22 +46,18 @@ class Caution(QWidget):
 
 
 class Facts(QWidget):
-    """Switching mode or value under the mouse, underruns, and whether the difference is hidden."""
+    """Switching mode or value under the mouse, and underruns."""
 
     def __init__(self) -> None:
         super().__init__()
         self._mode = build.label(look="muted", name="Switching mode")
         self._read_out = build.label(look="muted", name="Value under the mouse")
         self._underruns = build.label(look="muted", name="Underruns")
-        self._hidden = build.label(
-            "A − B is hidden", "muted", name="Difference", tip="It needs more height: F11 shows this panel alone"
-        )
-        self._hidden.hide()
         self._read_out.hide()
         for label in (self._mode, self._read_out):
             # Long sentences are cut rather than widen the panel; the tooltip is complete.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        build.fill(HBoxLayout(self), [(self._mode, 1), (self._read_out, 1), self._hidden, self._underruns])
+        build.fill(HBoxLayout(self), [(self._mode, 1), (self._read_out, 1), self._underruns])
 
     def show_mode(self, title: str, reason: str) -> None:
         """Show the effect of a switch and its reason; nothing if ``reason`` is empty."""
@@ -73,10 +69,6 @@ class Facts(QWidget):
         self._read_out.setText(text)
         self._read_out.setVisible(bool(text))
         self._mode.setVisible(not text)
-
-    def show_difference(self, shown: bool) -> None:
-        """Say whether the difference of A and B is hidden for lack of space."""
-        self._hidden.setVisible(not shown)
 
     def show_underruns(self, underruns: int, waits: int) -> None:
         """Show the device's underruns and the player's waits. Called 30 times a second."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError
-from paretone.front_end.alignment import aligner_phones
+from paretone.front_end.alignment import aligner_phones, forced_words
 from paretone.front_end.phonemiser import default_phonemiser
+from paretone.front_end.phones import TimedPhone, words
 from paretone.front_end.speakable import is_english
 from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
@@ -186,6 +187,41 @@ def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     """Words of an English text as they are read, with their phones in the aligner's notation."""
     read = [(one.text, aligner_phones(one.phonemes)) for one in default_phonemiser().read(text).words]
     return tuple((word, phones) for word, phones in read if phones)
+
+
+@dataclass(frozen=True)
+class SaidWord:
+    """A word in time, with its phones."""
+
+    text: str
+    phones: tuple[TimedPhone, ...]
+
+    @property
+    def start(self) -> float:
+        return self.phones[0][1]
+
+    @property
+    def end(self) -> float:
+        return self.phones[-1][2]
+
+
+def said_words(take: Take) -> tuple[SaidWord, ...]:
+    """Words of a take in time: as its model was told to time them, or else as pocketsphinx finds them; none if neither
+    is there."""
+    from paretone.checks.words import unavailable
+
+    names = [] if not is_english(take.text) else spoken_words(take.text)
+    if take.trace.phones:
+        groups = [tuple(take.trace.phones[place] for place in one) for one in words(take.trace.phones)]
+        same = len(groups) == len(names)
+        return tuple(
+            SaidWord(names[at][0] if same else "".join(name for name, _, _ in group), group)
+            for at, group in enumerate(groups)
+        )
+    if unavailable(Speech(take.samples, take.sample_rate, take.text)):
+        return ()
+    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in names])
+    return tuple(SaidWord(name, one.phones) for (name, _), one in zip(names, found, strict=False))
 
 
 def seams_of(take: Take | Synthesis) -> tuple[float, ...]:
