@@ -156,6 +156,8 @@ class HiftConfig:
     harmonics: int = 8
     """Harmonics of the source above the fundamental."""
     sample_rate: int = 24000
+    causal: bool = False
+    """Whether it is CosyVoice 3's."""
     float32_phases: bool = False
     """Whether the source's phases are float32 as upstream, for comparison."""
 
