@@ -88,7 +88,10 @@ def test_parity_cosyvoice3_hift_speech(fixture: Fixture) -> None:
     for name in ("zero", "noise"):
         speech = AudioStream(vocoder, noise_of(fixture, name, vocoder)).push(mel, last=True)
         assert_close(speech, fixture[f"{name}.speech"], TOLERANCE, name)
-    cases = {"decode_only": (mel, fixture["decode_only.source"]), "loud": (1.5 * mel, 8 * fixture["decode_only.source"])}
+    cases = {
+        "decode_only": (mel, fixture["decode_only.source"]),
+        "loud": (1.5 * mel, 8 * fixture["decode_only.source"]),
+    }
     for name, (frames, source) in cases.items():
         found = vocoder.decode(frames, source, Progress(last=True))
         assert_close(found, fixture[f"{name}.speech"], TOLERANCE, name)

@@ -91,9 +91,7 @@ class TokenFlow(nn.Module):
         """Network of the velocity; see :meth:`Estimator.forward` and :meth:`Estimator.time_table`."""
         return self.decoder["estimator"]
 
-    def encode(
-        self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory
-    ) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         """The estimator's input (1, bands, 2 · n) for ``tokens``, which follow the ``first`` ones. ``ahead`` are the
         next tokens, none at the end; without ``chunked``, attention sees everything."""
         raise NotImplementedError
@@ -124,9 +122,7 @@ class TokenToMel(TokenFlow):
         self.encoder = UpsamplingEncoder(config.encoder)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
 
-    def encode(
-        self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory
-    ) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
         return self.encoder_proj(self.encoder(self.embed(tokens), following, first, chunked, memory)).mT
 

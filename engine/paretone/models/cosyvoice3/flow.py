@@ -229,9 +229,7 @@ class TokenToMel(TokenFlow):
         super().__init__(config, config.bands, CausalDiT(config))
         self.pre_lookahead_layer = LookAhead(config.bands, config.look_ahead_channels, config.look_ahead)
 
-    def encode(
-        self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory
-    ) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
         hidden = self.pre_lookahead_layer(self.embed(tokens), following, memory)
         return hidden.repeat_interleave(FRAMES_PER_TOKEN, dim=1).mT
