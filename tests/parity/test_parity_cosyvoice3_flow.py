@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from torch import Tensor
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.flow_networks import Memory, conditions
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream
-from paretone.models.cosyvoice3.config import FlowConfig, estimator_sizes
+from paretone.models.cosyvoice3.config import ESTIMATOR, FlowConfig
 from paretone.models.cosyvoice3.flow import CausalDiT, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
@@ -31,7 +33,7 @@ def flow_config(description: dict) -> FlowConfig:
         bands=flow["output_size"],
         steps=description["cfm"]["n_timesteps"],
         guidance=description["cfm"]["inference_cfg_rate"],
-        estimator=estimator_sizes(*(estimator[name] for name in ("dim", "depth", "heads", "dim_head"))),
+        estimator=replace(ESTIMATOR, **{name: estimator[name] for name in ("dim", "depth", "heads", "dim_head")}),
         look_ahead_channels=ahead["channels"],
         look_ahead=ahead["pre_lookahead_len"],
         chunk=estimator["static_chunk_size"] // FRAMES_PER_TOKEN,
