@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from paretone.models.cosyvoice2.config import FlowSizes
 from paretone.models.f5.config import BackboneConfig
 
-
 ESTIMATOR = BackboneConfig("DiT", dim=1024, depth=22, heads=16, pe_attn_head=1)
 """F5's layers, with positions in the first head only."""
 
