@@ -42,7 +42,6 @@ from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import Caution
 from paretone_app.widgets.panel_parts import Facts as Line
 from paretone_app.widgets.screen_readers import GROUP, PICTURE
-from paretone_app.widgets.sketching import waves
 
 FRAME_MILLISECONDS = 15
 _DRAW_MILLISECONDS = 100
@@ -140,7 +139,7 @@ class ListenPanel(QWidget):
         self.canvas.region_drawn.connect(self.loop_wanted)
         self.canvas.read_out.connect(self._facts.show_read_out)
         self.canvas.seen_changed.connect(self._note_seen)
-        self.empty = [EmptyState(waves(1), f"Take {side} will appear here.", in_a_line=True) for side in SIDES]
+        self.empty = [EmptyState(f"Take {side} will appear here.", in_a_line=True) for side in SIDES]
         for one in self.empty:
             one.setParent(self.canvas)
         content = QWidget()
