@@ -102,10 +102,13 @@ class ListenPanel(QWidget):
         self.findings: Mapping[str, tuple[Finding, ...]] = {}
         self.finder = Finder(self)
         self._known: tuple[object, ...] = ()
+        self._laid_out: list[tuple[int, int]] = []
         self._drawn_gains: tuple[float, ...] = ()
         """Gains at which differences are drawn, equal to those of playback."""
         self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
         self._soon.timeout.connect(self.show_lanes)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._lay_out)
         self._frames = QTimer(self, interval=FRAME_MILLISECONDS, timerType=Qt.TimerType.PreciseTimer)
         self._frames.timeout.connect(self._show_frame)
         self.setAccessibleName("Listen")
@@ -394,7 +397,7 @@ class ListenPanel(QWidget):
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
         if event.type() is QEvent.Type.LayoutRequest:
-            QTimer.singleShot(0, self._lay_out)
+            self._later.start()
         return False
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -407,8 +410,10 @@ class ListenPanel(QWidget):
         for one in (self._column, self._beside):
             one.setFixedWidth(round(max(least * em, min(share * self.width(), most * em))))
         self._column_layout.activate()
-        self.canvas.redraw()
-        self._place_empty()
+        if self._laid_out != (spans := self._spans()):
+            self._laid_out = spans
+            self.canvas.redraw()
+            self._place_empty()
 
     def _place_empty(self) -> None:
         for one, (top, height) in zip(self.empty, self._spans(), strict=False):

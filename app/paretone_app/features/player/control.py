@@ -269,7 +269,7 @@ class PlayerControl(QObject):
             play=action("Play", "Space", deck.toggle_play),
             stop=action("Stop", "S", deck.stop),
             loop=action("Loop", "L", deck.toggle_loop, checkable=True),
-            switch=action("Switch between A and B, or the last two lanes heard", "X", deck.switch),
+            switch=action("Switch between A and B", "X", deck.switch),
             reconnect=action("Reconnect", "N", playback.connect_device),
         )
         actions.reconnect.set_tip("Look for an audio device again (N)")
