@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paretone.figures.scatter import Scale
 from paretone.own_process import cap_threads, share_one_heap
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class Watch:
         def timed(canvas: Canvas, event: object) -> None:
             began = time.perf_counter()
             paint(canvas, event)  # type: ignore[arg-type]
-            if canvas.start != start[0]:
-                start[0] = canvas.start
+            if canvas.time.low != start[0]:
+                start[0] = canvas.time.low
                 self.begun.append(began)
                 self.took.append(time.perf_counter() - began)
 
@@ -100,9 +101,10 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
     listen, player = built(window.features.find(ListenPresenter).listen), window.features.find(PlayerPresenter)
     canvas, deck = listen.canvas, player.deck
     await until(lambda: len(deck.analysed_takes) == LANES and not listen.finder.busy, window, patience=300.0)
-    canvas.look(0.0, canvas.duration / NEARER)
-    for start in np.arange(0.0, canvas.duration, canvas.span):
-        canvas.look(float(start), canvas.span)
+    whole = canvas.whole.high
+    span = whole / NEARER
+    for start in np.arange(0.0, whole - span / 2, span):
+        canvas.look(Scale(float(start), float(start) + span))
         await until(lambda: not listen.finder.busy, window, patience=300.0)
     canvas.follows = True
     found = []
@@ -114,7 +116,7 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
             await until(lambda: deck.player.streaming, window, patience=300.0)
             deck.choose("B")
         await until(lambda: deck.complete, window)
-        deck.set_loop((canvas.span / 2, canvas.duration - canvas.span / 2))
+        deck.set_loop((span / 2, whole - span / 2))
         deck.player.play()
         await until(lambda: deck.player.playing or bool(deck.player.problem), window)
         if deck.player.problem:

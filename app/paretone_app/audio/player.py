@@ -29,7 +29,6 @@ class Mode(StrEnum):
     """Effect of a switch on the position."""
 
     SYNC = "sync"
-    MIXED = "mixed"
     RESTART = "restart"
     STREAM = "stream"
     ALONE = "alone"
@@ -57,8 +56,8 @@ def comparison(seconds: Sequence[float], aligned: bool | Sequence[bool] = True) 
     if apart <= 1:
         return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.", tuple(timing))
     if apart < len(timing) and not isinstance(aligned, bool):
-        reason = "A switch between takes with the same timing keeps the position; others start from the beginning."
-        return Switching(Mode.MIXED, reason, tuple(timing))
+        reason = "Takes with the same timing keep the position; a switch to others starts from the beginning."
+        return Switching(Mode.RESTART, reason, tuple(timing))
     reason = "Timing differs between takes, so a switch starts from the beginning."
     if all(keeps):
         spread = fixed(max(seconds) - min(seconds), 2)

@@ -9,26 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import LibraryError, PlainError
 from paretone.setting.library import DeletedTakes, KeptAudio, Library, LibraryDamaged, TakeSummary
 from paretone.setting.take import Measurements, Take
-
-_TAKES = "application/x-paretone-takes"
-"""Type of dragged takes: their ids, one a line."""
-
-
-def dragged(takes: Iterable[str]) -> QMimeData:
-    """Takes, by id, to be dropped elsewhere in the window."""
-    data = QMimeData()
-    data.setData(_TAKES, "\n".join(takes).encode())
-    return data
-
-
-def takes_in(data: QMimeData) -> tuple[str, ...]:
-    """Ids of dragged takes, if ``data`` has some."""
-    return tuple(bytes(data.data(_TAKES).data()).decode().split())
 
 
 class KeptTakes(QObject):

@@ -51,10 +51,6 @@ class Comparison(QObject):
     def take_b(self) -> Take | None:
         return self.lanes[1]
 
-    @property
-    def take_of_reference(self) -> Take | None:
-        return self.lanes[self.reference]
-
     def set_a(self, take: Take | None) -> None:
         self.arrange((take, *self.lanes[1:]))
 
@@ -65,14 +61,10 @@ class Comparison(QObject):
         """Put takes into the lanes; beyond A and B, empty ones close up. The compared lanes stay by default, as far as
         they are there."""
         kept = (*lanes[:2], *(one for one in lanes[2:] if one is not None))[: len(LANES)]
-        self.lanes = (*kept, *(None,) * (len(SIDES) - len(kept)))
+        self.lanes = (*kept, None, None)[: max(len(SIDES), len(kept))]
         there = range(len(self.lanes))
-        wanted = self.reference if reference is None else reference
-        self.reference = wanted if wanted in there else 0
-        wanted = self.other if other is None else other
-        if wanted not in there or wanted == self.reference:
-            wanted = next(one for one in (1, 0) if one != self.reference)
-        self.other = wanted
+        self.reference = next(one for one in (reference, self.reference, 0) if one in there)
+        self.other = next(one for one in (other, self.other, 1, 0) if one in there and one != self.reference)
         self.changed.emit()
 
     def change(
@@ -93,10 +85,10 @@ class Comparison(QObject):
         takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
         return next((one for one in takes if one.setting == setting), None)
 
-    def differences(self) -> tuple[Difference, ...]:
-        """All differences of the other compared lane from the reference, text and voice included; empty unless both are
-        set."""
-        one, two = self.lanes[self.reference], self.lanes[self.other]
+    def differences(self, *pair: int) -> tuple[Difference, ...]:
+        """All differences, text and voice included, of the second lane of ``pair`` from the first, by default of the
+        compared ones; empty unless both are set."""
+        one, two = (self.lanes[at] for at in pair or (self.reference, self.other))
         return differences(one, two) if one is not None and two is not None else ()
 
     def headline(self) -> str:
@@ -133,15 +125,16 @@ class Comparison(QObject):
         takes = [(LANES[lane], self.lanes[lane]) for lane in lanes]
         return " and ".join(f"{lane} was {one.unfinished}" for lane, one in takes if one is not None and one.unfinished)
 
-    def warning(self) -> str:
-        """Warning if the compared lanes, usually A and B, differ in more than techniques, or in no technique, or
-        ``""``."""
-        one, two = self.lanes[self.reference], self.lanes[self.other]
+    def warning(self, *pair: int) -> str:
+        """Warning if the lanes of ``pair``, by default the compared ones, differ in more than techniques, or in no
+        technique, or ``""``."""
+        pair = pair or (self.reference, self.other)
+        one, two = (self.lanes[at] for at in pair)
         if one is None or two is None:
             return ""
-        if cut := self._cut_short(self.reference, self.other):
+        if cut := self._cut_short(*pair):
             return f"{cut}: their figures cannot be compared."
-        found, both = self.differences(), f"{LANES[self.reference]} and {LANES[self.other]}"
+        found, both = self.differences(*pair), " and ".join(LANES[at] for at in pair)
         others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
         if not found:
             if one.id == two.id:

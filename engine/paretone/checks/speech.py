@@ -189,20 +189,8 @@ def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((word, phones) for word, phones in read if phones)
 
 
-@dataclass(frozen=True)
-class SaidWord:
-    """A word in time, with its phones."""
-
-    text: str
-    phones: tuple[TimedPhone, ...]
-
-    @property
-    def start(self) -> float:
-        return self.phones[0][1]
-
-    @property
-    def end(self) -> float:
-        return self.phones[-1][2]
+SaidWord = tuple[str, tuple[TimedPhone, ...]]
+"""A word with its phones in time."""
 
 
 def said_words(take: Take) -> tuple[SaidWord, ...]:
@@ -210,18 +198,15 @@ def said_words(take: Take) -> tuple[SaidWord, ...]:
     is there."""
     from paretone.checks.words import unavailable
 
-    names = [] if not is_english(take.text) else spoken_words(take.text)
+    named = spoken_words(take.text) if is_english(take.text) else ()
     if take.trace.phones:
         groups = [tuple(take.trace.phones[place] for place in one) for one in words(take.trace.phones)]
-        same = len(groups) == len(names)
-        return tuple(
-            SaidWord(names[at][0] if same else "".join(name for name, _, _ in group), group)
-            for at, group in enumerate(groups)
-        )
+        phones = ("".join(name for name, _, _ in one) for one in groups)
+        return tuple(zip((name for name, _ in named) if len(named) == len(groups) else phones, groups, strict=True))
     if unavailable(Speech(take.samples, take.sample_rate, take.text)):
         return ()
-    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in names])
-    return tuple(SaidWord(name, one.phones) for (name, _), one in zip(names, found, strict=False))
+    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in named])
+    return tuple((name, one.phones) for (name, _), one in zip(named, found, strict=False))
 
 
 def seams_of(take: Take | Synthesis) -> tuple[float, ...]:

@@ -76,7 +76,7 @@ def unreadable(window: MainWindow) -> list[str]:
     canvas = window.workspaces.panels["listen"].findChild(Canvas)
     found += [
         f"the spectrogram of lane {lane.letter} has {heights.spectrogram} pixels"
-        for lane, _, heights in canvas._shown()
+        for lane, _, _, heights in canvas.shown()
         if lane.minus is None and heights.spectrogram < READABLE
     ]
     return found

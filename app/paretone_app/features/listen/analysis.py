@@ -6,88 +6,75 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
 from paretone.audio.spectrogram import levels
+from paretone.figures.scatter import Scale
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.pitch import log_pitch
-from paretone.setting.take import Take
+from paretone.setting.take import Metrics, Take
 from paretone_app.shell.bridge import Background
 
+Wanted = Mapping[Hashable, Callable[[], object]]
+"""What to compute, by its key."""
 RANGE_DECIBELS = 70.0
 """Range of spectrograms below the take's loudest band."""
 DIFFERENCE_DECIBELS = 20.0
 """Ends of the colour scale of a difference (±)."""
-BANDS = -0.5, 99.5
+BANDS = Scale(-0.5, 99.5)
 """All bands of :func:`paretone.audio.spectrogram.band_frequency`."""
 WINDOW_SECONDS = 0.043
-"""Longest analysis window; a closer look has a shorter one."""
-_OVERVIEW = 1024, 100
-"""Most columns, and rows, of a spectrogram of the whole take."""
+"""Longest analysis window; a closer look in time has a shorter one."""
 _MOST = 256
-"""Tiles kept."""
-Wanted = Mapping[Hashable, Callable[[], object]]
-"""What to compute, by its key."""
+"""Results kept."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a spectrogram: its time in seconds, its bands, and its size."""
+
+    time: Scale
+    columns: int
+    bands: Scale
+    rows: int
+
+    def levels(self, samples: np.ndarray, rate: int) -> np.ndarray:
+        """Decibels (columns, rows), from the lowest frequency."""
+        step = (self.time.high - self.time.low) / self.columns
+        nearer = (BANDS.high - BANDS.low) / (self.bands.high - self.bands.low)
+        # Closer in time: shorter windows; closer in frequency: longer ones.
+        window = float(np.clip(8 * step, 0.006, WINDOW_SECONDS) * min(3.0, nearer))
+        times = self.time.low + (np.arange(self.columns) + 0.5) * step
+        return levels(samples, rate, times, np.linspace(self.bands.low, self.bands.high, self.rows + 1), window)
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
     """Of a whole take."""
 
-    loudness: float | None
-    """LUFS."""
-    true_peak: float | None
-    """Decibels of full scale, interpolated fourfold."""
+    metrics: Metrics
     levels: np.ndarray = field(repr=False)
-    """Spectrogram of the whole take: decibels (columns, rows)."""
+    """A coarse spectrogram: decibels (columns, rows)."""
     pitch: np.ndarray = field(repr=False)
     """See :func:`paretone.measure.pitch.log_pitch`."""
-    seconds: float
+    top: float
+    """Decibels of the loudest band."""
 
-    @property
-    def top(self) -> float:
-        """Decibels of the loudest band."""
-        return float(self.levels.max(initial=-120.0))
-
-
-def facts_of(take: Take) -> Facts:
-    known = take.metrics if take.metrics.true_peak is not None else signal_metrics(take.samples, take.sample_rate)
-    columns, rows = max(1, min(_OVERVIEW[0], round(take.seconds * 200))), _OVERVIEW[1]
-    times = (np.arange(columns) + 0.5) * take.seconds / columns
-    seen = levels(take.samples, take.sample_rate, times, np.linspace(*BANDS, rows + 1), WINDOW_SECONDS)
-    return Facts(known.loudness, known.true_peak, seen, log_pitch(take.samples, take.sample_rate), take.seconds)
+    @classmethod
+    def of(cls, take: Take) -> Facts:
+        known = take.metrics if take.metrics.true_peak is not None else signal_metrics(take.samples, take.sample_rate)
+        whole = Part(Scale(0.0, take.seconds), max(1, min(1024, round(200 * take.seconds))), BANDS, 100)
+        found = whole.levels(take.samples, take.sample_rate)
+        return cls(known, found, log_pitch(take.samples, take.sample_rate), float(found.max()))
 
 
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """A part of a spectrogram."""
-
-    levels: np.ndarray = field(repr=False)
-    """Decibels (columns, rows), from the lowest frequency."""
-    image: QImage = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Where a tile lies: times (columns) in seconds, and its bands."""
-
-    start: float
-    end: float
-    columns: int
-    low: float
-    high: float
-    rows: int
-
-    def levels(self, samples: np.ndarray, rate: int) -> np.ndarray:
-        step = (self.end - self.start) / self.columns
-        times = self.start + (np.arange(self.columns) + 0.5) * step
-        # Closer in time: shorter windows; closer in frequency: longer ones.
-        nearer = (BANDS[1] - BANDS[0]) / (self.high - self.low)
-        window = float(np.clip(8 * step, 0.006, WINDOW_SECONDS) * min(3.0, nearer))
-        return levels(samples, rate, times, np.linspace(self.low, self.high, self.rows + 1), window)
+class Tile(NamedTuple):
+    levels: np.ndarray
+    image: QImage
 
 
 def painted(found: np.ndarray, lowest: float, highest: float, colours: np.ndarray) -> Tile:
@@ -102,18 +89,18 @@ def painted(found: np.ndarray, lowest: float, highest: float, colours: np.ndarra
 class Finder(QObject):
     """Computes pieces in a worker, one after the other, and keeps them. Those no longer wanted are not begun."""
 
-    found = Signal()
+    found = Signal(object)
+    """The key of a result."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._background = Background("lanes", self)
         self._kept: OrderedDict[Hashable, object] = OrderedDict()
         self._wanted: Wanted = {}
-        self._running = False
-        self._held = False
+        self._running = self._held = False
 
     def get(self, key: Hashable) -> object:
-        """What was found, or ``None``."""
+        """The result, or ``None``."""
         if key in self._kept:
             self._kept.move_to_end(key)
         return self._kept.get(key)
@@ -150,4 +137,4 @@ class Finder(QObject):
         self._next()
         if isinstance(found, BaseException):
             raise found
-        self.found.emit()
+        self.found.emit(key)

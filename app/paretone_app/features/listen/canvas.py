@@ -5,40 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFontMetrics,
-    QLinearGradient,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QPixmap,
-    QPolygonF,
-    QResizeEvent,
-    QWheelEvent,
-)
+from PySide6 import QtGui
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone.audio.spectrogram import band_frequency, frequency_band
 from paretone.checks.faults import Finding
 from paretone.checks.speech import SaidWord, runs
+from paretone.figures.scatter import Scale
 from paretone.measure.pitch import HIGHEST, HOP_SECONDS, LOWEST
-from paretone_app.features.listen.analysis import (
-    BANDS,
-    DIFFERENCE_DECIBELS,
-    RANGE_DECIBELS,
-    Facts,
-    Finder,
-    Part,
-    Tile,
-    Wanted,
-    painted,
-)
+from paretone_app.features.listen import analysis
+from paretone_app.features.listen.analysis import BANDS, RANGE_DECIBELS, Facts, Finder, Part, Tile, Wanted, painted
 from paretone_app.numbers import fixed, signed
 from paretone_app.shell.colours import DARK, Colours
 from paretone_app.shell.theme import NEAR, SMALL, text_font
@@ -50,21 +32,15 @@ ZOOM = 1.5
 READABLE = 60
 """Height of a spectrogram, in pixels, before there are words and pitch under it."""
 _PITCH = 24
-_SHORTEST = 0.02
-"""Least visible time, in seconds."""
-_NARROWEST = 6.0
-"""Least visible frequency range, in bands."""
 _GRIP = 5
 """Pixels around an end of the loop in which it can be moved."""
-_FREQUENCIES = (100, 250, 500, 1000, 2000, 4000, 8000)
+_FREQUENCIES = (8000, 4000, 2000, 1000, 500, 250, 100)
 _PITCH_DELAY = 1.5 / LOWEST
 """Seconds from the start of a pitch frame to its middle."""
 
 
 @dataclass(eq=False)
 class Lane:
-    """What is drawn in a lane. ``minus``: it is a difference, with this lane subtracted."""
-
     letter: str
     key: Hashable
     """Identity of its sound."""
@@ -75,9 +51,9 @@ class Lane:
     facts: Facts | None = None
     words: tuple[SaidWord, ...] = ()
     faults: tuple[Finding, ...] = ()
-    minus: tuple[Lane, Lane] | None = None
+    minus: tuple[Lane, ...] = ()
     """The two lanes of a difference."""
-    below: np.ndarray | None = field(default=None, repr=False)
+    behind: np.ndarray | None = field(default=None, repr=False)
     """Pitch of the reference, drawn faintly."""
 
     def __post_init__(self) -> None:
@@ -88,65 +64,53 @@ class Lane:
         return len(self.samples) / self.rate
 
     @property
-    def decibels(self) -> float:
-        """Its gain."""
-        return 20 * float(np.log10(self.gain))
-
-    @property
     def top(self) -> float:
         """Decibels of its loudest band; of a difference 0."""
-        return 0.0 if self.facts is None else self.facts.top
-
-    @property
-    def pitch(self) -> np.ndarray | None:
-        return None if self.facts is None else self.facts.pitch
-
-
-def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds. Several
-    samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost."""
-    first = max(0, int(np.floor(start * rate)))
-    last = min(len(samples), int(np.ceil(end * rate)) + 1)
-    part = samples[first:last]
-    if len(part) <= 2 * max(1, columns):
-        return np.arange(first, first + len(part)) / rate, part
-    per_column = -(-len(part) // columns)
-    whole = len(part) // per_column
-    head = part[: whole * per_column].reshape(whole, per_column)
-    lowest, highest = head.min(axis=1), head.max(axis=1)
-    rest = part[whole * per_column :]
-    if len(rest):
-        lowest, highest = np.append(lowest, rest.min()), np.append(highest, rest.max())
-    times = np.repeat((first + per_column * (np.arange(len(lowest)) + 0.5)) / rate, 2)
-    values = np.empty(2 * len(lowest), part.dtype)
-    values[0::2], values[1::2] = lowest, highest
-    return times, values
+        return self.facts.top if self.facts is not None else 0.0
 
 
 def difference_of(one: Lane, other: Lane) -> Lane:
     """``one`` minus ``other``, at the levels at which they are played, as long as both."""
     length = min(len(one.samples), len(other.samples))
     samples = one.samples[:length] * np.float32(one.gain) - other.samples[:length] * np.float32(other.gain)
-    made = Lane(f"{one.letter} − {other.letter}", (one.key, one.gain, other.key, other.gain), samples, one.rate)
-    made.minus = one, other
+    key = one.key, one.gain, other.key, other.gain
+    made = Lane(f"{one.letter} − {other.letter}", key, samples, one.rate, minus=(one, other))
     # The scale of the louder of the two, so that sizes compare.
     made.peak = max(one.peak * one.gain, other.peak * other.gain)
     return made
 
 
-class Heights:
-    """From top to bottom of a lane: waveform, spectrogram, pitch, words, phones; 0 without room."""
+def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds. Several
+    samples in one of the ``columns`` become their minimum and maximum, so that no peak is lost."""
+    first = max(0, int(np.floor(start * rate)))
+    part = samples[first : int(np.ceil(end * rate)) + 1]
+    if len(part) <= 2 * columns:
+        return np.arange(first, first + len(part)) / rate, part
+    edges = np.arange(0, len(part), -(-len(part) // columns))
+    ends = np.stack([np.minimum.reduceat(part, edges), np.maximum.reduceat(part, edges)], axis=1)
+    return np.repeat((first + edges + edges[1] / 2) / rate, 2), ends.ravel()
 
-    def __init__(self, height: int, line: int, plain: bool) -> None:
+
+class Heights(NamedTuple):
+    """From top to bottom of a lane; 0 without room."""
+
+    wave: int
+    spectrogram: int
+    pitch: int
+    words: int
+    phones: int
+
+    @classmethod
+    def of(cls, height: int, line: int, plain: bool) -> Heights:
         """``line``: height of a line of text; ``plain``: no pitch and words, as in a difference."""
-        self.wave = max(14, min(round(0.22 * height), 64))
-        rest = height - self.wave - NEAR
-        self.words = 0 if plain or rest - line < READABLE else line
-        rest -= self.words
-        self.pitch = 0 if plain or rest - _PITCH < READABLE else _PITCH
-        rest -= self.pitch
-        self.phones = 0 if plain or rest - line < READABLE else line
-        self.spectrogram = max(1, rest - self.phones)
+        wave = max(14, min(round(0.22 * height), 64))
+        rest, given = height - wave - NEAR, []
+        for wanted in (line, _PITCH, line):
+            given.append(0 if plain or rest - wanted < READABLE else wanted)
+            rest -= given[-1]
+        words, pitch, phones = given
+        return cls(wave, max(1, rest), pitch, words, phones)
 
 
 class Canvas(QWidget):
@@ -164,10 +128,9 @@ class Canvas(QWidget):
         super().__init__()
         self._finder, self._colours, self._spans = finder, colours, spans
         self.lanes: tuple[Lane, ...] = ()
-        self.duration = 1.0
-        self.start, self.span = 0.0, 1.0
-        """The part in view, in seconds."""
-        self.low, self.high = BANDS
+        self.whole = self.time = Scale(0.0, 1.0)
+        """All and the visible part of the time, in seconds."""
+        self.bands = BANDS
         self.position: float | None = None
         self.loop: tuple[float, float] | None = None
         self.follows = True
@@ -175,22 +138,19 @@ class Canvas(QWidget):
         self._first: Wanted = {}
         self._last: Wanted = {}
         self._drawn: dict[Hashable, QPixmap] = {}
-        self._unfinished: set[Hashable] = set()
-        self._frame: QPixmap | None = None
-        self._drag: tuple[str, float] | None = None
-        """What is dragged, and where that began."""
+        self._drag: tuple[str, float, float] | None = None
+        """What is dragged, from where in seconds and in pixels."""
         self._dragged: tuple[float, float] | None = None
-        self._pressed = 0.0
         self.setAccessibleName("Lanes: waveforms, spectrograms, pitch and words")
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._small = text_font(self.font(), SMALL)
-        metrics = QFontMetrics(self._small)
+        metrics = QtGui.QFontMetrics(self._small)
         self._line = metrics.height()
         self.gutter, self._scale = metrics.horizontalAdvance("500 Hz") + 6, metrics.horizontalAdvance("−70 dB") + 12
-        finder.found.connect(self.refresh)
+        finder.found.connect(lambda _: self.update())
         self.set_colours(colours)
 
     # --- Content ------------------------------------------------------------------------------------------------------
@@ -198,90 +158,74 @@ class Canvas(QWidget):
         self._colours = colours
         dark = colours == DARK
         # Perceptually uniform; silence has the background colour. Differences diverge around it.
-        self._levels = _pixels("magma" if dark else "CET-L17")
-        self._signed = _pixels("CET-D4" if dark else "CET-D1A")
+        self._levels, self._signed = _pixels("magma" if dark else "CET-L17"), _pixels("CET-D4" if dark else "CET-D1A")
         self.redraw()
 
     def set_lanes(self, lanes: Sequence[Lane], first: Wanted, last: Wanted) -> None:
         """``first``, ``last``: what else to compute, before and after the spectrograms."""
-        self._first, self._last = first, last
-        before, self.lanes = self.duration, tuple(lanes)
-        self.duration = max((one.seconds for one in lanes), default=1.0) or 1.0
-        if self.duration != before:
+        self.lanes, self._first, self._last = tuple(lanes), first, last
+        whole = Scale(0.0, max((one.seconds for one in lanes), default=1.0) or 1.0)
+        if whole != self.whole:
+            self.whole = whole
             self.show_all()
         self.redraw()
 
     def redraw(self) -> None:
         """Draw all tiles anew."""
-        self._drawn, self._unfinished, self._frame = {}, set(), None
-        self.want()
-        self.update()
-
-    def refresh(self) -> None:
-        """Draw the tiles anew that lacked something."""
-        for key in self._unfinished:
-            self._drawn.pop(key, None)
-        self._unfinished = set()
+        self._drawn = {}
+        self._want()
         self.update()
 
     # --- View ---------------------------------------------------------------------------------------------------------
     @property
-    def seen(self) -> tuple[float, float]:
-        return self.start, self.start + self.span
+    def room(self) -> int:
+        """Width of the time axis in pixels."""
+        return max(1, self.width() - self.gutter - self._scale)
 
     @property
-    def _room(self) -> int:
-        return max(1, self.width() - self.gutter - self._scale)
+    def _area(self) -> QRect:
+        return QRect(self.gutter, 0, self.room, self.height())
 
     @property
     def per_second(self) -> float:
         """Pixels."""
-        return self._room / self.span
+        return self.room / (self.time.high - self.time.low)
 
-    def look(self, start: float, span: float) -> None:
-        span = min(self.duration, max(span, min(_SHORTEST, self.duration)))
-        start = max(0.0, min(start, self.duration - span))
-        if (start, span) == (self.start, self.span):
-            return
-        zoomed, self.start, self.span = span != self.span, start, span
-        if zoomed:
-            self._drawn, self._unfinished = {}, set()
-        self.want()
-        self.update()
-        self.seen_changed.emit()
+    def look(self, time: Scale) -> None:
+        if time != self.time:
+            per_second, self.time = self.per_second, time
+            if abs(self.per_second / per_second - 1) > 1e-9:
+                self._drawn = {}
+            self._want()
+            self.update(self._area)
+            self.seen_changed.emit()
 
     def zoom(self, factor: float, around: float) -> None:
-        """Scale the visible time span by ``factor``, keeping ``around`` (seconds) in place."""
-        self.look(around - (around - self.start) * factor, self.span * factor)
+        """Scale the visible time by ``factor``, keeping ``around`` (seconds) in place."""
+        self.look(self.time.zoomed(factor, float(self.time.share(np.array(around))), self.whole))
 
     def page(self, share: float) -> None:
-        """Move by a ``share`` of the part in view."""
+        """Move by a ``share`` of the visible time."""
         self.follows = False
-        self.look(self.start + share * self.span, self.span)
+        self.look(self.time.moved(share, self.whole))
 
-    def zoom_bands(self, factor: float, around: float) -> None:
-        """Scale the visible frequency range, keeping the band ``around`` in place."""
-        width = min(BANDS[1] - BANDS[0], max(_NARROWEST, (self.high - self.low) * factor))
-        low = around - (around - self.low) * width / (self.high - self.low)
-        self.low = max(BANDS[0], min(low, BANDS[1] - width))
-        self.high = self.low + width
+    def zoom_bands(self, factor: float, around: float = 0.5) -> None:
+        """Scale the visible frequencies, keeping the share ``around`` of them in place."""
+        self.bands = self.bands.zoomed(factor, around, BANDS)
         self.redraw()
-        self.seen_changed.emit()
 
     def show_all(self) -> None:
-        self.follows = True
-        self.low, self.high = BANDS
-        self.start, self.span = 0.0, self.duration
+        self.follows, self.time, self.bands = True, self.whole, BANDS
         self.redraw()
         self.seen_changed.emit()
 
     def set_position(self, seconds: float | None, playing: bool = False) -> None:
         """Move the playhead, and the view with it while it plays; ``None`` hides it."""
         before, self.position = self.position, seconds
-        if playing and seconds is not None and self.follows and self.span < self.duration:
-            beyond = seconds - self.start - self.span / 2
-            if beyond > 0 or seconds < self.start:
-                self.look(self.start + beyond, self.span)
+        if playing and seconds is not None and self.follows and self.time != self.whole:
+            share = float(self.time.share(np.array(seconds))) - 0.5
+            if share > 0 or share < -0.5:
+                self.look(self.time.moved(share, self.whole))
         for one in (before, seconds):
             if one is not None:
                 self.update(QRect(round(self.place(one)) - 2, 0, 4, self.height()))
@@ -291,309 +235,269 @@ class Canvas(QWidget):
             self.loop = loop
             self.update()
 
+    @property
+    def _offset(self) -> int:
+        return round(self.time.low * self.per_second)
+
     def place(self, seconds: float) -> float:
-        return self.gutter + seconds * self.per_second - round(self.start * self.per_second)
+        """Pixels from the left."""
+        return self.gutter + seconds * self.per_second - self._offset
 
     def _at(self, x: float) -> float:
-        return (x - self.gutter + round(self.start * self.per_second)) / self.per_second
+        return (x - self.gutter + self._offset) / self.per_second
 
     # --- Tiles --------------------------------------------------------------------------------------------------------
     def _part(self, number: int, height: int) -> Part:
-        ratio = self.devicePixelRatioF()
-        start, end = (round(one * TILE / self.per_second, 9) for one in (number, number + 1))
-        return Part(start, end, round(TILE * ratio), self.low, self.high, round(height * ratio))
+        ratio, seconds = self.devicePixelRatioF(), round(TILE / self.per_second, 9)
+        time = Scale(number * seconds, (number + 1) * seconds)
+        return Part(time, round(TILE * ratio), self.bands, round(height * ratio))
 
     def _numbers(self, around: int = 0) -> range:
         """Numbers of the tiles in view, and of so many ``around`` them."""
-        first = round(self.start * self.per_second)
-        last = int(self.duration * self.per_second) // TILE
-        return range(max(0, first // TILE - around), min(last, (first + self._room) // TILE + around) + 1)
+        first, last = self._offset // TILE, (self._offset + self.room) // TILE
+        end = int(self.whole.high * self.per_second) // TILE
+        return range(max(0, first - around), min(end, last + around) + 1)
 
-    def _shown(self) -> Iterator[tuple[Lane, int, Heights]]:
+    def shown(self) -> Iterator[tuple[Lane, int, int, Heights]]:
         """Lanes with their tops and heights."""
         for lane, (top, height) in zip(self.lanes, self._spans(), strict=False):
-            yield lane, top, Heights(height, self._line, lane.minus is not None)
+            yield lane, top, height, Heights.of(height, self._line, bool(lane.minus))
 
-    def want(self) -> None:
+    def tile(self, lane: Lane, number: int, heights: Heights) -> Tile | None:
+        found = self._finder.get(self._key(lane, number, heights))
+        return found if isinstance(found, Tile) else None
+
+    def _key(self, lane: Lane, number: int, heights: Heights) -> Hashable:
+        return lane.key, self._part(number, heights.spectrogram), self._colours == DARK
+
+    def _want(self) -> None:
         """Have computed what is missing: first facts, then spectrograms in view, those next to it, and words."""
         inside, pieces = self._numbers(), dict(self._first)
         for number in (*inside, *(one for one in self._numbers(1) if one not in inside)):
-            for lane, _, heights in self._shown():
+            for lane, _, _, heights in self.shown():
                 if all(one.facts is not None for one in lane.minus or (lane,)):
-                    part = self._part(number, heights.spectrogram)
-                    pieces[self._key(lane, part)] = self._finding(lane, part)
+                    pieces[self._key(lane, number, heights)] = self._work(lane, self._part(number, heights.spectrogram))
         self._finder.want({**pieces, **self._last})
 
-    def _key(self, lane: Lane, part: Part) -> Hashable:
-        return lane.key, part, self._colours == DARK
+    def _work(self, lane: Lane, part: Part) -> Callable[[], Tile]:
+        colours, most = self._signed if lane.minus else self._levels, analysis.DIFFERENCE_DECIBELS
 
-    def _finding(self, lane: Lane, part: Part) -> Callable[[], Tile]:
-        minus, colours, top = lane.minus, self._signed if lane.minus else self._levels, lane.top
-
-        def single() -> Tile:
-            return painted(part.levels(lane.samples, lane.rate), top - RANGE_DECIBELS, top, colours)
-
-        def difference() -> Tile:
+        def work() -> Tile:
+            if not lane.minus:
+                return painted(part.levels(lane.samples, lane.rate), lane.top - RANGE_DECIBELS, lane.top, colours)
+            gains = [20 * np.log10(one.gain) for one in lane.minus]
             # Two silences do not differ by their noise.
-            floor = max(one.top + one.decibels for one in minus or ()) - RANGE_DECIBELS
-            one, other = (np.maximum(part.levels(it.samples, it.rate) + it.decibels, floor) for it in minus or ())
-            return painted(one - other, -DIFFERENCE_DECIBELS, DIFFERENCE_DECIBELS, colours)
+            floor = max(one.top + gain for one, gain in zip(lane.minus, gains, strict=True)) - RANGE_DECIBELS
+            both = [part.levels(it.samples, it.rate) + gain for it, gain in zip(lane.minus, gains, strict=True)]
+            return painted(np.maximum(both[0], floor) - np.maximum(both[1], floor), -most, most, colours)
 
-        return single if minus is None else difference
+        return work
 
-    def _tile(self, lane: Lane, number: int, top: int, heights: Heights, height: int) -> QPixmap:
-        key = lane.letter, number, height
+    def _pixmap(self, lane: Lane, number: int, height: int, heights: Heights) -> QPixmap:
+        tile = self.tile(lane, number, heights)
+        key = lane.letter, number, height, tile is None
         if key not in self._drawn:
             ratio = self.devicePixelRatioF()
             made = QPixmap(round(TILE * ratio), round(height * ratio))
             made.setDevicePixelRatio(ratio)
             made.fill(QColor(self._colours.base))
+            time = self._part(number, heights.spectrogram).time
             with QPainter(made) as painter:
                 painter.setFont(self._small)
                 # Everything is drawn at its place on the whole axis, of which the tile shows a part.
                 painter.translate(-number * TILE, 0)
-                part = self._part(number, heights.spectrogram)
-                self._draw_wave(painter, lane, part, heights)
-                if not self._draw_spectrogram(painter, lane, part, heights, number):
-                    self._unfinished.add(key)
-                self._draw_speech(painter, lane, part, heights)
+                self._draw_wave(painter, lane, time, heights.wave)
+                area = QRectF(number * TILE, heights.wave, TILE, heights.spectrogram)
+                if tile is not None:
+                    painter.drawImage(area, tile.image)
+                else:
+                    self._draw_coarse(painter, lane, time, area)
+                self._draw_speech(painter, lane, time, heights)
             self._drawn[key] = made
         return self._drawn[key]
 
-    def _draw_wave(self, painter: QPainter, lane: Lane, part: Part, heights: Heights) -> None:
-        per_second, middle = self.per_second, heights.wave / 2
+    def _draw_wave(self, painter: QPainter, lane: Lane, time: Scale, height: int) -> None:
+        middle, margin = height / 2, 2 / self.per_second
         painter.setPen(QColor(self._colours.border))
-        painter.drawLine(QLineF(part.start * per_second, middle, lane.seconds * per_second, middle))
-        margin = 2 / per_second
-        times, values = outline(lane.samples, lane.rate, part.start - margin, part.end + margin, TILE)
-        scale = (middle - 1) / lane.peak
-        points = zip((times * per_second).tolist(), (middle - scale * values).tolist(), strict=True)
+        painter.drawLine(QLineF(time.low * self.per_second, middle, lane.seconds * self.per_second, middle))
+        times, values = outline(lane.samples, lane.rate, time.low - margin, time.high + margin, TILE)
         painter.setPen(QColor(lane.colour or self._colours.muted))
-        painter.drawPolyline(QPolygonF([QPointF(*one) for one in points]))
+        painter.drawPolyline(_line(times * self.per_second, middle - (middle - 1) / lane.peak * values))
         band = QColor(self._colours.warning)
         for one in lane.faults:
-            area = QRectF(one.start * per_second, 0, max(4.0, (one.end - one.start) * per_second), heights.wave)
-            band.setAlpha(50)
-            painter.fillRect(area, band)
-            band.setAlpha(255)
-            painter.fillRect(QRectF(area.topLeft(), QSize(round(area.width()), 3)), band)
+            left, width = one.start * self.per_second, max(4.0, (one.end - one.start) * self.per_second)
+            for alpha, depth in ((50, height), (255, 3)):
+                band.setAlpha(alpha)
+                painter.fillRect(QRectF(left, 0, width, depth), band)
 
-    def _draw_spectrogram(self, painter: QPainter, lane: Lane, part: Part, heights: Heights, number: int) -> bool:
-        """Draw it, or until it is computed that of the whole take; whether it is there."""
-        area = QRectF(number * TILE, heights.wave, TILE, heights.spectrogram)
-        tile = self._finder.get(self._key(lane, part))
-        if isinstance(tile, Tile):
-            painter.drawImage(area, tile.image)
-            return True
-        if lane.facts is not None and lane.facts.seconds:
+    def _draw_coarse(self, painter: QPainter, lane: Lane, time: Scale, area: QRectF) -> None:
+        """The spectrogram of the whole take, until that of the part is computed."""
+        if lane.facts is not None:
             whole = painted(lane.facts.levels, lane.top - RANGE_DECIBELS, lane.top, self._levels).image
-            columns, rows = whole.width() / lane.facts.seconds, whole.height() / (BANDS[1] - BANDS[0])
-            source = QRectF(
-                part.start * columns,
-                (BANDS[1] - self.high) * rows,
-                (part.end - part.start) * columns,
-                (self.high - self.low) * rows,
-            )
-            painter.drawImage(area, whole, source)
-        return False
+            columns, rows = whole.width() / lane.seconds, whole.height() / (BANDS.high - BANDS.low)
+            high = (BANDS.high - self.bands.high) * rows, (BANDS.high - self.bands.low) * rows
+            corners = QPointF(time.low * columns, high[0]), QPointF(time.high * columns, high[1])
+            painter.drawImage(area, whole, QRectF(*corners))
 
-    def _draw_speech(self, painter: QPainter, lane: Lane, part: Part, heights: Heights) -> None:
+    def _draw_speech(self, painter: QPainter, lane: Lane, time: Scale, heights: Heights) -> None:
         """Pitch, words and phones."""
-        top = heights.wave + heights.spectrogram
-        if heights.pitch:
-            for curve, colour, width in ((lane.below, self._colours.border, 3), (lane.pitch, self._colours.text, 1.5)):
-                if curve is not None:
-                    painter.setPen(QPen(QColor(colour), width))
-                    self._draw_pitch(painter, curve, part, top, heights.pitch)
-            top += heights.pitch
-        for height, colour, parts in (
-            (heights.words, self._colours.text, [(one.text, one.start, one.end) for one in lane.words]),
-            (heights.phones, self._colours.muted, [phone for one in lane.words for phone in one.phones]),
-        ):
-            for text, start, end in parts if height else ():
-                if end > part.start and start < part.end:
-                    left, right = start * self.per_second, end * self.per_second
-                    painter.setPen(QColor(self._colours.border))
+        colours, top = self._colours, heights.wave + heights.spectrogram
+        curves = (lane.behind, colours.border, 3), (None if lane.facts is None else lane.facts.pitch, colours.text, 1.5)
+        for curve, colour, width in curves if heights.pitch else ():
+            first, end = (int((one - _PITCH_DELAY) / HOP_SECONDS) for one in (time.low, time.high))
+            piece = np.zeros(0) if curve is None else curve[max(0, first - 1) : max(0, end + 2)]
+            across = ((np.arange(len(piece)) + max(0, first - 1)) * HOP_SECONDS + _PITCH_DELAY) * self.per_second
+            share = (piece - np.log(LOWEST)) / np.log(HIGHEST / LOWEST)
+            painter.setPen(QPen(QColor(colour), width))
+            for begin, stop in runs(piece > 0):
+                down = top + heights.pitch - 2 - (heights.pitch - 4) * share[begin:stop]
+                painter.drawPolyline(_line(across[begin:stop], down))
+        top += heights.pitch
+        words = [(word, parts[0][1], parts[-1][2]) for word, parts in lane.words]
+        phones = [phone for _, parts in lane.words for phone in parts]
+        for height, colour, parts in (heights.words, colours.text, words), (heights.phones, colours.muted, phones):
+            for text, start, stop in parts if height else ():
+                if stop > time.low and start < time.high:
+                    left, right = start * self.per_second, stop * self.per_second
+                    painter.setPen(QColor(colours.border))
                     painter.drawLine(QLineF(left, top + 2, left, top + height - 2))
-                    room = QRectF(left + 2, top, right - left - 2, height)
-                    cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
-                    if cut not in ("", "…"):
-                        painter.setPen(QColor(colour))
-                        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, cut)
+                    cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(right - left - 2))
+                    painter.setPen(QColor(colour))
+                    painter.drawText(QPointF(left + 2, top + painter.fontMetrics().ascent()), "" if cut == "…" else cut)
             top += height
 
-    def _draw_pitch(self, painter: QPainter, curve: np.ndarray, part: Part, top: int, height: int) -> None:
-        first = max(0, int((part.start - _PITCH_DELAY) / HOP_SECONDS) - 1)
-        piece = curve[first : int((part.end - _PITCH_DELAY) / HOP_SECONDS) + 2]
-        across = ((np.arange(len(piece)) + first) * HOP_SECONDS + _PITCH_DELAY) * self.per_second
-        share = (piece - np.log(LOWEST)) / np.log(HIGHEST / LOWEST)
-        down = top + height - 2 - (height - 4) * share
-        for start, end in runs(piece > 0):
-            points = zip(across[start:end].tolist(), down[start:end].tolist(), strict=True)
-            painter.drawPolyline(QPolygonF([QPointF(*one) for one in points]))
-
     # --- Painting -----------------------------------------------------------------------------------------------------
-    def paintEvent(self, event: QPaintEvent) -> None:
-        shown, colours = event.rect(), self._colours
-        offset, spans = round(self.start * self.per_second), self._spans()
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        seen, colours, area = event.rect(), self._colours, self._area
         with QPainter(self) as painter:
-            painter.fillRect(shown, QColor(colours.base))
-            area = QRect(self.gutter, 0, self._room, self.height())
-            painter.setClipRect(area.intersected(shown))
-            for (lane, top, heights), (_, height) in zip(self._shown(), spans, strict=False):
-                if top < shown.bottom() + 1 and top + height > shown.top():
-                    for number in self._numbers():
-                        left = self.gutter + number * TILE - offset
-                        if left <= shown.right() and left + TILE > shown.left():
-                            painter.drawPixmap(left, top, self._tile(lane, number, top, heights, height))
+            painter.fillRect(seen, QColor(colours.base))
+            painter.setClipRect(area.intersected(seen))
+            for lane, top, height, heights in self.shown():
+                for number in self._numbers() if top <= seen.bottom() and top + height > seen.top() else ():
+                    left = self.gutter + number * TILE - self._offset
+                    if left <= seen.right() and left + TILE > seen.left():
+                        painter.drawPixmap(left, top, self._pixmap(lane, number, height, heights))
             loop = self._dragged or self.loop
             if loop is not None:
-                left, right = (self.place(one) for one in loop)
+                left_end, right_end = map(self.place, loop)
                 accent = QColor(colours.accent)
                 painter.setPen(QPen(accent, 1.5))
-                painter.drawLines([QLineF(one, 0, one, self.height()) for one in (left, right)])
+                painter.drawLines([QLineF(one, 0, one, self.height()) for one in (left_end, right_end)])
                 accent.setAlpha(30)
-                painter.fillRect(QRectF(left, 0, right - left, self.height()), accent)
+                painter.fillRect(QRectF(left_end, 0, right_end - left_end, self.height()), accent)
             if self.position is not None:
-                painter.fillRect(
-                    QRectF(self.place(self.position) - 0.75, 0, 1.5, self.height()), QColor(colours.danger)
-                )
-            if not area.contains(shown):
-                painter.setClipRect(shown)
-                painter.drawPixmap(0, 0, self._edges())
-
-    def _edges(self) -> QPixmap:
-        """Frequencies on the left, colour scales on the right; transparent between them."""
-        if self._frame is None:
-            ratio = self.devicePixelRatioF()
-            made = QPixmap(self.size() * ratio)
-            made.setDevicePixelRatio(ratio)
-            made.fill(Qt.GlobalColor.transparent)
-            with QPainter(made) as painter:
+                head = QRectF(self.place(self.position) - 0.75, 0, 1.5, self.height())
+                painter.fillRect(head, QColor(colours.danger))
+            if not area.contains(seen):
+                painter.setClipRect(seen)
                 painter.setFont(self._small)
-                for lane, top, heights in self._shown():
+                painter.setPen(QColor(colours.muted))
+                for lane, top, _, heights in self.shown():
                     self._draw_scales(painter, lane, QRectF(0, top + heights.wave, self.width(), heights.spectrogram))
-            self._frame = made
-        return self._frame
 
     def _draw_scales(self, painter: QPainter, lane: Lane, area: QRectF) -> None:
-        painter.setPen(QColor(self._colours.muted))
-        right, above = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, area.top() - self._line
-        for hertz in reversed(_FREQUENCIES):
-            share = (frequency_band(hertz) - self.low) / (self.high - self.low)
+        """Frequencies on the left, the colour scale on the right."""
+        flags, above = Qt.AlignmentFlag, area.top() - self._line
+        for hertz in _FREQUENCIES:
+            share = float(self.bands.share(np.array(frequency_band(hertz))))
             y = area.bottom() - share * area.height()
             if 0 <= share <= 1 and y - above >= self._line:
-                text = f"{hertz // 1000} kHz" if hertz >= 1000 else f"{hertz} Hz"
-                painter.drawText(QRectF(0, y - self._line / 2, self.gutter - 3, self._line), right, text)
-                above = y
+                text, above = f"{hertz // 1000} kHz" if hertz >= 1000 else f"{hertz} Hz", y
+                room = QRectF(0, y - self._line / 2, self.gutter - 3, self._line)
+                painter.drawText(room, flags.AlignRight | flags.AlignVCenter, text)
         strip = QRectF(self.width() - self._scale + 4, area.top(), 6, area.height())
-        gradient = QLinearGradient(0, strip.bottom(), 0, strip.top())
         colours = self._signed if lane.minus else self._levels
-        gradient.setStops([(at / 16, QColor.fromRgb(int(colours[at * (len(colours) - 1) // 16]))) for at in range(17)])
-        painter.fillRect(strip, gradient)
-        texts = (f"+{DIFFERENCE_DECIBELS:.0f}", f"−{DIFFERENCE_DECIBELS:.0f}")
-        places = Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignBottom
-        for text, place in zip(texts if lane.minus else ("0 dB", f"−{RANGE_DECIBELS:.0f}"), places, strict=True):
-            painter.drawText(strip.adjusted(9, 0, self._scale, 0), Qt.AlignmentFlag.AlignLeft | place, text)
+        painter.drawImage(strip, painted(np.arange(64)[None], 0, 63, colours).image)
+        most = f"{analysis.DIFFERENCE_DECIBELS:.0f}"
+        texts = (f"+{most}", f"−{most}") if lane.minus else ("0 dB", f"−{RANGE_DECIBELS:.0f}")
+        for text, place in zip(texts, (flags.AlignTop, flags.AlignBottom), strict=True):
+            painter.drawText(strip.adjusted(9, 0, self._scale, 0), flags.AlignLeft | place, text)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self.redraw()
 
     # --- Mouse --------------------------------------------------------------------------------------------------------
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mousePressEvent(event)
-        at = self._at(event.position().x())
+        x = event.position().x()
+        at, (start, end) = self._at(x), self.loop or (-9.0, -9.0)
         if event.button() is Qt.MouseButton.MiddleButton or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._drag = "pan", at
+            self._drag = "pan", at, x
         elif event.button() is Qt.MouseButton.LeftButton:
-            start, end = self.loop or (-1.0, -1.0)
-            grip = _GRIP / self.per_second
-            near = self.loop and next(
-                (one for one, other in ((end, start), (start, end)) if abs(at - other) < grip), None
-            )
-            if near is not None:
-                self._drag = "draw", near
-            elif self.loop and start < at < end:
-                self._drag = "move", at
+            if min(abs(at - start), abs(at - end)) < _GRIP / self.per_second:
+                self._drag = "draw", end if abs(at - start) < abs(at - end) else start, x
             else:
-                self._drag = "draw", at
-            self._pressed = event.position().x()
+                self._drag = "move" if start < at < end else "draw", at, x
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = self._at(event.position().x())
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
+        x = event.position().x()
+        at = self._at(x)
         if self._drag is None:
             self._read_out(event.position())
             return
-        what, began = self._drag
+        what, began, pressed = self._drag
         if what == "pan":
-            self.follows = False
-            self.look(self.start + began - at, self.span)
-        elif abs(event.position().x() - self._pressed) >= 4 or self._dragged is not None:
-            ends = (began, at) if what == "draw" else tuple(one + at - began for one in self.loop or (began, at))
-            self._dragged = max(0.0, min(ends)), min(self.duration, max(ends))
+            self.page((began - at) / (self.time.high - self.time.low))
+        elif abs(x - pressed) >= 4 or self._dragged is not None:
+            moved = at - self._at(pressed)
+            ends = (began, at) if what == "draw" else [one + moved for one in self.loop or ()]
+            self._dragged = max(0.0, min(ends)), min(self.whole.high, max(ends))
             self.update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         drag, dragged, self._drag, self._dragged = self._drag, self._dragged, None, None
-        if drag is None or drag[0] == "pan":
-            return
-        if dragged is None:
-            self.follows = True
-            self.sought.emit(max(0.0, min(self._at(event.position().x()), self.duration)))
-        elif dragged[1] > dragged[0]:
-            self.region_drawn.emit(*dragged)
-        self.update()
+        if drag is not None and drag[0] != "pan":
+            if dragged is None:
+                self.follows = True
+                self.sought.emit(max(0.0, min(self._at(event.position().x()), self.whole.high)))
+            elif dragged[1] > dragged[0]:
+                self.region_drawn.emit(*dragged)
+            self.update()
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         self.show_all()
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         turned, held = event.angleDelta(), event.modifiers()
         steps = (turned.y() or turned.x()) / 120
         if held & Qt.KeyboardModifier.ControlModifier:
-            self.zoom_bands(ZOOM**-steps, self._band(event.position()))
+            share = self._frequency(event.position().y())
+            self.zoom_bands(ZOOM**-steps, 0.5 if share is None else share)
         elif held & Qt.KeyboardModifier.ShiftModifier or not turned.y():
             self.page(-steps / 8)
         else:
             self.zoom(ZOOM ** (-steps / 2), self._at(event.position().x()))
         event.accept()
 
-    def _band(self, place: QPointF) -> float:
-        for _, top, heights in self._shown():
-            share = 1 - (place.y() - top - heights.wave) / heights.spectrogram
-            if 0 <= share <= 1:
-                return self.low + share * (self.high - self.low)
-        return (self.low + self.high) / 2
+    def _frequency(self, y: float) -> float | None:
+        """Share of the visible frequencies at ``y`` pixels; ``None`` outside the spectrograms."""
+        shares = (1 - (y - top - one.wave) / one.spectrogram for _, top, _, one in self.shown())
+        return next((one for one in shares if 0 <= one <= 1), None)
 
     def _read_out(self, place: QPointF) -> None:
-        seconds = self._at(place.x())
-        if not self.lanes or not 0 <= seconds <= self.duration:
-            self.read_out.emit("")
-            return
-        parts, number, band = [f"{fixed(seconds, 3)} s"], int(seconds * self.per_second) // TILE, self._band(place)
-        over = next(
-            (height for _, top, height in self._shown() if top <= place.y() < top + height.wave + height.spectrogram),
-            None,
-        )
-        wave = over is None or any(top <= place.y() < top + one.wave for _, top, one in self._shown())
-        if not wave:
-            parts.append(f"{band_frequency(band):.0f} Hz")
-        for lane, _, heights in self._shown():
-            part = self._part(number, heights.spectrogram)
-            tile = self._finder.get(self._key(lane, part))
-            sample = round(seconds * lane.rate)
-            if wave and sample < len(lane.samples):
+        seconds, share = self._at(place.x()), self._frequency(place.y())
+        parts = [f"{fixed(seconds, 3)} s"]
+        if share is not None:
+            parts.append(f"{band_frequency(self.bands.at(share)):.0f} Hz")
+        number, within = divmod(seconds * self.per_second, TILE)
+        for lane, _, _, heights in self.shown() if 0 <= seconds < self.whole.high else ():
+            tile, sample = self.tile(lane, int(number), heights), round(seconds * lane.rate)
+            if share is None and sample < len(lane.samples):
                 parts.append(f"{lane.letter} {signed(lane.samples[sample], 4)}")
-            elif not wave and isinstance(tile, Tile) and seconds < lane.seconds:
-                column = int((seconds - part.start) / (part.end - part.start) * part.columns)
-                row = min(part.rows - 1, int((band - self.low) / (self.high - self.low) * part.rows))
-                parts.append(f"{lane.letter} {fixed(float(tile.levels[column, row]) - lane.top, 1)} dB")
-        self.read_out.emit("   ".join(parts))
+            elif share is not None and tile is not None and seconds < lane.seconds:
+                columns, rows = tile.levels.shape
+                level = tile.levels[int(within / TILE * columns), min(rows - 1, int(share * rows))]
+                parts.append(f"{lane.letter} {fixed(float(level) - lane.top, 1)} dB")
+        self.read_out.emit("   ".join(parts) if len(parts) > 1 else "")
 
     def leaveEvent(self, event: QEvent) -> None:
         self.read_out.emit("")
         super().leaveEvent(event)
+
+
+def _line(across: np.ndarray, down: np.ndarray) -> QPolygonF:
+    return QPolygonF([QPointF(*one) for one in zip(across.tolist(), down.tolist(), strict=True)])
 
 
 def _pixels(name: str) -> np.ndarray:

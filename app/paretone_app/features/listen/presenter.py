@@ -59,12 +59,12 @@ class ListenPresenter(Presenter):
         from paretone_app.features.listen.panel import ListenPanel
 
         deck = self._player.deck
-        self.listen = ListenPanel(deck, self._state.playing, self._state.comparison, self._theme.colours)
+        state, add = self._state, self._actions["add_lane"]
+        self.listen = ListenPanel(deck, state.playing, state.comparison, self._theme.colours, add)
         self.listen.seek_wanted.connect(deck.seek_in_takes)
         self.listen.loop_wanted.connect(deck.loop_in_takes)
         self.listen.arranged.connect(partial(self._state.comparison.change, self._state.undo_stack))
         takes = self._services.features.find(TakesPresenter)
-        self.listen.takes_dropped.connect(lambda ids: self._actions.attempt(lambda: takes.add_lanes(ids)))
         self.listen.noted.connect(takes.note)
         takes.faults_found.connect(self._show_faults)
         for one, action, text in zip(
@@ -96,10 +96,8 @@ class ListenPresenter(Presenter):
     def _show_notes(self) -> None:
         if self.listen is not None:
             there = {one.id for one in self._state.comparison.lanes if one is not None}
-            notes = {one.id: one.remark for one in self._results.takes.all if one.id in there}
-            if notes != self.listen.notes:
-                self.listen.notes = notes
-                self.listen.show_lanes()
+            self.listen.notes = {one.id: one.remark for one in self._results.takes.all if one.id in there}
+            self.listen.show_lanes()
 
     def _show_comparison(self) -> None:
         if self.listen is None:

@@ -100,7 +100,7 @@ class Playback(QObject):
         take = deck.takes[deck.heard]
         if take is None:
             return Heard()
-        title = take_title(take, f"Take {deck.heard}")
+        title = take_title(take, f"{'Take' if deck.heard in SIDES else 'Lane'} {deck.heard}")
         return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
 
     def connect_device(self) -> None:

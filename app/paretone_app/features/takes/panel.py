@@ -184,7 +184,7 @@ class TakesPanel(QWidget):
         self._enable()
 
     def show_comparison(self, compared: Comparison) -> None:
-        self._reference, self._letter = compared.take_of_reference, LANES[compared.reference]
+        self._reference, self._letter = compared.lanes[compared.reference], LANES[compared.reference]
         sides: dict[str, str] = {}
         for take, side in zip(compared.lanes, LANES, strict=False):
             if take is not None:

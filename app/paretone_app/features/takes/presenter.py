@@ -152,7 +152,7 @@ class TakesPresenter(Presenter):
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
             set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
             set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
-            lane=add("Add as &lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
+            lane=add("Add as lan&e", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
@@ -290,25 +290,23 @@ class TakesPresenter(Presenter):
         """Show takes as lanes after those that are there; A and B are filled first. Raises :class:`PlainError`."""
         compared = self._state.comparison
         lanes, there = list(compared.lanes), {one.id for one in compared.lanes if one is not None}
-        for take in (self._kept.library.load(one) for one in ids if one not in there):
-            if None in lanes:
-                lanes[lanes.index(None)] = take
-            else:
-                lanes.append(take)
-        if len(lanes) > len(LANES):
-            raise PlainError(f"There are at most {len(LANES)} lanes: remove one in Listen first.")
-        if tuple(lanes) == compared.lanes:
+        new = [self._kept.library.load(one) for one in ids if one not in there]
+        if not new:
             raise PlainError("The selected takes are lanes already.")
-        what = f"add {counted(len(lanes) - len(there), 'lane', 'lanes')}"
+        if len(there) + len(new) > len(LANES):
+            raise PlainError(f"There are at most {len(LANES)} lanes: remove one in Listen first.")
+        for take in new:
+            at = lanes.index(None) if None in lanes else len(lanes)
+            lanes[at : at + 1] = [take]
+        what = f"add {counted(len(new), 'lane', 'lanes')}"
         compared.change(self._state.undo_stack, what, lanes, compared.reference, compared.other)
         self._workspaces.bring_forward("listen")
 
     def note(self, take: str, text: str) -> None:
         """Keep the user's note on a take."""
         before = next((one.remark for one in self._kept.all if one.id == take), "")
-        self._state.undo_stack.push(
-            Edit("write a note", before, text, lambda remark: self._keep(self._kept.remark, take, remark))
-        )
+        put = partial(self._keep, self._kept.remark, take)
+        self._state.undo_stack.push(Edit("write a note", before, text, put))
 
     def _play(self) -> None:
         """Play a take without making it A or B, or stop it."""

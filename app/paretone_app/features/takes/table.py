@@ -23,13 +23,14 @@ from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import localised, percent
-from paretone_app.results.takes import dragged
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
+DRAGGED = "application/x-paretone-takes"
+"""Type of the selected takes while they are dragged."""
 
 
 @dataclass(frozen=True)
@@ -328,8 +329,9 @@ class TakesModel(QAbstractTableModel):
         return super().flags(index) | Qt.ItemFlag.ItemIsDragEnabled
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        rows = sorted({one.row() for one in indexes})
-        return dragged(self._shown[row].id for row in rows if not isinstance(self._shown[row], FailedTake))
+        data = QMimeData()
+        data.setData(DRAGGED, b"")
+        return data
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._shown)

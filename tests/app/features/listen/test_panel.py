@@ -18,7 +18,10 @@ from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
 from paretone_app.features.listen.analysis import BANDS, Tile
 from paretone_app.features.listen.canvas import Lane, difference_of, outline
-from paretone_app.results.takes import dragged
+from paretone_app.features.listen.panel import ListenPanel
+from paretone_app.features.takes.table import TakesModel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.widgets.action import Action
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 
 
@@ -30,9 +33,8 @@ def analysed(host: Host, qtbot) -> None:
 def tiles(host: Host, lane: int) -> list[Tile]:
     """The spectrogram of a lane in view."""
     canvas = host.canvas
-    shown, _, heights = list(canvas._shown())[lane]
-    parts = (canvas._part(number, heights.spectrogram) for number in canvas._numbers())
-    return [canvas._finder.get(canvas._key(shown, part)) for part in parts]
+    shown, _, _, heights = list(canvas.shown())[lane]
+    return [canvas.tile(shown, number, heights) for number in canvas._numbers()]
 
 
 @pytest.fixture
@@ -70,34 +72,39 @@ def test_the_loop_by_mouse_and_a_click_that_seeks(panel: Host, qtbot) -> None:
 
 
 def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> None:
-    canvas, duration = panel.canvas, panel.canvas.duration
+    canvas, duration = panel.canvas, panel.canvas.whole.high
     analysed(panel, qtbot)
     coarse = tiles(panel, 0)[0]
+
+    def span() -> float:
+        return canvas.time.high - canvas.time.low
+
     for _ in range(3):
         press(panel, "+")
-    assert canvas.span == pytest.approx(duration / 1.5**3)
+    assert span() == pytest.approx(duration / 1.5**3)
     analysed(panel, qtbot)
     fine = tiles(panel, 0)
     assert all(isinstance(one, Tile) for one in fine)
-    step = canvas._part(0, 1).end / fine[0].levels.shape[0]
-    assert step == pytest.approx(duration / 1.5**3 / canvas._room, rel=1e-3), "computed anew: a column per pixel"
+    step = canvas._part(0, 1).time.high / fine[0].levels.shape[0]
+    assert step == pytest.approx(duration / 1.5**3 / canvas.room, rel=1e-3), "computed anew: a column per pixel"
     assert fine[0].levels.shape == coarse.levels.shape
     QTest.keyClick(panel.listen, Qt.Key.Key_PageDown)
-    assert canvas.start == pytest.approx(0.8 * canvas.span) and panel.listen.bar.value() == round(1000 * canvas.start)
+    assert canvas.time.low == pytest.approx(0.8 * span())
+    assert panel.listen.bar.value() == round(1000 * canvas.time.low)
     panel.listen.bar.setValue(100)
-    assert canvas.start == pytest.approx(0.1) and panel.deck.seen == canvas.seen
+    assert canvas.time.low == pytest.approx(0.1) and panel.deck.seen == canvas.time.ends
     QTest.keyClick(panel.listen, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ShiftModifier)
-    assert canvas.high - canvas.low == pytest.approx((BANDS[1] - BANDS[0]) / 1.5)
+    assert canvas.bands.high - canvas.bands.low == pytest.approx(100 / 1.5)
     where = QPointF(canvas.width() / 2, 60)
     for held in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier):
-        before = canvas.span, canvas.high - canvas.low
+        before = canvas.time, canvas.bands
         buttons, none = Qt.MouseButton.NoButton, QPoint()
         QApplication.sendEvent(
             canvas, QWheelEvent(where, where, none, QPoint(0, 120), buttons, held, Qt.ScrollPhase.NoScrollPhase, False)
         )
-        assert (canvas.span < before[0]) is not (canvas.high - canvas.low < before[1])
+        assert (canvas.time != before[0]) is not (canvas.bands != before[1])
     press(panel, "0")
-    assert canvas.seen == pytest.approx((0, duration)) and (canvas.low, canvas.high) == BANDS
+    assert canvas.time == canvas.whole and canvas.bands == BANDS
 
 
 def test_loudness_is_matched_and_shown(panel: Host, qtbot) -> None:
@@ -164,7 +171,7 @@ def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech:
 
 def test_eight_lanes_are_switched_by_their_numbers(eight: Host) -> None:
     assert [one.letter for one in eight.listen.heads] == list("AB345678")
-    assert text(eight, "Switching mode").startswith("In part: ")
+    assert text(eight, "Switching mode").startswith("Restart: Takes with the same timing keep")
     eight.deck.seek(1.0)
     for key, heard in zip("35721", "357BA", strict=True):
         press(eight, key)
@@ -187,8 +194,7 @@ def test_lanes_are_pinned_subtracted_moved_and_removed_by_keys(eight: Host) -> N
     press(eight, "p")
     assert (compared.reference, heads[2].pin.isChecked()) == (2, True)
     assert "from 3: " in heads[0].facts.text().replace("\u00a0", " ")
-    QTest.keyClick(heads[2], Qt.Key.Key_Down)
-    assert QApplication.focusWidget() is heads[3]
+    heads[3].setFocus()
     press(eight, "d")
     assert (compared.reference, compared.other) == (2, 3) and eight.canvas.lanes[-1].letter == "3 − 4"
     takes = compared.lanes
@@ -216,11 +222,12 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     assert "0.50 s: No sound for 20 ms." in head.accessibleDescription()
     assert head.accessibleName() == "Lane B: Baseline, seed 0"
     first, second = empty.canvas.lanes[:2]
-    assert [(one.text, one.start, one.end) for one in first.words] == [("We", 0.1, 0.3), ("meet", 0.32, 0.6)]
-    assert [one.text for one in second.words][:3] == ["We", "will", "meet"], "aligned"
-    assert (np.diff([one.start for one in second.words]) > 0).all() and second.words[-1].end < second.seconds
-    voiced = second.pitch[second.pitch > 0]
-    assert 120 < np.exp(voiced.mean()) < 300 and second.below is first.pitch
+    assert first.words == (("We", phones[:2]), ("meet", phones[3:]))
+    assert [word for word, _ in second.words][:3] == ["We", "will", "meet"], "aligned"
+    assert (np.diff([parts[0][1] for _, parts in second.words]) > 0).all()
+    assert second.words[-1][1][-1][2] < second.seconds
+    pitch = second.facts.pitch
+    assert 120 < np.exp(pitch[pitch > 0].mean()) < 300 and second.behind is first.facts.pitch
     note, noted = empty.listen.heads[0].note, []
     assert note.text() == "Harsh s #s"
     empty.listen.noted.connect(lambda *one: noted.append(one))
@@ -244,13 +251,13 @@ def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarr
     assert empty.canvas.lanes[0].facts is not None and tiles(empty, 0)[0] is not None
 
 
-def test_takes_are_dropped_as_lanes(panel: Host) -> None:
-    dropped: list = []
-    panel.listen.takes_dropped.connect(dropped.append)
+def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:
+    added = Action("Add as lane", parent=panel)
+    listen = ListenPanel(panel.deck, panel.playing, panel.compared, LIGHT, added)
+    qtbot.addWidget(listen)
     action, button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    data = dragged(["12", "ab"])
-    panel.listen.dropEvent(QDropEvent(QPointF(9, 9), action, data, button, none))
-    assert dropped == [("12", "ab")]
+    with qtbot.waitSignal(added.triggered):
+        listen.dropEvent(QDropEvent(QPointF(9, 9), action, TakesModel().mimeData([]), button, none))
 
 
 def test_the_difference_covers_the_time_that_both_have() -> None:
