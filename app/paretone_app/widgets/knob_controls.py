@@ -71,8 +71,9 @@ class KnobControls(QWidget):
         self.fold = build.button("")
         self.fold.setCheckable(True)
         self.fold.setProperty("look", "fold")
-        self.fold.toggled.connect(self._fold)
+        self.fold.toggled.connect(self.fold_defaults)
         self._column.addWidget(self.fold)
+        self._show_folded()
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
@@ -101,7 +102,8 @@ class KnobControls(QWidget):
         self._show_folded()
         return self.editor(name)
 
-    def _fold(self) -> None:
+    def fold_defaults(self) -> None:
+        """Fold every row with its default again."""
         self._unfolded.clear()
         self._show_folded()
 

@@ -13,10 +13,8 @@ from paretone.audio.resampling import resample
 from paretone.models.loading import load
 from paretone_app.shell.greeting import WORDS, Greeting
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
-
-PARTS = f"{SMALL} strategy studies tradeoff"
 
 
 def begun(window: MainWindow, qtbot: QtBot, settings: QSettings | None = None) -> None:
@@ -33,7 +31,7 @@ def test_the_first_start_plays_an_example_before_a_model_is_loaded(
     tmp_path: Path,
     qtbot: QtBot,
 ) -> None:
-    window = make_window(load, parts=PARTS)
+    window = make_window(load)
     Greeting(window, window.settings)
     with null_sink.recording() as recording:
         window.show()
@@ -55,7 +53,7 @@ def test_the_first_start_plays_an_example_before_a_model_is_loaded(
     takes.delete([take_a.id])
     text = window.state.selection.text
     close(window, qtbot)
-    again = make_window(load, parts=PARTS)
+    again = make_window(load)
     Greeting(again, again.settings)
     assert again.first is None, "a second start has the last session"
     ready(again, qtbot)

@@ -372,6 +372,8 @@ class TechniqueList(QWidget):
     def show_techniques(self) -> None:
         """Show the cards of the techniques in use, and no others."""
         self._used = frozenset()
+        for group in self.groups.values():
+            group.controls.fold_defaults()
         self.show_selection()
 
     def show_selection(self) -> None:

@@ -186,6 +186,7 @@ class SetupPanel(QWidget):
         self.voice_choice.show_model()
         self.model_choice.show_models()
         self.techniques.show_techniques()
+        self.sampler.fold_defaults()
         self._show_selection()
 
     def _show_selection(self) -> None:

@@ -16,7 +16,6 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Scrolled
 
 PARTS = "setup synthesis strategy player listen takes training"
-LOOKED_AT = ("takes",)
 
 
 def opened(window: MainWindow, qtbot: QtBot) -> Palette:
