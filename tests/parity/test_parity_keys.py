@@ -86,7 +86,11 @@ def cosyvoice_shapes(layout: TableLayout) -> Shapes:
         ("CosyVoice2_flow", lambda: shapes_of(TokenToMel()), 112_549_360),
         ("CosyVoice2_hift", lambda: stored_shapes(Hift(), PARAMETRISED, PLAIN_CONVOLUTIONS), None),
         ("CosyVoice2_llm", lambda: cosyvoice_shapes(COSYVOICE_2), None),
-        ("CosyVoice3_flow", lambda: shapes_of(CausalTokenToMel()), 332_257_088 + 32),  # With the rotation's speeds.
+        (
+            "CosyVoice3_flow",
+            lambda: shapes_of(CausalTokenToMel()),
+            332_257_088 + 32,
+        ),  # With the speeds of rotation, a buffer.
         ("CosyVoice3_hift", lambda: stored_shapes(Hift(CAUSAL), PARAMETRISED, PLAIN_CONVOLUTIONS), None),
         ("CosyVoice3_llm", lambda: cosyvoice_shapes(COSYVOICE_3), None),
         ("Llasa_1B", llasa_shapes, 1_370_048_512),

@@ -238,6 +238,9 @@ class TokenToMel(TokenFlow):
         super().__init__(config, config.bands)
         self.pre_lookahead_layer = LookAhead(config.bands, config.look_ahead_channels, config.look_ahead)
 
+    def new_estimator(self) -> CausalDiT:
+        return CausalDiT(self.config)
+
     def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
         hidden = self.pre_lookahead_layer(self.embed(tokens), following, memory)
