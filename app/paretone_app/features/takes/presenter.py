@@ -152,7 +152,7 @@ class TakesPresenter(Presenter):
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
             set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
             set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
-            lane=add("Add as lan&e", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
+            lane=add("Add as lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
