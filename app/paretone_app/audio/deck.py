@@ -337,10 +337,10 @@ class Deck(QObject):
 
     def go_in_row(self, at: int) -> None:
         if not self.lent and at != self._at:
-            before, self._at = self.row[self._at], at
+            was, self._at = self._at, at
             place, timing = None, self.player.comparison.timing
-            if timing[self.row.index(before)] != timing[at]:
-                place = same_place(before.frames, self.row[at].frames, self.player.position)
+            if timing[was] != timing[at]:
+                place = same_place(self.row[was].frames, self.row[at].frames, self.player.position)
             self.player.choose(at, place)
             self.changed.emit()
 
