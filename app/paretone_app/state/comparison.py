@@ -63,8 +63,10 @@ class Comparison(QObject):
         kept = (*lanes[:2], *(one for one in lanes[2:] if one is not None))[: len(LANES)]
         self.lanes = (*kept, None, None)[: max(len(SIDES), len(kept))]
         there = range(len(self.lanes))
-        self.reference = next(one for one in (reference, self.reference, 0) if one in there)
-        self.other = next(one for one in (other, self.other, 1, 0) if one in there and one != self.reference)
+        asked = [one for one in (reference, self.reference, 0) if one is not None and one in there]
+        self.reference = asked[0]
+        asked = [one for one in (other, self.other, 1, 0) if one is not None and one in there]
+        self.other = next(one for one in asked if one != self.reference)
         self.changed.emit()
 
     def change(

@@ -231,8 +231,9 @@ class ListenPanel(QWidget):
         self._column = QWidget()
         self._heads = VBoxLayout(self._column)
         build.fill(self._heads, [(self.difference_head, 2)]).setSpacing(NEAR)
-        self._column.installEventFilter(self)
         self.canvas = Canvas(self.finder, self._colours, self._spans)
+        for watched in (self._column, self.canvas):
+            watched.installEventFilter(self)
         self.canvas.sought.connect(self.seek_wanted)
         self.canvas.region_drawn.connect(self.loop_wanted)
         self.canvas.read_out.connect(self._show_read_out)
@@ -451,7 +452,7 @@ class ListenPanel(QWidget):
         self.canvas.page((milliseconds / 1000 - start) / (end - start))
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
             self._later.start()
         return False
 
