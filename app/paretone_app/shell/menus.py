@@ -114,11 +114,10 @@ class Menus:
         for _, dock in self._workspaces.shown:
             self._shown.addAction(dock.toggleViewAction())
 
-    def refresh(self, model: str, may_choose: bool) -> None:
-        """Tick the chosen model and theme; ``may_choose``: another model can be loaded now."""
+    def refresh(self, model: str) -> None:
+        """Tick the chosen model and theme."""
         for action in self._models.actions():
             action.setChecked(action.data() == model)
-            action.setEnabled(may_choose)
         for action in self._schemes.actions():
             action.setChecked(action.data() == self._theme.scheme.value)
 

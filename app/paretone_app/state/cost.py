@@ -68,7 +68,7 @@ class Cost(QObject):
             self._measured[setting] = take.measurements, len(take.text.strip())
             while len(self._measured) > MOST_SETTINGS:
                 del self._measured[next(iter(self._measured))]
-        if event.operations is not None:
+        if event.operations is not None and take.setting.model == self._selection.model_id:
             self.set_operations(event.operations)
 
     def set_operations(self, operations: OperationCounts | None) -> None:

@@ -32,22 +32,20 @@ class RooflinePresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
         add = services.actions.add
         self._measure = {
-            side: add(
-                f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not_now, side)
-            )
+            side: add(f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not, side))
             for side, what in _MEASURED.items()
         }
         self._again = add(
             "Measure the machi&ne",
             lambda: self.measure(self._shown, again=True),
             "Measure this machine's matrix products, copies and launches again, then the shown side",
-            lambda: self._why_not_now(self._shown),
+            lambda: self._why_not(self._shown),
         )
         self._write_trace = add(
             "Trace",
             self._ask_where_to_trace,
             "Measure the shown side and write its operators for chrome://tracing or Perfetto",
-            lambda: self._why_not_now(self._shown),
+            lambda: self._why_not(self._shown),
         )
 
     @property
@@ -59,9 +57,6 @@ class RooflinePresenter(Presenter):
             return
         state = self._state
         self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
-
-    def _why_not_now(self, side: str) -> str:
-        return self._why_not(side) or self._state.jobs.why_wait
 
     def _why_not(self, side: str) -> str:
         state = self._state
@@ -82,7 +77,7 @@ class RooflinePresenter(Presenter):
             self._measure,
             self._again,
             self._write_trace,
-            self._actions.cancel,
+            self._add_cancel("Cancel", Kind.ROOFLINE),
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)
