@@ -80,7 +80,7 @@ class MainWindow(QMainWindow):
         self.results = Results(self.state, data_folder, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
         self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
-        self.header = Header(self.state, self.action.cancel)
+        self.header = Header(self.state, self.action.cancel, self.action.queue)
         add_bar(self, "header", "What speaks", self.header)
         self.rail = Rail({one: self.action.workspace[one] for one in self.workspaces.there}, theme.colours)
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -68,6 +69,13 @@ class Job:
     """For a load: number of the job that needs the model; 0: the user chose it."""
     at_once: bool = field(default=False, compare=False)
     """Whether it began when it was asked for."""
+    asked: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"), compare=False)
+
+    @property
+    def title(self) -> str:
+        """What it does, with the beginning of its text: a line of the queue."""
+        text = getattr(self.command, "text", "")
+        return f"{self.kind.value}: {text}" if text else self.kind.value
 
     @property
     def group(self) -> LoadModel | None:
@@ -93,13 +101,15 @@ class Jobs(QObject):
         self._last = 0
         self._running: dict[int, Job] = {}
         self._line: list[Job] = []
+        self.left: tuple[Job, ...] = ()
+        """Jobs of the last session, which wait for :meth:`go_on`."""
         self.held = False
         """Whether a listening test holds the engine."""
         self.stopped = False
         """Whether the user paused the queue."""
         self._rests = False
         self._pausing = False
-        self._closed = False
+        self.closed = False
         self.loaded: LoadModel | None = None
         """What loaded the engine's model."""
         self.loader: Callable[[str], LoadModel | None] = lambda model: None
@@ -156,6 +166,24 @@ class Jobs(QObject):
         loaded = next((one.group for one in self.running if one.group is not None), self.loaded)
         return place if not place and loaded == job.group else len(self._line)
 
+    def restore(self, jobs: Iterable[Job]) -> None:
+        """Let ``jobs`` of the last session wait for :meth:`go_on`; they are numbered anew."""
+        numbers = {0: 0}
+        for job in jobs:
+            self._last += 1
+            numbers[job.number] = self._last
+            command = replace(job.command, job=self._last)
+            again = replace(job, number=self._last, command=command, after=numbers.get(job.after, 0))
+            self.left = (*self.left, again)
+        self.changed.emit()
+
+    def go_on(self) -> None:
+        """Continue with the jobs of the last session, after those that wait."""
+        left, self.left = self.left, ()
+        for job in left:
+            self._line.insert(self._place(job), job)
+        self.stop(False)
+
     def move(self, job: Job, place: int) -> None:
         """Let the waiting ``job`` be the one at ``place`` of :attr:`waiting`, as near as its dependencies permit."""
         rest = [one for one in self._line if one != job]
@@ -199,15 +227,16 @@ class Jobs(QObject):
 
     def close(self) -> None:
         """Begin and forget no more jobs: the window is closing."""
-        self._closed = True
+        self.closed = True
 
     def cancel_all(self) -> None:
-        for job in reversed(self.all):
+        for job in reversed((*self.all, *self.left)):
             self.cancel(job)
 
     def cancel(self, job: Job) -> None:
-        if job in self._line:
-            self._line.remove(job)
+        if job in self._line or job in self.left:
+            self._line = [one for one in self._line if one != job]
+            self.left = tuple(one for one in self.left if one != job and one.after != job.number)
             self._end(job, Outcome.CANCELLED)
             self.changed.emit()
         elif job.number in self._running:
@@ -238,7 +267,7 @@ class Jobs(QObject):
     def _end(self, job: Job, outcome: Outcome, sentence: str = "") -> None:
         """Announce the end, and that of the waiting jobs that are impossible without its result."""
         self.ended.emit(job, outcome, sentence)
-        if self._closed:
+        if self.closed:
             return
         for one in [one for one in self._line if one.after == job.number]:
             try:
@@ -255,7 +284,7 @@ class Jobs(QObject):
 
     def _next(self) -> None:
         """Begin the next job, after loading its model if the engine has another one; announce the change."""
-        if self._line and not (self._running or self.stopped or self._closed):
+        if self._line and not (self._running or self.stopped or self.closed):
             job = self._line[0]
             if job.model is not None and job.model != self.loaded:
                 self._last += 1
