@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from paretone.errors import SettingError
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell.entries import Term
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
@@ -80,7 +80,7 @@ class ServersPanel(QWidget):
         self.state = build.words("muted", name="State of the measurement")
         left = build.column(form, buttons, self.state, 1)
         self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 9))
-        self.pages = Invited(self.table, sketch=sketching.rows((0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1)))
+        self.pages = Invited(self.table)
         self.pages.offer(measure)
         em = self.fontMetrics().height()
         outer = HBoxLayout(self)
