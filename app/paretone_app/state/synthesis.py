@@ -323,13 +323,16 @@ class Synthesis(QObject):
         return reason
 
     def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
-        text, voice, artefacts = self._selection.text, self._selection.speaker, self._artefacts.of(setting)
+        voice, artefacts = self._selection.speaker, self._artefacts.of(setting)
         awaited = self._availability.awaited() if setting.techniques else None
         after = 0
         if awaited is not None:
             after, setting = awaited[0].number, setting.with_technique(awaited[1])
             artefacts = self._artefacts.of(setting.without(awaited[1].technique))
-        self._jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label), after)
+        for text in self._selection.texts:
+            self._jobs.start(
+                kind, lambda job, text=text: Synthesise(job, text, voice, setting, artefacts, label), after
+            )
 
     def _completed(self, job: Job) -> Command:
         command = job.command
@@ -352,7 +355,7 @@ class Synthesis(QObject):
             return False
         if chosen.info is not None and are_others(take.checkpoint, chosen.info.all_weights):
             return False
-        return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
+        return (take.setting, take.text, take.voice) == (setting, chosen.texts[-1], chosen.voice.id)
 
     def follow(self, event: Event) -> None:
         if isinstance(event, TimedAgain):

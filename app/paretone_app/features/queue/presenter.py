@@ -25,7 +25,7 @@ GO_ON = "Go on"
 class QueuePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._path = services.folder / "queue.json"
+        self._path = services.folder / "queue.bin"
         self._written: tuple[Job, ...] = ()
         self._restored = False
         self._progress: Progress | None = None
@@ -65,22 +65,16 @@ class QueuePresenter(Presenter):
         try:
             found, problems = kept.read(self._path)
         except PlainError as error:
-            aside = self._path.with_suffix(".unread.json")
+            aside = self._path.with_suffix(".unread.bin")
             with suppress(OSError):
                 self._path.replace(aside)
             self._notices.warn(f"{error} The file is now {aside}.")
             return
-        jobs: list[Job] = []
-        for job in found:
-            try:
-                jobs.append(kept.with_artefacts(job, self._state.artefacts.source))
-            except PlainError as error:
-                problems.append(f"{job.kind.value}: {error}.")
         if problems:
             self._notices.warn(f"Not restored from the last session: {' '.join(problems)}")
-        if jobs:
-            self._state.jobs.restore(jobs)
-            sentence = f"{counted(len(jobs), 'job of the last session waits', 'jobs of the last session wait')}."
+        if found:
+            self._state.jobs.restore(found)
+            sentence = f"{counted(len(found), 'job of the last session waits', 'jobs of the last session wait')}."
             self._notices.ask(sentence, (GO_ON,), lambda _: self._state.jobs.go_on(), "info")
         self._write()
 

@@ -143,7 +143,11 @@ class SetupPanel(QWidget):
         self.as_spoken = AsSpoken(self._state, self.text)
         self.as_spoken.problem.connect(self.problem)
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
+        self.per_line = QCheckBox("One ta&ke per line")
+        self.per_line.setToolTip("Make a take of each line of the text, one after the other")
+        self.per_line.toggled.connect(self._state.selection.set_one_per_line)
         layout.addWidget(self.text)
+        layout.addWidget(self.per_line)
         layout.addWidget(self.as_spoken)
         layout.addWidget(self.sentences)
 

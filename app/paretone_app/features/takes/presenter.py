@@ -132,7 +132,7 @@ class TakesPresenter(Presenter):
         actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
-        state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.take_added.connect(self._keep_made)
         state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
@@ -206,8 +206,8 @@ class TakesPresenter(Presenter):
         self.judging.add(take)
 
     def _keep_made(self, take: Take) -> None:
-        """Store a take made for later use, measured against its baseline if that exists."""
-        if take.setting.techniques:
+        """Store a take, measured against its baseline if that exists and is not A."""
+        if take.setting.techniques and take.log_mel_distance is None:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
             known = (
                 one.id for one in self._kept.finished if (one.text, one.voice, one.checkpoint, one.setting) == asked
