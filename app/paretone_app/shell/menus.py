@@ -51,7 +51,7 @@ class Menus:
         _fill(bar.addMenu("&File"), (actions.export_profile, actions.export_weights, None, actions.quit))
         _fill(bar.addMenu("&Edit"), (actions.undo, actions.redo))
         self._fill_model(bar.addMenu("&Model"), actions)
-        _fill(bar.addMenu("&Run"), (actions.baseline, actions.accelerated, None, actions.cancel))
+        _fill(bar.addMenu("&Run"), (actions.baseline, actions.accelerated, None, actions.queue, actions.cancel))
         _fill(bar.addMenu("&Compare"), (actions.compare, actions.play))
         view = bar.addMenu("&View")
         self._fill_view(view, actions, workspaces)

@@ -73,9 +73,9 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What it does, with the beginning of its text: a line of the queue."""
-        text = getattr(self.command, "text", "")
-        return f"{self.kind.value}: {text}" if text else self.kind.value
+        """What a take says, or what another job does."""
+        text = str(getattr(self.command, "text", ""))
+        return f"“{text}”" if text else self.kind.value
 
     @property
     def group(self) -> LoadModel | None:

@@ -330,9 +330,8 @@ class Synthesis(QObject):
             after, setting = awaited[0].number, setting.with_technique(awaited[1])
             artefacts = self._artefacts.of(setting.without(awaited[1].technique))
         for text in self._selection.texts:
-            self._jobs.start(
-                kind, lambda job, text=text: Synthesise(job, text, voice, setting, artefacts, label), after
-            )
+            wanted = Synthesise(0, text, voice, setting, artefacts, label)
+            self._jobs.start(kind, partial(_numbered, wanted), after)
 
     def _completed(self, job: Job) -> Command:
         command = job.command
@@ -395,6 +394,10 @@ class Synthesis(QObject):
         if all(one.kind is not Kind.REPEAT for one in self._jobs.all):
             remarks, self._remarks = " ".join(filter(None, self._remarks)), []
             self.timing_ended.emit(remarks)
+
+
+def _numbered(command: Synthesise, number: int) -> Synthesise:
+    return replace(command, job=number)
 
 
 def _refusals(reasons: Mapping[str, str]) -> str:

@@ -67,7 +67,7 @@ def read(path: Path) -> tuple[list[Job], list[str]]:
             jobs.append(job)
         except PlainError as error:
             kind = row.get("kind") if isinstance(row, dict) else None
-            title = Kind[kind].value if kind in Kind.__members__ else "A job"
+            title = Kind[kind].value if isinstance(kind, str) and kind in Kind.__members__ else "A job"
             problems.append(f"{title}: {str(error).rstrip('.')}.")
     return jobs, problems
 
@@ -91,7 +91,7 @@ def _job(row: Mapping[str, Any]) -> Job:
     model = wire.command(msgspec.Raw(row["model"])) if row["model"] else None
     if not isinstance(command, _KEPT) or not isinstance(model, commands.LoadModel | None):
         raise QueueError("its command is of another kind")
-    request = command.request if isinstance(command, commands.Prepare) else None
-    if isinstance(request, TrainingRequest) and (Path(request.work) / _CHECKPOINT).is_file():
-        command = replace(command, request=replace(request, resume=True))
+    if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):
+        resume = (Path(command.request.work) / _CHECKPOINT).is_file()
+        command = replace(command, request=replace(command.request, resume=resume))
     return Job(row["number"], Kind[row["kind"]], command, model, row["after"], asked=row["asked"])

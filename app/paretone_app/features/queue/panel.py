@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QAbstractItemView, QProgressBar, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar, QWidget
 
 from paretone_app.shell.theme import GAP, NEAR
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
@@ -58,7 +58,9 @@ class _Rows(TextsTable):
     """The row before which the chosen one was dropped."""
 
     def __init__(self) -> None:
-        super().__init__("Queue", _COLUMNS, widths=(20, 18, 10, 9))
+        super().__init__("Queue", _COLUMNS, widths=(12, 12, 6, 7, 4))
+        self.horizontalHeader().setStretchLastSection(False)
+        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.setWordWrap(False)
@@ -82,23 +84,28 @@ class QueuePanel(QWidget):
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         buttons = Flow()
-        for action in (getattr(can, one.name) for one in fields(can)):
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            self.table.addAction(action)
-            buttons.add(ActionButton(action))
+        shown = {one.name: ActionButton(getattr(can, one.name)) for one in fields(can)}
+        for button in shown.values():
+            button.action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self.table.addAction(button.action)
+            buttons.add(button)
+        self.go_on = shown["go_on"]
         buttons.arrange()
-        self.pages = Invited(self.table, _EMPTY, sketching.rows((0.3, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
+        self.pages = Invited(self.table, _EMPTY)
         build.fill(VBoxLayout(self), ((self.pages, 1), buttons), (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self.table.dropped.connect(self._drop)
-        self.table.itemSelectionChanged.connect(lambda: [one.refresh() for one in (can.earlier, can.later, can.cancel)])
+        for action in (can.earlier, can.later, can.cancel):
+            self.table.itemSelectionChanged.connect(action.refresh)
 
     @property
     def chosen(self) -> Row | None:
         row = self.table.currentRow()
         return self._jobs[row] if 0 <= row < len(self._jobs) and self.table.selectedItems() else None
 
-    def show_jobs(self, jobs: Sequence[Row]) -> None:
-        """Show these, the running one first; the chosen one stays chosen."""
+    def show_jobs(self, jobs: Sequence[Row], left: bool) -> None:
+        """Show these, the running one first; the chosen one stays chosen. ``left``: whether some are of the last
+        session."""
+        self.go_on.setVisible(left)
         chosen, column = self.chosen, max(0, self.table.currentColumn())
         self._jobs = list(jobs)
         self.table.show_rows([(one.title, one.setting, one.model, one.state, one.ends) for one in jobs])
@@ -115,15 +122,13 @@ class QueuePanel(QWidget):
         """The running job's state is a bar."""
         for row, one in enumerate(self._jobs):
             bar = self.table.cellWidget(row, _STATE)
-            if one.runs and one.share is not None:
-                if bar is None:
-                    self.table.setCellWidget(row, _STATE, QProgressBar(minimum=0, maximum=100, format="%p %"))
-                    bar = self.table.cellWidget(row, _STATE)
-                    bar.setAccessibleName("Progress of the running job")
-                if isinstance(bar, QProgressBar):
-                    bar.setValue(round(100 * one.share))
-            elif bar is not None:
+            if not one.runs or one.share is None:
                 self.table.removeCellWidget(row, _STATE)
+                continue
+            if not isinstance(bar, QProgressBar):
+                bar = build.named(QProgressBar(minimum=0, maximum=100, format="%p %"), "Progress of the running job")
+                self.table.setCellWidget(row, _STATE, bar)
+            bar.setValue(round(100 * one.share))
 
     def _drop(self, row: int) -> None:
         chosen = self.chosen

@@ -43,7 +43,12 @@ class QueuePresenter(Presenter):
         pause = add("&Pause all", lambda: jobs.stop(not jobs.stopped), checkable=True)
         pause.set_tip("Begin nothing more, and let the running job wait; again: go on")
         none = "No jobs of the last session wait."
-        go_on = add("&Go on", jobs.go_on, "Go on with the jobs of the last session", lambda: "" if jobs.left else none)
+        go_on = add(
+            "&Go on with the last session",
+            jobs.go_on,
+            "Go on with the jobs of the last session",
+            lambda: "" if jobs.left else none,
+        )
         self._pause = pause
         self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
         self.panel.moved.connect(self._move)
@@ -133,7 +138,7 @@ class QueuePresenter(Presenter):
             rows.append(
                 Row(job.number, job.title, about, _model(job), state, f"{ends:%H:%M}" if known else "–", share, runs)
             )
-        self.panel.show_jobs(rows)
+        self.panel.show_jobs(rows, bool(jobs.left))
 
     def _expected(self, job: Job) -> float | None:
         """Seconds that ``job`` takes, if such jobs were done before."""
