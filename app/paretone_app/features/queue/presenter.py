@@ -43,12 +43,8 @@ class QueuePresenter(Presenter):
         pause = add("&Pause all", lambda: jobs.stop(not jobs.stopped), checkable=True)
         pause.set_tip("Begin nothing more, and let the running job wait; again: go on")
         none = "No jobs of the last session wait."
-        go_on = add(
-            "&Go on with the last session",
-            jobs.go_on,
-            "Go on with the jobs of the last session",
-            lambda: "" if jobs.left else none,
-        )
+        tip = "Go on with the jobs of the last session"
+        go_on = add("&Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else none)
         self._pause = pause
         self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
         self.panel.moved.connect(self._move)
