@@ -252,4 +252,4 @@ class StatusLine(QObject):
         self._show_busy()
 
     def _show_busy(self) -> None:
-        self._progress.setVisible(self._jobs.busy)
+        self._progress.setVisible(bool(self._jobs.running))
