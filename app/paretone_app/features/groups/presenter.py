@@ -134,7 +134,8 @@ class GroupsPresenter(Presenter):
             action.refresh()
 
     def _why_not_hear(self) -> str:
-        return self.state.why_not_hear() or self._player.why_not_hear()
+        decoding = self._state.jobs.why_one(Kind.TOKENS, "Tokens are being decoded.")
+        return self.state.why_not_hear() or decoding or self._player.why_not_hear()
 
     def follow(self, event: Event) -> None:
         self.state.follow(event)

@@ -32,20 +32,22 @@ class RooflinePresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
         add = services.actions.add
         self._measure = {
-            side: add(f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not, side))
+            side: add(
+                f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not_now, side)
+            )
             for side, what in _MEASURED.items()
         }
         self._again = add(
             "Measure the machi&ne",
             lambda: self.measure(self._shown, again=True),
             "Measure this machine's matrix products, copies and launches again, then the shown side",
-            lambda: self._why_not(self._shown),
+            lambda: self._why_not_now(self._shown),
         )
         self._write_trace = add(
             "Trace",
             self._ask_where_to_trace,
             "Measure the shown side and write its operators for chrome://tracing or Perfetto",
-            lambda: self._why_not(self._shown),
+            lambda: self._why_not_now(self._shown),
         )
 
     @property
@@ -57,6 +59,10 @@ class RooflinePresenter(Presenter):
             return
         state = self._state
         self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
+
+    def _why_not_now(self, side: str) -> str:
+        measuring = "The roofline is being measured, or waits for it in the queue."
+        return self._why_not(side) or self._state.jobs.why_one(Kind.ROOFLINE, measuring)
 
     def _why_not(self, side: str) -> str:
         state = self._state

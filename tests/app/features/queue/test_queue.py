@@ -18,9 +18,9 @@ from paretone_app.features.queue.presenter import GO_ON, QueuePresenter
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
 
-PARTS = "setup synthesis strategy player takes log queue"
+PARTS = f"{SMALL} strategy queue"
 
 
 def ask(window: MainWindow, *texts: str) -> None:
