@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -74,8 +75,8 @@ class Job:
     @property
     def title(self) -> str:
         """What a take says, or what another job does."""
-        text = str(getattr(self.command, "text", ""))
-        return f"“{text}”" if text else self.kind.value
+        text, file = (str(getattr(self.command, name, "")) for name in ("text", "file"))
+        return f"“{text}”" if text else f"{self.kind.value}: {Path(file).stem}" if file else self.kind.value
 
     @property
     def group(self) -> LoadModel | None:
@@ -145,6 +146,17 @@ class Jobs(QObject):
 
     def start(self, kind: Kind, command: Callable[[int], Command], after: int = 0) -> Job:
         """Queue ``command(number)``; it begins at once if nothing else runs or waits."""
+        job = self._add(kind, command, after)
+        self._next()
+        return job
+
+    def start_all(self, kind: Kind, commands: Iterable[Callable[[int], Command]], after: int = 0) -> None:
+        """As :meth:`start`, announced once."""
+        for one in commands:
+            self._add(kind, one, after)
+        self._next()
+
+    def _add(self, kind: Kind, command: Callable[[int], Command], after: int) -> Job:
         self._last += 1
         made = command(self._last)
         setting = getattr(made, "setting", None) or getattr(getattr(made, "request", None), "setting", None)
@@ -152,7 +164,6 @@ class Jobs(QObject):
         at_once = not self.busy and not self.stopped
         job = Job(self._last, kind, made, model, after, at_once=at_once)
         self._line.insert(self._place(job), job)
-        self._next()
         return job
 
     def _place(self, job: Job) -> int:
@@ -236,7 +247,9 @@ class Jobs(QObject):
     def cancel(self, job: Job) -> None:
         if job in self._line or job in self.left:
             self._line = [one for one in self._line if one != job]
-            self.left = tuple(one for one in self.left if one != job and one.after != job.number)
+            self.left = tuple(one for one in self.left if one != job)
+            for one in [one for one in self.left if one.after == job.number]:
+                self.cancel(one)
             self._end(job, Outcome.CANCELLED)
             self.changed.emit()
         elif job.number in self._running:

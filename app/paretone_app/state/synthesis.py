@@ -101,10 +101,9 @@ class Making(QObject):
     def ask(self, wanted: Sequence[Wanted]) -> None:
         """Queue these, unless they wait already."""
         there = set(self.waiting)
-        for one in dict.fromkeys(wanted):
+        for one in wanted:
             self.problems.pop(one, None)
-            if one not in there:
-                self._jobs.start(Kind.MAKE, one.command)
+        self._jobs.start_all(Kind.MAKE, [one.command for one in dict.fromkeys(wanted) if one not in there])
         self.changed.emit()
 
     def _queue_changed(self) -> None:
@@ -329,9 +328,8 @@ class Synthesis(QObject):
         if awaited is not None:
             after, setting = awaited[0].number, setting.with_technique(awaited[1])
             artefacts = self._artefacts.of(setting.without(awaited[1].technique))
-        for text in self._selection.texts:
-            wanted = Synthesise(0, text, voice, setting, artefacts, label)
-            self._jobs.start(kind, partial(_numbered, wanted), after)
+        wanted = [Synthesise(0, text, voice, setting, artefacts, label) for text in self._selection.texts]
+        self._jobs.start_all(kind, [partial(_numbered, one) for one in wanted], after)
 
     def _completed(self, job: Job) -> Command:
         command = job.command

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar, QWidget
 
 from paretone_app.shell.theme import GAP, NEAR
@@ -74,6 +74,8 @@ class _Rows(TextsTable):
 
 
 class QueuePanel(QWidget):
+    seen = Signal()
+    """It is shown, after it was hidden."""
     moved = Signal(int, int)
     """Number of a job, and the row where it shall be."""
 
@@ -96,6 +98,10 @@ class QueuePanel(QWidget):
         self.table.dropped.connect(self._drop)
         for action in (can.earlier, can.later, can.cancel):
             self.table.itemSelectionChanged.connect(action.refresh)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.seen.emit()
 
     @property
     def chosen(self) -> Row | None:
