@@ -279,21 +279,22 @@ class Jobs(QObject):
 
     def _end(self, job: Job, outcome: Outcome, sentence: str = "") -> None:
         """Announce the end, and that of the waiting jobs that are impossible without its result."""
-        self.ended.emit(job, outcome, sentence)
-        if self.closed:
-            return
-        for one in [one for one in self._line if one.after == job.number]:
+        impossible: list[tuple[Job, Outcome, str]] = []
+        for one in [] if self.closed else [one for one in self._line if one.after == job.number]:
             try:
                 if outcome is not Outcome.FINISHED:
                     raise SettingError(f"{job.kind.value}: {outcome.value}. Ask for it again, then for what needs it.")
                 self._line[self._line.index(one)] = replace(one, command=self.complete(one), after=0)
             except PlainError as error:
-                self._line.remove(one)
-                self._end(one, Outcome.FAILED, f"{one.kind.value} needs what was not made. {error}")
-        if job.group not in (None, job.model, self.loaded) and (job.serves or outcome is Outcome.FAILED):
-            for one in [one for one in self._line if one.model == job.group]:
-                self._line.remove(one)
-                self._end(one, outcome, sentence)
+                impossible.append((one, Outcome.FAILED, f"{one.kind.value} needs what was not made. {error}"))
+        without_model = isinstance(job.command, LoadModel) and job.group != self.loaded and not self.closed
+        if without_model and (job.serves or outcome is Outcome.FAILED):
+            impossible += [(one, outcome, sentence) for one in self._line if one.model == job.group]
+        # Now: whoever hears of the end may begin the next job.
+        self._line = [one for one in self._line if all(one != other for other, *_ in impossible)]
+        self.ended.emit(job, outcome, sentence)
+        for end in impossible:
+            self._end(*end)
 
     def _next(self) -> None:
         """Begin the next job, after loading its model if the engine has another one; announce the change."""
