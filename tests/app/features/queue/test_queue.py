@@ -18,6 +18,7 @@ from paretone_app.features.queue.presenter import GO_ON, QueuePresenter
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
+from paretone_app.state.playing import Origin
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
 
 PARTS = f"{SMALL} strategy queue"
@@ -43,6 +44,8 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     window = ready(make_window(load_model, parts=PARTS), qtbot)
     jobs, chosen, loaded = window.jobs, window.state.selection, []
     window.bridge.happened.connect(lambda event: loaded.append(event) if isinstance(event, ModelLoaded) else None)
+    heard, playing = set(), window.state.playing
+    playing.changed.connect(lambda: playing.now.origin is Origin.STREAM and heard.add(playing.now.detail))
     queue, takes = window.features.find(QueuePresenter), window.features.find(TakesPresenter)
     chosen.set_option("steps", 2)
     pause = queue.panel.table.actions()[3]
@@ -74,7 +77,7 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     qtbot.waitUntil(lambda: len(loaded) == 2 and not jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert made(window) == wanted and rows.rowCount() == 4
     assert [one.info.id for one in loaded] == ["lm-mini", "f5-mini"], "the selected one is there again at the end"
-    window.action.cancel.trigger()
+    assert heard == {"In another model."}, "of those that waited, the last plays by itself"
     chosen.set_text("First line.\n\nSecond line.\n")
     window.panels["setup"].per_line.setChecked(True)
     window.action.baseline.trigger()
@@ -82,7 +85,7 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     window.action.cancel.trigger()
     assert len(jobs.all) == 2, "only the one under way is cancelled"
     qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert made(window)[-1] == "Second line."
+    assert made(window)[-1] == "Second line." and "Second line." in heard
 
 
 def test_a_take_waits_for_its_calibration(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
