@@ -93,6 +93,7 @@ class Jobs(QObject):
     """A :class:`Job`, its :class:`Outcome`, and the reason for a failure as a sentence, or ``""``."""
     changed = Signal()
     """Other jobs run or wait, their order changed, or the queue was paused or resumed."""
+    closing = Signal()
     paused = Signal()
     """Background work is paused, as requested by :meth:`hold`."""
 
@@ -238,6 +239,7 @@ class Jobs(QObject):
 
     def close(self) -> None:
         """Begin and forget no more jobs: the window is closing."""
+        self.closing.emit()
         self.closed = True
 
     def cancel_all(self) -> None:

@@ -53,6 +53,7 @@ class QueuePresenter(Presenter):
         self._actions.bind(self._actions.queue, lambda: services.workspaces.go_to("queue"))
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._write)
+        jobs.closing.connect(self._write)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
         jobs.changed.connect(self._show)

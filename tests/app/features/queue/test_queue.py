@@ -127,8 +127,8 @@ settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
 features = [one for one in FEATURES if one.name in parts]
 window = MainWindow(Theme(application), settings, folder / "data", EngineThread, features)
 def go():
-    window.state.selection.set_option("steps", 64)
-    for text in ("What runs. " * 9, "Second.", "Third."):
+    for text, steps in (("What runs. " * 9, 64), ("Second.", 2), ("Third.", 2)):
+        window.state.selection.set_option("steps", steps)
         window.state.selection.set_text(text)
         window.action.baseline.trigger()
 window.jobs.ended.connect(lambda job: go() if job.number == 1 else None)
@@ -151,6 +151,7 @@ def test_the_queue_is_there_again_after_kill_9(
     assert "3 jobs of the last session wait." in window.notices.banner.text and not window.results.takes.all
     assert texts(window) == ["What runs. " * 9, "Second.", "Third."] and not window.jobs.busy, "it waits for the user"
     assert window.features.find(TakesPresenter).takes.table.model().rowCount() == 3
+    window.state.selection.set_option("steps", 2)
     ask(window, "New.")
     assert window.jobs.running[0].command.text == "New.", "what is asked for now does not wait for it"
     window.jobs.cancel(window.jobs.left[0])
@@ -166,14 +167,13 @@ def test_what_cannot_be_restored_is_said(make_window: Callable[..., MainWindow],
     window.jobs.stop(True)
     window.features["attention"].capture(0, 0)
     ask(window, "Kept.")
-    file = tmp_path / "data" / "queue.bin"
-    qtbot.waitUntil(file.exists)
     window.close()
     qtbot.waitUntil(lambda: window.is_closed, timeout=PATIENCE_MILLISECONDS)
     again = ready(make_window(parts=PARTS), qtbot)
     assert texts(again) == ["Kept."] and "Capturing attention: its result is shown" in again.notices.banner.text
     again.close()
     qtbot.waitUntil(lambda: again.is_closed, timeout=PATIENCE_MILLISECONDS)
+    file = tmp_path / "data" / "queue.bin"
     kept = file.read_bytes()
     file.write_bytes(kept[:-9])
     third = ready(make_window(parts=PARTS), qtbot)
