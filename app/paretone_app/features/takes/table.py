@@ -178,7 +178,8 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 
 def _setting(take: TakeSummary) -> str:
-    cut = take.state if isinstance(take, Unmade) else take.unfinished
+    unmade = take.state if isinstance(take, Unmade) else ""
+    cut = unmade or take.unfinished or ("example" if take.is_example else "")
     return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
 
 
