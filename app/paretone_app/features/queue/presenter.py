@@ -34,17 +34,17 @@ class QueuePresenter(Presenter):
         """Seconds of the last job by kind and model."""
         jobs, add = self._state.jobs, services.actions.add
         tip = "Let the chosen job begin earlier"
-        earlier = add("Earlie&r", lambda: self._step(-1), tip, lambda: self._why_not_move(-1))
+        earlier = add("Earlier", lambda: self._step(-1), tip, lambda: self._why_not_move(-1))
         tip = "Let the chosen job begin later"
-        later = add("&Later", lambda: self._step(1), tip, lambda: self._why_not_move(1))
-        cancel = add("&Cancel job", self._cancel, "Cancel the chosen job", self._why_none)
+        later = add("Later", lambda: self._step(1), tip, lambda: self._why_not_move(1))
+        cancel = add("Cancel job", self._cancel, "Cancel the chosen job", self._why_none)
         for action, keys in ((earlier, "Alt+Up"), (later, "Alt+Down"), (cancel, "Del")):
             action.setShortcut(keys)
-        pause = add("&Pause all", lambda: jobs.stop(not jobs.stopped), checkable=True)
+        pause = add("Pause all", lambda: jobs.stop(not jobs.stopped), checkable=True)
         pause.set_tip("Begin nothing more, and let the running job wait; again: go on")
         none = "No jobs of the last session wait."
         tip = "Go on with the jobs of the last session"
-        go_on = add("&Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else none)
+        go_on = add("Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else none)
         self._pause = pause
         self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
         self.panel.moved.connect(self._move)
@@ -109,7 +109,7 @@ class QueuePresenter(Presenter):
         self._soon.start()
         self._show_rows()
         self._pause.setChecked(self._state.jobs.stopped)
-        self._pause.setText("&Go on with all" if self._state.jobs.stopped else "&Pause all")
+        self._pause.setText("Go on with all" if self._state.jobs.stopped else "Pause all")
 
     def _show_rows(self) -> None:
         if not self.panel.isVisible():

@@ -143,7 +143,7 @@ class SetupPanel(QWidget):
         self.as_spoken = AsSpoken(self._state, self.text)
         self.as_spoken.problem.connect(self.problem)
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
-        self.per_line = QCheckBox("One per lin&e")
+        self.per_line = QCheckBox("One per line")
         self.per_line.setToolTip("Make a take of each line of the text, one after the other")
         self.per_line.toggled.connect(self._state.selection.set_one_per_line)
         tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
