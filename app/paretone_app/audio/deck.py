@@ -114,6 +114,8 @@ class Deck(QObject):
         self._load_pending = False
         self._play_wanted = False
         self._late: Analysis | None = None
+        self._patient = False
+        """Whether A and B are heard to their end before new ones replace them."""
         self._later_take = False
         """Whether a take was set after the current sound was loaded; earlier takes do not replace the sound."""
 
@@ -122,13 +124,14 @@ class Deck(QObject):
         return self.row[self._at] if self.row else None
 
     # --- Takes -------------------------------------------------------------------------------------------------------
-    def set_take(self, lane: str, take: Take | None, aligned: bool = True) -> None:
+    def set_take(self, lane: str, take: Take | None, aligned: bool = True, later: bool = False) -> None:
         """Put ``take`` into a lane; ``aligned``: whether its model keeps the timing between takes. A worker thread
-        analyses it; then ``analysed`` is emitted."""
+        analyses it; then ``analysed`` is emitted. ``later``: let the takes being heard end first."""
         before, self.takes[lane] = self.takes[lane], take
         if take is not before and _sounds_the_same(before, take) and aligned == self._aligned[lane]:
             return  # Same sound with other measurements, such as a take timed again.
         self._later_take |= take is not before
+        self._patient = later and self.sound is None and self.player.busy
         self._aligned[lane] = aligned
         there = [at for at, one in enumerate(self.takes.values()) if one is not None]
         self.analyser.analyse(tuple(self.takes.values())[: max(len(SIDES), *(at + 1 for at in there), 0)])
@@ -178,7 +181,7 @@ class Deck(QObject):
         return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
 
     def _load(self) -> None:
-        self._load_pending = False
+        self._load_pending = self._patient = False
         after_row = bool(self.row)
         self.row, self._envelope = (), None
         before = dict(self._loaded).get(self.heard)
@@ -210,7 +213,7 @@ class Deck(QObject):
 
     def load_when_silent(self) -> None:
         """Reload A and B after a stream was heard, or after another sound has ended."""
-        waits = self.player.streaming or (self.sound is not None and self.player.busy)
+        waits = self.player.streaming or ((self.sound is not None or self._patient) and self.player.busy)
         if self._load_pending and not waits:
             self._load()
 
