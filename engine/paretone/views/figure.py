@@ -183,6 +183,27 @@ class Provenance:
             parts.append(f"judged on {counted(len(self.utterances) - 1, 'sentence', 'sentences')}")
         return "; ".join([*parts, *filter(None, [knobs]), self.created[:10]])
 
+    def to_json(self) -> dict:
+        return {
+            **vars(self),
+            "setting": self.setting.to_json(),
+            "utterances": [{"text": one.text, "voice": one.voice.id} for one in self.utterances],
+            "knobs": dict(self.knobs),
+        }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Provenance of what was measured from outside, without a model of ours."""
+
+    line: str
+    machine: str
+    created: str
+    """UTC, ISO 8601."""
+
+    def to_json(self) -> dict:
+        return vars(self)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -193,7 +214,7 @@ class Figure:
     panels: tuple[Panel, ...]
     caption: str
     """Caption with numbers computed from the data."""
-    provenance: Provenance = field(repr=False)
+    provenance: Provenance | Measured = field(repr=False)
     across: int = 2
     """Number of panels side by side."""
 
@@ -235,12 +256,7 @@ class Figure:
             ],
             "columns": list(COLUMNS),
             "rows": [[None if _missing(value) else value for value in row] for row in self.rows()],
-            "provenance": {
-                **vars(made),
-                "setting": made.setting.to_json(),
-                "utterances": [{"text": one.text, "voice": one.voice.id} for one in made.utterances],
-                "knobs": dict(made.knobs),
-            },
+            "provenance": made.to_json(),
         }
 
 
