@@ -16,7 +16,7 @@ from paretone_app.plotting.chart import Wholes, ZoomChart
 from paretone_app.plotting.frame import Shape, Shapes, pen
 from paretone_app.shell.colours import DARK, Colours
 from paretone_app.shell.theme import set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -323,7 +323,7 @@ class AttentionPanel(QWidget):
         self.seconds_box.toggled.connect(self._change_axes)
         self.attention_bar = ColourBar("Colours of the attention", self._colours)
         controls = build.row(self.levels_box, self.log_box, self.seconds_box, (self.attention_bar, 1))
-        self.pages = Invited(build.column((maps, 1), controls), _INVITATION, sketching.diagonal())
+        self.pages = Invited(build.column((maps, 1), controls), _INVITATION)
         self.pages.empty.add(ActionButton(self._capture))
         right = build.column(self._status, (self.pages, 1))
         em = self.fontMetrics().height()

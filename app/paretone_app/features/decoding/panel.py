@@ -33,7 +33,7 @@ from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT
 from paretone_app.state.differences import label_of
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
@@ -237,7 +237,7 @@ class DecodingPanel(TakePanel):
         lower = build.row((_titled(accepted, self.acceptance), 3), (_titled(running, self.running), 5), figures)
 
         parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
-        self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING, sketching.tokens())
+        self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.strip)
 

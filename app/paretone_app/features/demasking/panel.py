@@ -15,7 +15,7 @@ from paretone_app.numbers import percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
 from paretone_app.state.differences import label_of
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import Slider
 from paretone_app.widgets.invitation import Invited
@@ -133,7 +133,7 @@ class DemaskingPanel(TakePanel):
         self.legend = build.label(name="Legend", rich=True, yielding=True)
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
-        self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
+        self.pages = Invited(shown, _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.grid)
 

@@ -17,7 +17,7 @@ from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, fi
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
@@ -109,7 +109,7 @@ class GridPanel(QWidget):
         self.open_button, self.save_button = map(ActionButton, files)
         top = build.row((self.headline, 1), self.search_button, self.open_button, self.save_button)
         self.ruler = build.named(Ruler(colours), "Times of the evaluations, from noise to speech")
-        self.pages = Invited(build.column(top, self.ruler, self.details, 1), sketch=sketching.rows((0.1, 0.6)))
+        self.pages = Invited(build.column(top, self.ruler, self.details, 1))
         self.pages.offer(self._search)
         self.pages.offer(files[0])
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.numbers import counted, grouped
 from paretone_app.shell.theme import GAP
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
@@ -49,7 +49,7 @@ class GroupsPanel(QWidget):
         self.table.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
         self.table.itemActivated.connect(can.play.trigger)
         self.table.itemSelectionChanged.connect(self._chosen)
-        self.pages = Invited(build.column(top, (self.table, 1)), sketch=sketching.rows((0.1, 0.6)))
+        self.pages = Invited(build.column(top, (self.table, 1)))
         self.pages.offer(can.search)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.table)

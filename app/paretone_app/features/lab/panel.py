@@ -35,7 +35,7 @@ from paretone_app.listening.wording import details, headline, signed, speed_up
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import BROAD, GAP, NEAR, pixmap, set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
@@ -212,7 +212,7 @@ class LabResults(QWidget):
         can.write_results.explain(lambda: "" if self._found else "No listening test has been completed yet.")
         self._write = can.write_results
         buttons = build.row(self.back_button, ActionButton(can.write_results), 1)
-        self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
+        self.pages = Invited(self.page, "No listening test has been completed yet.")
         self.pages.offer(self.back, "Set up a test")
         build.fill(VBoxLayout(self), ((self.pages, 1), buttons), (GAP,) * 4)
         self.setFocusProxy(self.back_button)

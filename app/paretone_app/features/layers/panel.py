@@ -13,7 +13,7 @@ from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, TIGHT, set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
@@ -121,7 +121,7 @@ class LayersPanel(QWidget):
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
         foot = build.row((self.legend, 1), build.column(self.logarithmic, 1))
         right = build.column((self.bars, 1), foot)
-        self.pages = Invited(right, sketch=sketching.bars(16))
+        self.pages = Invited(right)
         self.pages.offer(can.measure)
         self.hand_button = build.button("Select by hand", self._select_by_hand, "Show the layers to choose from")
         self.pages.empty.add(self.hand_button)

@@ -19,7 +19,6 @@ from paretone_app.shell.theme import NEAR, SMALL, STRONG, TIGHT, text_font
 from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import GridLayout
 from paretone_app.widgets.screen_readers import CHART, PICTURE
-from paretone_app.widgets.sketching import waves
 
 
 class ColourScale(QWidget):
@@ -307,7 +306,7 @@ class ComparisonPlots(QWidget):
             wave.left.setTicks([[(0, "0")]])
             note = pg.TextItem(anchor=(0.5, 0.5))
             if row < len(_EMPTY):
-                empty = EmptyState(waves(1), _EMPTY[row], in_a_line=True)
+                empty = EmptyState(_EMPTY[row], in_a_line=True)
                 grid.addWidget(empty, 2 * row, 1, 2, 1)
                 self.empty.append(empty)
             mel.view.addItem(note, ignoreBounds=True)

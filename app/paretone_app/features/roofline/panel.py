@@ -22,7 +22,7 @@ from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.shell.theme import set_look, text_font
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
@@ -295,7 +295,7 @@ class RooflinePanel(SidePanel):
         parts = build.splitter(Qt.Orientation.Vertical, [(self._plots, 0), (self.table, 0)], [22 * em, 12 * em])
         outer = VBoxLayout(self)
         outer.addLayout(top)
-        self.pages = Invited(build.column(line, (parts, 1)), sketch=sketching.bars(6))
+        self.pages = Invited(build.column(line, (parts, 1)))
         self.pages.offer(can.measure["A"])
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])

@@ -14,8 +14,9 @@ from paretone.errors import SettingError
 from paretone.serving.records import ServerRecord, latency_over_load, marks
 from paretone_app.numbers import fixed, localised
 from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
@@ -98,7 +99,7 @@ class ServersPanel(QWidget):
         em = self.fontMetrics().height()
         parts = [(self.table, 3), (self.canvas, 2)]
         measured = build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em)
-        self.pages = Invited(measured, sketch=sketching.rows((0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1)))
+        self.pages = Invited(measured)
         self.pages.offer(measure)
         outer = HBoxLayout(self)
         parts = [(left, 0), (self.pages, 1)]

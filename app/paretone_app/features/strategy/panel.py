@@ -28,7 +28,7 @@ from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, icon, set_look
 from paretone_app.state.editing import Edit
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
@@ -108,7 +108,7 @@ class StrategyPanel(QWidget):
         self.figures = Figures()
 
         top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons)
-        self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
+        self.pages = Invited(self._views, text=self.grid.empty_text())
         below = self.legend, self.cell, self.figures
         build.fill(VBoxLayout(self), (top, (self.pages, 1), *below), (GAP,) * 4)
         self.setFocusProxy(self.grid)

@@ -20,7 +20,7 @@ from paretone_app.numbers import counted, grouped
 from paretone_app.results.study import OpenStudy
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited
@@ -94,8 +94,6 @@ def _takes(count: int) -> str:
 
 
 HERE, CLUSTER = "here", "cluster"
-_SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
-"""Column widths of the sketch."""
 _INVITATION = (
     "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nFinished "
     "takes are kept: after a pause, a crash or a restart it resumes."
@@ -200,7 +198,7 @@ class StudiesPanel(QWidget):
 
         self.install = InstallOffer()
         build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
-        self.pages = Invited(content, _INVITATION, sketching.rows(_SKETCHED))
+        self.pages = Invited(content, _INVITATION)
         build.fill(VBoxLayout(self), (top, (self.pages, 1)), (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self.setFocusProxy(self.new_button)
 

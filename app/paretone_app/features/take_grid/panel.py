@@ -19,7 +19,7 @@ from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
@@ -345,7 +345,7 @@ class TakeGridPanel(QWidget):
         self.words.setWordWrap(False)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         body = build.column(first, second, (area, 1), build.row((self.words, 1), self.point_button, self.make_button))
-        self.pages = Invited(body, _INVITATION, sketching.cells(4, 6))
+        self.pages = Invited(body, _INVITATION)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.cells.moved.connect(self._cursor_moved)
         self._show_page()

@@ -35,7 +35,7 @@ from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.state.editing import Edit
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
@@ -132,7 +132,7 @@ class TakesPanel(QWidget):
             buttons.add(ActionButton(action))
         buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
-        self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
+        self.pages = Invited(self.table, _INVITATION, in_a_line=True)
         top = build.row((self.search, 1), self._faulty, self._starred)
         layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
         layout.setSpacing(NEAR)

@@ -25,7 +25,7 @@ from paretone_app.plotting.points import Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM
 from paretone_app.shell.theme import BROAD, GAP, set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox
 from paretone_app.widgets.invitation import Invited
@@ -319,7 +319,7 @@ class ThresholdPanel(QWidget):
 
         self._top = build.row((self.verdict, 1), build.column(self.calibrate_button, 1))
         drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
-        self.pages = Invited(drawn, sketch=sketching.histogram())
+        self.pages = Invited(drawn)
         self.pages.offer(self._calibrate, "Calibrate")
         controls = build.title_of("&Threshold δ", self.spin_box), self.spin_box, self.return_button, self.log_box
         bottom = build.row(*controls, 1, figures)

@@ -38,7 +38,7 @@ from paretone_app.features.tradeoff.words import Reference, comparable, counts, 
 from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
@@ -103,7 +103,7 @@ class TradeoffPanel(QWidget):
         can, copying = self.can, self.plot.actions()[0]
         self.plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
-        self.pages = Invited(body, sketch=sketching.front())
+        self.pages = Invited(body)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self._show_page()
 

@@ -21,7 +21,7 @@ from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colo
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import GAP, TIGHT, set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox
 from paretone_app.widgets.invitation import Invited
@@ -300,7 +300,7 @@ class TrainingPanel(QWidget):
         left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(19 * em)
         self.curves = TrainingCurves(colours)
-        self.pages = Invited(self.curves, _INVITATION, sketching.curves(4.0, 2.2, -3.0))
+        self.pages = Invited(self.curves, _INVITATION)
         self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)

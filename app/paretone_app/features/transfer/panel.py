@@ -15,7 +15,7 @@ from paretone.techniques.ditreducio.record import SentenceTransfer, TransferRepo
 from paretone_app.numbers import counted, fixed, general, percent
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout
@@ -83,7 +83,7 @@ class TransferPanel(QWidget):
         kept.setRetainSizeWhenHidden(True)
         self.table.setSizePolicy(kept)
         shown = build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1))
-        self.pages = Invited(shown, sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5)))
+        self.pages = Invited(shown)
         self.pages.offer(can.measure)
         parts = [(left, 0), (self.pages, 1)]
         outer = HBoxLayout(self)

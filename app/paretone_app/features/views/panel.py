@@ -18,7 +18,7 @@ from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import set_look
-from paretone_app.widgets import build, sketching
+from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
@@ -79,7 +79,7 @@ class ViewsPanel(QWidget):
         said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self.reading, said)
-        self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
+        self.pages = Invited(shown)
         self.pages.offer(self._compute)
         outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
