@@ -154,10 +154,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         found.append(one)
         finished += options.requests
     rows = [one.row() for one in found]
-    _keep_and_judge(options, keep, found, rows, session)
+    said_in = _keep_and_judge(options, keep, found, rows, session)
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
     if keep is not None:
-        listed_replies = json.dumps(data, ensure_ascii=False, indent=1)
+        listed_replies = json.dumps(data | {"replies": said_in}, ensure_ascii=False, indent=1)
         files.write(keep / "load.json", listed_replies.encode())
     record = None
     if options.record is not None:
@@ -228,20 +228,21 @@ def _keep_and_judge(
     found: Sequence[Measured],
     rows: Sequence[dict[str, Any]],
     session: Session,
-) -> None:
-    """Write the replies where they are to be kept, and add the judges' figures to ``rows``, if asked for."""
+) -> dict[str, str]:
+    """Write the replies where they are to be kept, and add the judges' figures to ``rows``, if asked for; returns the
+    text of each file."""
     if keep is None and not options.judge:
-        return
+        return {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if keep is None else keep
         written = replies.keep(folder, found)
-        if not options.judge:
-            return
         reference = None if options.reference is None else Path(options.reference)
         for one, row in zip(found, rows, strict=True):
-            session.terminal.status(f"Judging the replies to {one.level}")
-            given = folder, written[str(one.level)], reference
-            row["judged"] = replies.judged(*given, session.terminal.progress, session.terminal.check)
+            if options.judge:
+                session.terminal.status(f"Judging the replies to {one.level}")
+                given = folder, written[str(one.level)], reference
+                row["judged"] = replies.judged(*given, session.terminal.progress, session.terminal.check)
+    return {name: text for of_load in written.values() for name, text in of_load.items()}
 
 
 def _verdict(judged: Mapping[str, tuple[float, float, float]]) -> str:
