@@ -312,6 +312,7 @@ class FusedMasked:
                 span.ran(before, hidden)
         return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
 
+    @torch.inference_mode()
     def forward_together(self, calls: Sequence[tuple[Any, ...]]) -> list[Tensor]:
         """:meth:`forward` with the arguments of each of ``calls``; those without memory and span in one pass."""
         plain = [one for one in calls if len(one) == 4]

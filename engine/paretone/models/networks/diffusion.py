@@ -204,6 +204,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)
         return self.leave(hidden, entered, evaluation, run)
 
+    @torch.inference_mode()
     def velocities_together(self, calls: Sequence[tuple[Tensor, int, Run]]) -> list[Tensor]:
         """:meth:`velocity` of the state, evaluation and run of each of ``calls``. Runs at one time are computed at
         once, their frames one after another: only attention keeps them apart."""
