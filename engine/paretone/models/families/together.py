@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from paretone.errors import Cancelled
@@ -23,7 +23,7 @@ Ask = Callable[[Together, Any], Any]
 """Asks for a pass, by its function and arguments, and waits for its result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Turn:
     """A script to speak with others. ``done`` gets the :class:`Synthesis`, or the exception that ended it; ``play`` and
     ``observer`` as in :meth:`paretone.models.base.SpeechModel.speak`, called by another thread."""
@@ -142,9 +142,3 @@ def spoken_together(
         if isinstance(one, BaseException):
             raise one
     return tuple(one for one in found if isinstance(one, Synthesis))
-
-
-def noted(script: Any, most: int) -> Any:
-    """``script`` whose take says that it was spoken with others."""
-    note = f"Spoken with up to {most - 1} others at once, so its times are shared: judge it, but do not time it."
-    return replace(script, notes=(*script.notes, note))
