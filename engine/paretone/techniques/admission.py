@@ -78,7 +78,7 @@ def _faults(one: Technique) -> Iterator[str]:
     for family in one.families:
         if family not in FAMILIES:
             yield f"families has {shown(family)}, but there are {', '.join(FAMILIES)}"
-    known = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+    known = {knob.name for entry in catalogue.models() for knob in entry.options}
     for option in one.options:
         if option not in known:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
@@ -184,7 +184,7 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
         if error is not None:
             yield f"published: {error}".rstrip(".")
-        known = [entry.id for entry in catalogue.MODELS]
+        known = [entry.id for entry in catalogue.models()]
         texts = all(isinstance(text, str) for text in (each.name, each.source, each.remark))
         if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
             yield (
@@ -253,7 +253,7 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
         knobs = {knob.name for knob in one.knobs}
         if not isinstance(file.knobs, tuple) or not knobs.issuperset(file.knobs):
             yield f"artefact_file.knobs must be a tuple of names of its knobs, not {shown(file.knobs)}"
-        options = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+        options = {knob.name for entry in catalogue.models() for knob in entry.options}
         for field, names in (("option", (file.option,)), ("knobs", file.knobs)):
             for name in names:
                 if name in RESERVED | options:

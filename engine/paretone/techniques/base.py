@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
+from paretone.models import catalogue
 from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
-from paretone.models.catalogue import MODELS
 from paretone.observer import Observer
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
@@ -367,7 +367,7 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
 def to_type(command: str, info: ModelInfo) -> str:
     """``paretone COMMAND`` for the loaded model, with the model's folder before other options if it is not the usual
     one; ``""`` for a model outside the catalogue."""
-    chosen = next((one for one in MODELS if one.id == info.id), None)
+    chosen = catalogue.find(info.id)
     if chosen is None:
         return ""
     root = Path(info.checkpoint).parent

@@ -69,7 +69,7 @@ class ModelChoice(QWidget):
         self._selection = selection
         self.can = can
         self.box = build.named(_ModelBox(), "Model")
-        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.MODELS], selection.model_id)
+        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.models()], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
@@ -85,7 +85,7 @@ class ModelChoice(QWidget):
 
     def show_models(self) -> None:
         chosen = self._selection
-        for index, one in enumerate(catalogue.MODELS):
+        for index, one in enumerate(catalogue.models()):
             there = chosen.is_installed(one.id) or one.id == chosen.model_id
             self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
 
@@ -190,7 +190,7 @@ class VoiceChoice(QWidget):
             worker.shut_down(wait=False)
 
     def show_model(self) -> None:
-        released = self._state.selection.entry.released_voices
+        released = self._state.selection.entry.voices.latents
         self.transcript.setVisible(not released)
         self.own.setToolTip(OWN_RELEASED if released else OWN)
 
@@ -201,7 +201,7 @@ class VoiceChoice(QWidget):
             build.offer(self.voice, listed, None)
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
-            without = HEARD if chosen.entry.released_voices else "No transcript yet."
+            without = HEARD if chosen.entry.voices.latents else "No transcript yet."
             said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
             gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
             self.note.setText(gone or self._state.availability.why_not_in_voice() or said)
@@ -220,7 +220,7 @@ class VoiceChoice(QWidget):
         self.transcript.clear()
         self._forget_findings()
         self._look_at_recording()
-        (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
+        (self.use_recording if self._state.selection.entry.voices.latents else self.transcript).setFocus()
 
     def _begin_adding(self, adding: bool) -> None:
         if adding:
@@ -272,7 +272,7 @@ class VoiceChoice(QWidget):
         self._propose_name(Path(path))
         if not Path(path).is_file():
             self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript and not chosen.entry.released_voices:
+        elif not transcript and not chosen.entry.voices.latents:
             self._refuse("The transcript is missing: type the words spoken in the recording.")
         elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
             self._refuse(reason)
@@ -308,7 +308,7 @@ class VoiceChoice(QWidget):
             self._conclude(found, path, transcript, use)
 
         worker = Background("recordings", self)
-        shortened = self._state.selection.entry.shortens_voices
+        shortened = self._state.selection.entry.voices.shortened
         worker.run(lambda: examine(path, transcript, shortened, lambda: number != self._asked), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:

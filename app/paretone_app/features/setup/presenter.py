@@ -12,6 +12,7 @@ from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
+from paretone.models.declaration import Model
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.setting.knobs import Knob
@@ -146,7 +147,7 @@ class SetupPresenter(Presenter):
 
     def findable(self) -> Iterator[Findable]:
         chosen, edit = self._state.selection, self._state.editing
-        for model in catalogue.MODELS:
+        for model in catalogue.models():
             load = partial(self._actions.model_wanted.emit, model.id)
             yield Findable(model.title, "Model", model.family, model.summary, load)
         for voice in chosen.voices:
@@ -223,7 +224,7 @@ class SetupPresenter(Presenter):
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
         """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,
         with a bundled one."""
-        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        chosen, usual = self._state.selection, catalogue.models()[0]
         kept, load = chosen.info, self._state.loading.load_model
         if files := self._files:
             self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
@@ -264,13 +265,13 @@ class SetupPresenter(Presenter):
 
         sizes = Background("sizes", box)
         box.finished.connect(lambda: sizes.shut_down(wait=False))
-        sizes.run(lambda: _extent(model, entry.folder), tell)
+        sizes.run(lambda: _extent(entry), tell)
 
 
-def _extent(model: str, folder: Path) -> Extent:
+def _extent(model: Model) -> Extent:
     from paretone.models.files.releases import extent
 
-    return extent(model, folder, lambda: None)
+    return extent(model.published, model.folder, lambda: None)
 
 
 def size_text(found: Extent | BaseException) -> str:

@@ -164,7 +164,9 @@ def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Pre
     assert not presenter.state.selection.is_used("steps")
 
 
-@pytest.mark.parametrize("model", workload([one.id for one in catalogue.MODELS if one.bundled], ["f5-mini", "lm-mini"]))
+@pytest.mark.parametrize(
+    "model", workload([one.id for one in catalogue.models() if one.bundled], ["f5-mini", "lm-mini"])
+)
 def test_cards_fit_and_no_raw_key_is_shown(
     panel: SetupPanel, presenter: Presenter, model: str, request: pytest.FixtureRequest
 ) -> None:
@@ -189,7 +191,7 @@ def test_cards_fit_and_no_raw_key_is_shown(
 
 
 def test_every_choice_has_words() -> None:
-    knobs = [knob for entry in catalogue.MODELS for knob in entry.options]
+    knobs = [knob for entry in catalogue.models() for knob in entry.options]
     knobs += [knob for one in techniques() for knob in one.knobs]
     for one in techniques():
         assert one.experimental == one.title.endswith("(experiment)"), one.name
