@@ -201,7 +201,12 @@ def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
         "",
         panels,
         " ".join(_caption(one) for one in records),
-        Measured(f"{newest.title}, {newest.texts} texts ({newest.texts_sha256[:12]})", newest.machine, newest.made),
+        Measured(
+            newest.title,
+            f"{newest.title}, {newest.texts} texts ({newest.texts_sha256[:12]})",
+            newest.machine,
+            newest.made,
+        ),
     )
 
 

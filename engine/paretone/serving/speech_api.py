@@ -285,7 +285,7 @@ class _Speaking:
 
     command: Synthesise
     job: RunningJob
-    ended: Future[None] = field(default_factory=Future)
+    ended: Future[object] = field(default_factory=Future)
 
     def end(self, found: object) -> None:
         if isinstance(found, BaseException):

@@ -168,6 +168,11 @@ class Provenance:
     """Seconds of computing."""
 
     @property
+    def stem(self) -> str:
+        """Part of file names."""
+        return self.setting.model
+
+    @property
     def line(self) -> str:
         """Everything except the machine, in one line."""
         spoken = self.utterances[0]
@@ -196,10 +201,14 @@ class Provenance:
 class Measured:
     """Provenance of what was measured from outside, without a model of ours."""
 
+    model: str
+    """What was measured."""
     line: str
     machine: str
     created: str
     """UTC, ISO 8601."""
+    stem: str = "server"
+    """Part of file names."""
 
     def to_json(self) -> dict:
         return vars(self)
