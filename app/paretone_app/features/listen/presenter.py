@@ -87,7 +87,7 @@ class ListenPresenter(Presenter):
     def _hold(self) -> None:
         """Analyse nothing while a job runs, which may be timing a take."""
         if self.listen is not None:
-            self.listen.finder.hold(self._state.jobs.busy)
+            self.listen.finder.hold(bool(self._state.jobs.running))
 
     def _show_faults(self) -> None:
         built(self.listen).findings = self._services.features.find(TakesPresenter).findings
