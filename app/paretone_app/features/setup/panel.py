@@ -155,8 +155,8 @@ class SetupPanel(QWidget):
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
         seed = build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock)
-        texts = build.row((self.sentences, 1), self.per_line, self.as_spoken.pronounce)
-        for one in (self.text, self.as_spoken, texts, self.voice_choice, seed):
+        lines = build.row(self.per_line, 1, self.as_spoken.pronounce)
+        for one in (self.text, self.as_spoken, self.sentences, lines, self.voice_choice, seed):
             layout.addWidget(one)
 
     def _add_sampler_group(self, colours: Colours) -> None:
