@@ -74,6 +74,12 @@ class Loading(QObject):
         chosen = self._selection
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
 
+    def move(self, model: str) -> None:
+        """Load ``model`` on another engine, which has none yet."""
+        self._kept = None
+        self._choose(model, "", "", "auto")
+        self.load_model(model, device="auto")
+
     def download_model(self, model: str, folder: str) -> None:
         """Download ``model``; the user has accepted its licence."""
         licence = catalogue.entry(model).licence
