@@ -143,7 +143,6 @@ class RemoteEngine:
         self._mirrored = 0.0
         self._failed: dict[int, str] = {}
         """Sentences of jobs whose results could not be brought here."""
-        self._answering: set[asyncio.Future[None]] = set()
         self._ending = False
         self._gone = ""
         """Why the host cannot be used any more."""
@@ -161,10 +160,8 @@ class RemoteEngine:
 
     def ask(self, what: str, text: str = "") -> Future[Any]:
         """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
-        made: Future[Any] = Future()
-        if not self._call(self._begin_answer, what, text, made):
-            made.set_exception(PlainError(f"There is no line to {self._link.host}."))
-        return made
+        assert self._loop is not None, "it has been started"
+        return asyncio.run_coroutine_threadsafe(self._answer(wire.Ask(what, text)), self._loop)
 
     def join(self, timeout: float | None = None) -> bool:
         if self._thread.ident is not None:
@@ -424,15 +421,13 @@ class RemoteEngine:
         places = [folder / name for name in names]
         if taken := next((one for one in places if one.exists()), None):
             raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
-        written: list[Path] = []
         try:
             for name, place in zip(names, places, strict=True):
                 content = await fetched(self._asking, f"made/{job}/{name}")
                 place.parent.mkdir(parents=True, exist_ok=True)
-                written.append(place)
                 files.write_atomically(place, content)
-        except (OSError, ConnectionError, asyncio.CancelledError) as error:
-            for one in written:
+        except BaseException as error:
+            for one in places:
                 one.unlink(missing_ok=True)
             if isinstance(error, OSError) and not isinstance(error, ConnectionError):
                 raise PlainError(f"{folder} could not be written: {files.reason(error)}.") from error
@@ -550,16 +545,13 @@ class RemoteEngine:
         values: Any = dict(definition.values(file))  # type: ignore[call-overload]
         if isinstance(values.get("sentences"), str) and (file.parent / values["sentences"]).is_file():
             values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
-        voices = []
-        for one in values.get("voices", []) if isinstance(values.get("voices"), list) else []:
+        given = values.get("voices")
+        for place, one in enumerate(given if isinstance(given, list) else []):
             if isinstance(one, dict):
                 path = file.parent / one["audio"]
                 name = f"{fingerprint(path)}/{path.name}"
                 await self._send_file(name, path.read_bytes())
-                one = {**one, "audio": f"../{name}"}
-            voices.append(one)
-        if voices:
-            values["voices"] = voices
+                given[place] = {**one, "audio": f"../{name}"}
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
         folder = Path(command.folder)
@@ -580,18 +572,11 @@ class RemoteEngine:
         await socket.send_bytes(wire.message(wire.ASK, ask, self._questions))
         return await answered
 
-    def _begin_answer(self, what: str, text: str, made: Future[Any]) -> None:
-        task = asyncio.ensure_future(self._answer(what, text, made))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
-
-    async def _answer(self, what: str, text: str, made: Future[Any]) -> None:
+    async def _answer(self, ask: wire.Ask) -> Any:
         try:
-            made.set_result(await self._asking(wire.Ask(what, text)))
-        except PlainError as error:
-            made.set_exception(error)
-        except (Exception, asyncio.CancelledError):
-            made.set_exception(PlainError(f"{self._link.host} does not answer: the line is broken."))
+            return await self._asking(ask)
+        except (OSError, asyncio.CancelledError) as error:
+            raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
 
 
 def _key(folder: Path) -> str:

@@ -199,8 +199,11 @@ class EngineServer:
         given = request.headers.get("Authorization", "").encode()
         if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
             return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
-        socket = web.WebSocketResponse(max_msg_size=wire.LARGEST_COMMAND, heartbeat=HEARTBEAT_SECONDS, compress=False)
+        socket = web.WebSocketResponse(
+            timeout=1.0, max_msg_size=wire.LARGEST_COMMAND, heartbeat=HEARTBEAT_SECONDS, compress=False
+        )
         await socket.prepare(request)
+        sender: asyncio.Task[None] | None = None
         try:
             async with asyncio.timeout(HELLO_SECONDS):
                 first = await socket.receive()
@@ -211,17 +214,16 @@ class EngineServer:
             require_version(hello.paretone)
             async with self._lock:
                 await self._admit(hello, socket)
-        except PlainError as error:
-            return await _refuse(socket, str(error))
-        except TimeoutError:
-            return await _refuse(socket, "The window did not introduce itself in time.")
-        sender = asyncio.create_task(self._send(socket, hello.seen if hello.session == self._session else 0))
-        try:
+            sender = asyncio.create_task(self._send(socket, hello.seen if hello.session == self._session else 0))
             await self._listen(socket)
-        except PlainError as error:
-            await _refuse(socket, str(error))
+        except (PlainError, TimeoutError) as error:
+            with contextlib.suppress(ConnectionError):
+                sentence = str(error) or "The window did not introduce itself in time."
+                await socket.send_bytes(wire.message(wire.REFUSED, sentence))
+                await socket.close(code=WSCloseCode.POLICY_VIOLATION)
         finally:
-            sender.cancel()
+            if sender is not None:
+                sender.cancel()
             if self._connection is socket:
                 self._connection, self._left = None, time.monotonic()
         return socket
@@ -292,6 +294,8 @@ class EngineServer:
             command = self._here(wire.command(tree))
             if isinstance(command, commands.ShutDown):
                 await self.end(again=self._stay)
+                if self._connection is not None:
+                    await self._connection.close()
             elif self._engine is not None:
                 if command.carried_out_by:
                     self._jobs.add(command.job)
@@ -344,14 +348,6 @@ class EngineServer:
             case "models":
                 return {one.id: one.available for one in catalogue.MODELS}
         raise wire.WireError(f"The host does not know the question {ask.what!r}; update Paretone there.")
-
-
-async def _refuse(socket: web.WebSocketResponse, sentence: str) -> web.WebSocketResponse:
-    """Say why, and close."""
-    with contextlib.suppress(ConnectionError):
-        await socket.send_bytes(wire.message(wire.REFUSED, sentence))
-        await socket.close(code=WSCloseCode.POLICY_VIOLATION)
-    return socket
 
 
 # --- The process ------------------------------------------------------------------------------------------------------

@@ -130,35 +130,33 @@ class SshLink:
         await _end(self._starter)
         self._starter = process = await _started(self._host.command("-T", remote=self._host.start))
         said: list[str] = []
-
-        async def hear() -> None:
-            async for line in _lines(process.stderr):
-                said.append(line)
-                say(f"{self.host}: {shortened(printable(line))}")
-
-        hearing = asyncio.create_task(hear())
-        self._reading.add(hearing)
+        tell = lambda line: say(f"{self.host}: {shortened(printable(line))}")  # noqa: E731
+        hearing = self._hear(process.stderr, said, tell)
         async for line in _lines(process.stdout):
             if line.startswith(f"{ENGINE} "):
                 with contextlib.suppress(ValueError, TypeError, KeyError):
                     found = json.loads(line.removeprefix(ENGINE))
-                    found["port"], found["token"] = int(found["port"]), str(found["token"])
-                    self._drain(process)
-                    return dict(found)
+                    self._hear(process.stdout, [])  # The engine never waits for us.
+                    return {"port": int(found["port"]), "token": str(found["token"])}
             said.append(line)
-            say(f"{self.host}: {shortened(printable(line))}")
+            tell(line)
         await process.wait()
         await hearing
         raise self._host.error(said, f"The engine on {self.host} could not be started")
 
-    def _drain(self, process: asyncio.subprocess.Process) -> None:
-        """Read on, so that the engine never waits for us."""
+    def _hear(
+        self, stream: asyncio.StreamReader | None, said: list[str], tell: Callable[[str], None] = lambda line: None
+    ) -> asyncio.Task[None]:
+        """Read a stream to its end."""
 
-        async def read() -> None:
-            async for _ in _lines(process.stdout):
-                pass
+        async def hear() -> None:
+            async for line in _lines(stream):
+                said.append(line)
+                tell(line)
 
-        self._reading.add(asyncio.create_task(read()))
+        task = asyncio.create_task(hear())
+        self._reading.add(task)
+        return task
 
     async def _forward(self, port: int) -> int:
         """Forward a free local port to ``port`` there. Raises :class:`LinkError`."""
@@ -171,13 +169,7 @@ class SshLink:
         own = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
         self._forwarder = process = await _started(self._host.command(*own, *way))
         said: list[str] = []
-
-        async def hear() -> None:
-            async for line in _lines(process.stderr):
-                said.append(line)
-
-        hearing = asyncio.create_task(hear())
-        self._reading.add(hearing)
+        hearing = self._hear(process.stderr, said)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
                 while process.returncode is None:

@@ -30,11 +30,12 @@ asyncio.run(server.serve(host, 0, lambda found: print(json.dumps(found), flush=T
 class Host:
     """A real engine server in its own process."""
 
-    def __init__(self, data: Path, grace: float = 60.0) -> None:
+    def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = ()) -> None:
+        """``within``: a command before it, such as one that enters a network namespace."""
         self.data = data
         environment = {**os.environ, "PARETONE_DATA": str(data)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(data), str(grace)],
+            [*within, sys.executable, "-c", SERVE, str(data), str(grace)],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
@@ -53,8 +54,8 @@ class Host:
 class Relay:
     """Forwards connections to ``port``: with a delay, stalled, or reset."""
 
-    def __init__(self, port: int) -> None:
-        self.target, self.port = port, 0
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.target, self.host, self.port = port, host, 0
         self.delay, self.resets = 0.0, 0
         self.stalled = threading.Event()
         self.refusing = False
@@ -82,7 +83,7 @@ class Relay:
             writer.transport.abort()
             return
         try:
-            there, away = await asyncio.open_connection("127.0.0.1", self.target)
+            there, away = await asyncio.open_connection(self.host, self.target)
         except OSError:  # The host was killed.
             writer.transport.abort()
             return
