@@ -108,7 +108,7 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Callable[[], None]]:
     def stall() -> None:
         time.sleep(draw.uniform(0.1, 0.6))
         relay.stalled.set()
-        time.sleep(draw.uniform(1.0, 4.0))  # Longer than the client waits, at times.
+        time.sleep(draw.uniform(3.0, 10.0))  # Longer than the client waits, at times.
         relay.stalled.clear()
 
     def refuse() -> None:
@@ -123,7 +123,7 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Callable[[], None]]:
 
     return {
         "reset three times": reset,
-        "stalled 1 to 4 s": stall,
+        "stalled 3 to 10 s": stall,
         "cut 1 to 3 s": refuse,
         "delayed 50 to 300 ms": delay,
     }
@@ -228,7 +228,7 @@ def measured_by_link(rounds: int, seed: int = 1) -> Found:
 
 def _tried(host: Host, relay: Relay, hurts: dict[str, Callable[[], None]], rounds: int, folder: Path) -> Found:
     found: Found = {}
-    here = Window(relay.port, host.token, folder / "here", stall=2.5)
+    here = Window(relay.port, host.token, folder / "here", stall=6.0)
     try:
         here.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
         here.recorder.end_of(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,6 +53,10 @@ class EnginesPresenter(Presenter):
         self._told.connect(self._follow_line, Qt.ConnectionType.QueuedConnection)
         self._said.connect(self._status.say, Qt.ConnectionType.QueuedConnection)
         self._came.connect(self._note_models, Qt.ConnectionType.QueuedConnection)
+        last = str(self._settings.value(_CURRENT, ""))
+        if last in self.known:
+            with suppress(PlainError):  # Without the packages for it, this machine computes.
+                self.use(last)
 
     # --- Hosts --------------------------------------------------------------------------------------------------------
     @property
@@ -68,9 +73,6 @@ class EnginesPresenter(Presenter):
     def panels_built(self) -> None:
         self._menu = next(one for one in self._window.menuBar().findChildren(QMenu) if one.title() == "&Engine")
         self._offer_hosts()
-        last = str(self._settings.value(_CURRENT, ""))
-        if last in self.known:
-            self._actions.attempt(lambda: self.use(last))
 
     def _offer_hosts(self) -> None:
         """An entry for each host; those forgotten are hidden."""
@@ -120,17 +122,13 @@ class EnginesPresenter(Presenter):
         from paretone.remote.client import RemoteEngine
         from paretone.remote.ssh import SshHost, SshLink
 
-        link = SshLink(SshHost(name, self.known[name][0]))
-        made: list[RemoteEngine] = []
-
         def make(post: Any) -> EngineThread:
-            made.append(RemoteEngine(post, link, self._folder, self._told.emit, take_over=take_over))
-            return cast("EngineThread", made[0])  # It has the same interface.
+            link = SshLink(SshHost(name, self.known[name][0]))
+            self.engine = RemoteEngine(post, link, self._folder, self._told.emit, take_over=take_over)
+            self._state.machine.ask = self.engine.ask
+            return cast("EngineThread", self.engine)  # It has the same interface.
 
         self._switch(make, name)
-        self.engine = made[0]
-        self._state.machine.ask = self.engine.ask
-        self._follow_line(self.engine.line)
 
     def use_this_machine(self) -> None:
         if self.engine is not None:

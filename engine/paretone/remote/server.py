@@ -101,7 +101,7 @@ class Outbox:
                 if following is None:
                     return
                 content = self._kept[following][2]
-                number = self._sent = max(following, self._sent)
+                number, self._sent = following, max(following, self._sent)
             yield following, content
 
     def seen(self, number: int) -> None:
@@ -216,6 +216,8 @@ class EngineServer:
                 await self._admit(hello, socket)
             sender = asyncio.create_task(self._send(socket, hello.seen if hello.session == self._session else 0))
             await self._listen(socket)
+        except ConnectionError:
+            pass
         except (PlainError, TimeoutError) as error:
             with contextlib.suppress(ConnectionError):
                 sentence = str(error) or "The window did not introduce itself in time."

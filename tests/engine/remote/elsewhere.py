@@ -134,7 +134,7 @@ class Relay:
 class Window:
     """What a window has of an engine elsewhere."""
 
-    def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 3.0) -> None:
+    def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 6.0) -> None:
         self.recorder = Recorder()
         self.lines: list[Line] = []
         self.engine = RemoteEngine(

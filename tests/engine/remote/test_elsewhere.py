@@ -34,6 +34,7 @@ from paretone.techniques.ditreducio.record import CalibrationRequest, Trial
 from tests.engine.recorder import Recorder
 from tests.engine.remote.elsewhere import Host, Relay, Window, window
 from tests.engine.remote.test_wire import SPEAK, mutated
+from tests.workload import only_in_full
 
 VOICE = shipped_voices()[0]
 TEXT = "The birch canoe slid on the smooth planks. Glue the sheet to the dark blue background. Rice is often served."
@@ -110,6 +111,7 @@ def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay:
     assert here.until(lambda one: one.round_trip is not None).host == "127.0.0.1"
 
 
+@only_in_full("repetitions")
 def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) -> None:
     waits = []
     for job, delay in ((2, 0.0), (3, 0.15)):
@@ -129,6 +131,7 @@ def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) 
     assert here.lines[-1].round_trip is not None
 
 
+@only_in_full("repetitions")
 def test_a_calibration_reports_live_and_is_the_same_as_here(here: Window, relay: Relay) -> None:
     used = UsedTechnique("ditreducio")
     request = CalibrationRequest((Utterance("Good morning.", VOICE),), setting(4, used))
@@ -179,6 +182,7 @@ def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, 
     assert here.recorder.wait_for_kind(events.StudyVerified, 4).folder == str(folder)
 
 
+@only_in_full("repetitions")
 def test_takes_of_two_machines_are_not_mixed(here: Window, tmp_path: Path, console) -> None:
     file = tmp_path / "own.toml"
     file.write_text(STUDY)
@@ -300,8 +304,8 @@ def test_the_token_is_kept_from_others(host: Host) -> None:
     assert running(host.data)["port"] == host.port
 
 
-async def _told(port: int, token: str, *messages: bytes | str) -> tuple[int, list[str]]:
-    """Status of the greeting, and what the host said before it closed."""
+async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -> tuple[int, list[str]]:
+    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     said = []
     async with aiohttp.ClientSession() as session:
@@ -316,14 +320,19 @@ async def _told(port: int, token: str, *messages: bytes | str) -> tuple[int, lis
                             said.append(wire.read(found.payload, str))
                         elif found.kind == wire.ANSWER:
                             said.append(wire.read(found.payload, wire.Answer).problem)
+                        elif found.kind == wire.EVENT:
+                            event = wire.event(wire.plain(found.payload))
+                            said += [event.sentence] if isinstance(event, events.JobFailed) else []
+                        if len(said) >= most:
+                            break
         except aiohttp.WSServerHandshakeError as error:
             return error.status, said
     return 101, said
 
 
 def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host, tmp_path: Path) -> None:
-    def told(*messages: bytes | str, token: str = host.token) -> tuple[int, list[str]]:
-        return asyncio.run(_told(host.port, token, *messages))
+    def told(*messages: bytes | str, token: str = host.token, most: int = 99) -> tuple[int, list[str]]:
+        return asyncio.run(_told(host.port, token, *messages, most=most))
 
     hello = wire.message(wire.HELLO, wire.Hello("0.2.0", "w", "laptop"))
     assert told(token="") == told(token="wrong") == (401, [])
@@ -336,7 +345,7 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
         try:
             wire.command(wire.plain(wire.envelope(damaged, 1 << 20).payload))
         except wire.WireError:
-            status, said = told(hello, damaged)
+            status, said = told(hello, damaged, most=1)
             assert status == 101 and len(said) == 1 and said[0]
     escapes = [
         wire.message(wire.ASK, wire.Ask(what, text), number)
