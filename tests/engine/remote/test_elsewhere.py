@@ -360,7 +360,7 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
             ]
         )
     ]
-    said = told(hello, *escapes, most=6)[1]
+    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=6)[1]
     assert len(said) == 6 and all(said) and "leads out of the folder" in said[0]
     with window(host.port, host.token, tmp_path) as here:
         here.recorder.wait_for_kind(events.EngineReady)
