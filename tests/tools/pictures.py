@@ -372,6 +372,37 @@ async def _faulty(window: MainWindow) -> AsyncIterator[QWidget]:
     yield bar
 
 
+@asynccontextmanager
+async def _queued(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The queue with a take that is paused, and jobs of two models."""
+    await _load(window, FLOW)
+    chosen, jobs, before = window.state.selection, window.jobs, dict(window.state.selection.choices)
+    chosen.set_option("steps", 128)
+    for text in islice(catalogue.sentences(), 3):
+        chosen.set_text(text)
+        window.action.baseline.trigger()
+    chosen.switch("ditreducio", True)
+    window.action["calibrate"].trigger()
+    window.action.accelerated.trigger()
+    await _until(lambda: "step 4" in window.status.text.lower(), window)
+    jobs.stop(True)
+    window.action.model_wanted.emit("lm-mini")
+    window.action.baseline.trigger()
+    window.action.model_wanted.emit("f5-mini")
+    window.workspaces.go_to("queue")
+    window.workspaces.maximise()
+    window.resize(1100, 420)
+    await asyncio.sleep(SETTLE_SECONDS)
+    try:
+        yield window.panels["queue"]
+    finally:
+        window.workspaces.maximise()
+        jobs.cancel_all()
+        jobs.stop(False)
+        await _until(lambda: not jobs.busy, window)
+        chosen.put_choices(before)
+
+
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
@@ -391,6 +422,7 @@ PICTURES = (
     GuidePicture("layers", _layers),
     GuidePicture("demasking", _demasking),
     GuidePicture("faults", _faulty),
+    GuidePicture("queue", _queued),
 )
 
 

@@ -39,8 +39,10 @@ class Machine(QObject):
 
     def set_line(self, host: str, connected: bool = False, round_trip: float | None = None) -> None:
         """State of the line to the engine's machine."""
-        self.host, self.connected, self.round_trip = host, connected or not host, round_trip
-        self.changed.emit()
+        line = host, connected or not host, None if round_trip is None else round(round_trip, 3)
+        if line != (self.host, self.connected, self.round_trip):
+            self.host, self.connected, self.round_trip = line
+            self.changed.emit()
 
     def follow(self, event: Event) -> None:
         if isinstance(event, EngineReady):
@@ -64,7 +66,7 @@ class Installing(QObject):
         jobs.ended.connect(self._job_ended)
 
     def why_not(self) -> str:
-        return extras.why_no_installing() or self._jobs.why_wait
+        return extras.why_no_installing() or self._jobs.why_one(Kind.INSTALL, "Packages are being installed.")
 
     def start(self, name: str) -> None:
         if reason := self.why_not():

@@ -59,7 +59,7 @@ def moved(value: Any, move: Callable[[str], str], send: Callable[[str], str]) ->
         return replace(value, prompt=send(value.prompt))
     for kind, names in _OWN.items():
         if isinstance(value, kind):
-            paths: dict[str, Any] = {name: move(path) for name in names if (path := getattr(value, name))}
+            paths: dict[str, Any] = {name: move(path) for name in names if (path := getattr(value, name, ""))}
             return replace(value, **paths)
     return value
 
@@ -67,9 +67,9 @@ def moved(value: Any, move: Callable[[str], str], send: Callable[[str], str]) ->
 def on_host(path: str, data: Path) -> str:
     """``path`` as the host knows it: within the window's ``data`` folder or the resources, by a name for both."""
     for prefix, root in ((DATA, data), (DATA, data_folder()), (RESOURCE, resource())):
-        whole = Path(os.path.abspath(path))
-        if whole.is_relative_to(os.path.abspath(root)):
-            return prefix + whole.relative_to(os.path.abspath(root)).as_posix()
+        whole, top = Path(os.path.normpath(path)), os.path.abspath(root)
+        if whole.is_relative_to(top):
+            return prefix + whole.relative_to(top).as_posix()
     return path
 
 
