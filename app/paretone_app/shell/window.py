@@ -260,8 +260,7 @@ class MainWindow(QMainWindow):
         self._engine.submit(ShutDown(0))
         self._leaving.append(self._engine)
         self._begin_engine()
-        model = self.state.selection.model_id
-        self.state.loading.move(model)
+        self.state.loading.move()
 
     def _begin_engine(self) -> None:
         self.status.say("Starting the engine…")

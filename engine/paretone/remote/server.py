@@ -348,7 +348,7 @@ class EngineServer:
             case "study":
                 return snapshot(self.files.study(ask.text), ask.content)
             case "models":
-                return {one.id: one.available for one in catalogue.MODELS}
+                return {one.id: one.available for one in catalogue.models()}
         raise wire.WireError(f"The host does not know the question {ask.what!r}; update Paretone there.")
 
 
