@@ -192,29 +192,6 @@ def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((word, phones) for word, phones in read if phones)
 
 
-SaidWord = tuple[str, tuple[tuple[str, float, float], ...]]
-"""A word with its phones in time."""
-
-
-def said_words(take: Take) -> tuple[SaidWord, ...]:
-    """Words of a take in time: as its model was told to time them, or else as pocketsphinx finds them; none if neither
-    is there."""
-    from paretone.checks.words import unavailable
-    from paretone.front_end.alignment import forced_words
-    from paretone.front_end.phones import words
-    from paretone.front_end.speakable import is_english
-
-    named = spoken_words(take.text) if is_english(take.text) else ()
-    if take.trace.phones:
-        groups = [tuple(take.trace.phones[place] for place in one) for one in words(take.trace.phones)]
-        phones = ("".join(name for name, _, _ in one) for one in groups)
-        return tuple(zip((name for name, _ in named) if len(named) == len(groups) else phones, groups, strict=True))
-    if unavailable(Speech(take.samples, take.sample_rate, take.text)):
-        return ()
-    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in named])
-    return tuple((name, one.phones) for (name, _), one in zip(named, found, strict=False))
-
-
 def seams_of(take: Take | Synthesis) -> tuple[float, ...]:
     """Seconds at which the take's passages and the blocks within them were joined."""
     trace, found = take.trace, list[float]()

@@ -16,7 +16,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone.audio.spectrogram import band_frequency, frequency_band
 from paretone.checks.faults import Finding
-from paretone.checks.speech import SaidWord, runs
+from paretone.checks.speech import runs
+from paretone.checks.words import SaidWord
 from paretone.figures.scatter import Scale
 from paretone.measure.pitch import HIGHEST, HOP_SECONDS, LOWEST
 from paretone_app.features.listen import analysis

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QPushButton, QScrollBar, QSizePolicy, QToolButton, QWidget
 
 from paretone.checks.faults import Finding
-from paretone.checks.speech import said_words
+from paretone.checks.words import said_words
 from paretone.figures.scatter import tick_text
 from paretone.measure.pitch import mean_pitch
 from paretone.setting.take import Take
