@@ -43,7 +43,7 @@ NOT_RUN = (
     Rule(
         r"^paretone (serve|load|judge replies/) ?",
         "serves until it is stopped, or needs a server; test_speech_server.py does both",
-        "speech-server.md",
+        "speech-server*.md",
     ),
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
