@@ -143,6 +143,9 @@ class SetupPanel(QWidget):
         self.as_spoken = AsSpoken(self._state, self.text)
         self.as_spoken.problem.connect(self.problem)
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
+        self.per_line = QCheckBox("One per line")
+        self.per_line.setToolTip("Make a take of each line of the text, one after the other")
+        self.per_line.toggled.connect(self._state.selection.set_one_per_line)
         tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
         self.seed = build.named(SpinBox(maximum=SEED_LIMIT), "Seed of the noise", tip)
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -151,7 +154,7 @@ class SetupPanel(QWidget):
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
         seed = build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock)
-        texts = build.row((self.sentences, 1), self.as_spoken.pronounce)
+        texts = build.row((self.sentences, 1), self.per_line, self.as_spoken.pronounce)
         for one in (self.text, self.as_spoken, texts, self.voice_choice, seed):
             layout.addWidget(one)
 
