@@ -221,11 +221,11 @@ def rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
 class GatedFeedForward(nn.Module):
     """SwiGLU."""
 
-    def __init__(self, config: CausalConfig) -> None:
+    def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
-        self.up_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
-        self.down_proj = nn.Linear(config.feed_forward, config.hidden, bias=False)
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -239,7 +239,7 @@ class TransformerLayer(nn.Module):
         self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
         self.self_attn = attention
         self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
-        self.mlp = GatedFeedForward(config)
+        self.mlp = GatedFeedForward(config.hidden, config.feed_forward)
 
 
 class CausalLayer(TransformerLayer):
