@@ -61,6 +61,8 @@ class CausalConfig:
     rope_scaling: Llama3Scaling | None = None
     biased: bool = False
     """Whether the projections to queries, keys and values have a bias (Qwen2)."""
+    normed: bool = False
+    """Whether each head's queries and keys are normalised before rotation (Qwen3)."""
 
     @property
     def width(self) -> int:
@@ -179,6 +181,9 @@ class CausalAttention(GroupedAttention):
 
     def __init__(self, config: CausalConfig) -> None:
         super().__init__(config, biased_output=False)
+        self.q_norm, self.k_norm = (
+            RootMeanSquareNorm(config.head_width, config.epsilon) if config.normed else None for _ in range(2)
+        )
 
     def forward(
         self,
@@ -193,6 +198,8 @@ class CausalAttention(GroupedAttention):
         query, key, value = (
             projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
+        if self.q_norm is not None and self.k_norm is not None:
+            query, key = self.q_norm(query), self.k_norm(key)
         query, key = rotate(query, rotary), rotate(key, rotary)
         if cache is not None:
             key, value = cache(key, value)
