@@ -45,7 +45,7 @@ STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
-LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 """Files exported with the weights, if they exist."""
 
 
@@ -146,8 +146,8 @@ class CosySource:
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
-def llasa_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
-    return HuggingFaceSource(root, LLASA_FILES, checks)
+def huggingface_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, TOKENIZER_FILES, checks)
 
 
 def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paretone.models.base import LANGUAGE
-from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig
+from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig, without_effect
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
 
@@ -36,5 +36,7 @@ MODEL = Model(
         biased=True,
         official=True,
     ),
+    recognised=lambda folder: float((folder / "llm.pt").is_file() and (folder / "flow.pt").is_file()),
+    without_effect=without_effect,
     place=90,
 )

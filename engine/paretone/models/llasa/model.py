@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paretone.models.base import LANGUAGE
 from paretone.models.declaration import LanguageExports, Model
+from paretone.models.files.config_file import entries_of
 from paretone.models.files.releases import INDEX, NON_COMMERCIAL, Release, RemoteFile, files_of
 from paretone.models.llasa.config import OPTIONS
 
@@ -25,6 +28,11 @@ def _release(size: str, weights: str) -> Release:
     )
 
 
+def _recognised(folder: Path) -> float:
+    described = entries_of(folder / "config.json")
+    return 0.5 * ("llama" in f"{described.get('model_type', '')} {described.get('architectures', '')}".lower())
+
+
 def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model:
     return Model(
         id=f"Llasa-{size}",
@@ -41,10 +49,11 @@ def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model
         has_separate_vocoder=True,
         teacher="paretone.training.teachers:LlasaTeacher",
         exports=LanguageExports(
-            "paretone.export.language:llasa_source",
+            "paretone.export.language:huggingface_source",
             "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
             "recording's speech tokens `<|s_n|>`; the tokenizer reads it.",
         ),
+        recognised=_recognised,
         place=place,
     )
 
