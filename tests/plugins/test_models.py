@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -44,6 +46,7 @@ from tests.app.acting import acts_of
 from tests.app.presenters import Presenter
 from tests.engine.studies.small import finished
 from tests.plugins.conftest import HERE
+from tests.plugins.test_tutorial import environment
 from tests.plugins.writing import install, written
 
 FLOW, LANGUAGE = "phone-flow", "code-lm"
@@ -88,6 +91,39 @@ def write_language(folder: Path) -> None:
     (folder / "speech.json").write_text(json.dumps({"first_code": 2, "codes": 32, "stop": 34}), encoding="utf-8")
     sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2}
     LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+
+
+TUTORIAL = HERE.parents[1] / "resources" / "docs" / "your-own-model.md"
+
+
+def test_the_tutorial_has_the_package_in_full_and_its_commands_run(tmp_path: Path) -> None:
+    """Its files are those of the package, put together in order; pip installs them, and they train and speak."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (project,), (declared, *network, training), (printed,) = (
+        [text for language, text in found if language == wanted] for wanted in ("toml", "python", "")
+    )
+    files = {"pyproject.toml": project, "paretone_phone_flow.py": declared, "train.py": training}
+    files["paretone_phone_flow_network.py"] = "\n\n".join(network)
+    package = tmp_path / "package"
+    package.mkdir()
+    for name, text in files.items():
+        assert text == (HERE / "phone_flow" / name).read_text(encoding="utf-8"), name
+        (package / name).write_text(text, encoding="utf-8")
+    python, _ = environment(tmp_path / "environment")
+    variables = {**os.environ, "PARETONE_DATA": str(tmp_path / "data"), "OMP_NUM_THREADS": "1"}
+    of = {"pip": [python, "-m", "pip"], "python": [python], "paretone": [python, "-m", "paretone"]}
+    said = {}
+    for line in printed.splitlines():
+        program, *words = shlex.split(line.replace("path/to/your/folder", str(package)).replace(" 1500", " 3"))
+        if program == "source":
+            continue  # The environment's own Python is called instead.
+        words += ["--no-index"] if program == "pip" else ["--repeats", "1"] if words[0] == "compare" else []
+        shorter = ["Rice." if "round bowls" in word else word for word in words]
+        done = subprocess.run([*of[program], *shorter], cwd=tmp_path, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        said[words[0]] = done.stdout
+    assert "phone-flow" in said["models"] and (tmp_path / "rice.wav").is_file()
+    assert "times as fast as A" in said["compare"] or "slower" in said["compare"]
 
 
 def test_both_are_short(package: Path) -> None:

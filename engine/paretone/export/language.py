@@ -24,7 +24,7 @@ from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
+from paretone.models.cosyvoice2.checkpoint import COUNTERS, LANGUAGE_MODEL, OfficialFolder
 from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
@@ -128,21 +128,25 @@ class CosySource:
     root: Path
     checks: Callable[[], None] = lambda: None
 
+    @property
+    def parts(self) -> OfficialFolder:
+        return OfficialFolder(self.root, check=self.checks)
+
     def base(self) -> str:
-        return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
+        return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
 
     def layers(self) -> int:
-        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+        return read_config(self.parts.place(COSY_CONFIG))["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        return read_weights(self.root / LANGUAGE_MODEL, self.checks)
+        return read_weights(self.parts.place(LANGUAGE_MODEL), self.checks, COUNTERS)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`: with both files replaced, the official class loads ``llm.pt`` strictly."""
         buffer = io.BytesIO()
         # Views are written with their whole storage, so copy.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = shallower(read_config(self.root / COSY_CONFIG), retained)
+        config = shallower(read_config(self.parts.place(COSY_CONFIG)), retained)
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 

@@ -285,5 +285,5 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
         text_front_end=FRONT_END,
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
-    flow_base = fingerprint(folder.root / FLOW, request.check)
+    flow_base = fingerprint(folder.place(FLOW), request.check)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

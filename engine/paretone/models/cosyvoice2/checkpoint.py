@@ -26,6 +26,7 @@ from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
+from paretone.models.cosyvoice2.model import MODEL
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
@@ -37,12 +38,15 @@ from paretone.models.networks.causal import CausalConfig
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
 BLANK = "CosyVoice-BlankEN"
 CONFIG = f"{BLANK}/config.json"
+COUNTERS = ("epoch", "step")
+"""Numbers that the official training keeps next to the weights."""
 PARTS = (LANGUAGE_MODEL, FLOW, VOCODER, TOKENIZER, SPEAKER, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
 
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
+    """The release in ``root``, or a fine-tune: parts that it did not train, and so lacks, are those of the release in
+    its usual place. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
     device: torch.device | str = "cpu"
@@ -50,27 +54,33 @@ class OfficialFolder:
 
     def require_parts(self) -> None:
         """Raise :class:`CheckpointError` that names missing files."""
-        missing = [name for name in PARTS if not (self.root / name).is_file()]
+        own = any((self.root / name).is_file() for name in PARTS)
+        missing = [name for name in PARTS if not (self.place(name) if own else self.root / name).is_file()]
         if missing:
             raise CheckpointError(
                 f"{self.root} is not a complete release of CosyVoice 2: it lacks {', '.join(missing)}; download it "
-                "again."
+                f"again. What a fine-tune lacks is taken from {MODEL.folder}, if the release is there."
             )
+
+    def place(self, name: str) -> Path:
+        """A part of :attr:`root` or, unless that is there, of the release."""
+        own = self.root / name
+        return own if own.exists() else MODEL.folder / name
 
     @property
     def checkpoint(self) -> Path:
         """Weight file that identifies the model."""
-        return self.root / LANGUAGE_MODEL
+        return self.place(LANGUAGE_MODEL)
 
     def tokenizer(self) -> TextTokenizer:
-        return TextTokenizer.load(self.root / BLANK)
+        return TextTokenizer.load(self.place(CONFIG).parent)
 
     def recording_encoder(self) -> RecordingEncoder:
-        return RecordingEncoder(self.root)
+        return RecordingEncoder(self.place(TOKENIZER).parent)
 
     def language_model(self) -> LanguageModel:
         """The language model as trained, float32 on the device."""
-        weights = read_weights(self.checkpoint, self.check)
+        weights = read_weights(self.checkpoint, self.check, COUNTERS)
         model = LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint))
         return model.to(torch.device(self.device))
 
@@ -84,20 +94,20 @@ class OfficialFolder:
         return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
     def flow(self) -> TokenToMel:
-        path = self.root / FLOW
-        weights = read_weights(path, self.check)
+        path = self.place(FLOW)
+        weights = read_weights(path, self.check, COUNTERS)
         config = flow_config(shapes_of(weights), str(path))
         return loaded_strictly(lambda: TokenToMel(config), weights, str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
-        path = self.root / VOCODER
+        path = self.place(VOCODER)
         weights = read_weights(path, self.check)
         vocoder = Hift(hift_config(shapes_of(weights), str(path)))
         vocoder.load_official(weights, str(path))
         return vocoder.eval().requires_grad_(False).to(self.device)
 
     def _transformer(self) -> CausalConfig:
-        file = ConfigFile.read(self.root / CONFIG)
+        file = ConfigFile.read(self.place(CONFIG))
         file.require("model_type", "qwen2")
         return CausalConfig.read(file)
 
