@@ -95,6 +95,8 @@ class GuidePresenter(Presenter):
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
         elif running:
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
+        elif state.jobs.stopped and state.jobs.waiting:
+            instead = "The queue is paused; <b>Pause all</b> in Queue goes on."
         elif not state.machine.device:
             instead = f"Opening Paretone: {state.selection.entry.title} is loaded next."
         elif not state.selection.ready or state.selection.candidate:

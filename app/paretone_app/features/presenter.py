@@ -100,12 +100,14 @@ class Presenter(QObject):
         )
 
     def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:
-        """Add a cancel action, enabled while a job of ``kind`` runs."""
+        """Add an action that cancels the job of ``kind`` under way, or the next that waits."""
+        jobs = self._state.jobs
 
-        def why_not() -> str:
-            return "" if any(job.kind is kind for job in self._state.jobs.running) else "Nothing to cancel."
+        def cancel() -> None:
+            jobs.cancel(next(job for job in jobs.all if job.kind is kind))
 
-        return self._actions.add(text, self._actions.cancel.trigger, tip, why_not)
+        there = partial(jobs.why_one, kind, "yes")
+        return self._actions.add(text, cancel, tip, lambda: "" if there() else "Nothing to cancel.")
 
     def engine_starts(self) -> None:
         """Report earlier problems; called once the window is painted and the engine starts."""

@@ -30,7 +30,7 @@ from paretone_app.shell.regions import Regions
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
 from paretone_app.state.app_state import AppState
-from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.jobs import Jobs
 from paretone_app.widgets.screen_readers import announce, tell_roles
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class MainWindow(QMainWindow):
         self.declared = tuple(features)
         self._engine: EngineThread | None = None
         self._was_painted = False
+        self.first: Callable[[], object] | None = None
+        """Called after the first paint instead of what starts the engine and builds the other panels."""
         self.is_built = False
         self._closing = False
         self.is_closed = False
@@ -80,7 +82,7 @@ class MainWindow(QMainWindow):
         self.results = Results(self.state, data_folder, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
         self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
-        self.header = Header(self.state, self.action.cancel)
+        self.header = Header(self.state, self.action.cancel, self.action.queue)
         add_bar(self, "header", "What speaks", self.header)
         self.rail = Rail({one: self.action.workspace[one] for one in self.workspaces.there}, theme.colours)
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
@@ -160,8 +162,7 @@ class MainWindow(QMainWindow):
             state.selection.model_changed,
             state.selection.changed,
             state.comparison.changed,
-            self.jobs.began,
-            self.jobs.ended,
+            self.jobs.changed,
             *(presenter.changed for presenter in self.features),
             # If the wanted model cannot be loaded yet, tick the present one again.
             action.model_wanted,
@@ -197,7 +198,7 @@ class MainWindow(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Say why the key's action is disabled. Escape, with nothing to cancel, dismisses a message."""
-        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.banner.dismiss_newest():
+        if event.key() == Qt.Key.Key_Escape and not self.jobs.running and self.notices.banner.dismiss_newest():
             return
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
         if reason:
@@ -232,8 +233,11 @@ class MainWindow(QMainWindow):
     def _after_first_paint(self) -> None:
         self.workspaces.enter()
         self.painted.emit()
-        self.start_engine()
-        self._build_next()
+        if self.first is None:
+            self.start_engine()
+            self.build_panels()
+        else:
+            self.first()
 
     def start_engine(self) -> None:
         if self._engine is not None or self._closing:
@@ -248,12 +252,13 @@ class MainWindow(QMainWindow):
         self.settings.sync()
         self.state.loading.reload()
 
-    def _build_next(self) -> None:
+    def build_panels(self) -> None:
+        """Build the panels that the first paint did not need, one per turn of the event loop."""
         if self._closing:
             return
         if self._to_build:
             # Schedule first, so that a panel that fails to build does not stop the others.
-            QTimer.singleShot(0, self._build_next)
+            QTimer.singleShot(0, self.build_panels)
             name, build = self._to_build.popleft()
             self.workspaces.put(name, build())
         else:
@@ -287,8 +292,8 @@ class MainWindow(QMainWindow):
             presenter.refresh()
         self.header.refresh()
         self.workspaces.look_again()
-        state, running = self.state, self.jobs.running
-        self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
+        state = self.state
+        self._menus.refresh(state.selection.model_id)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
 
     def _follow_theme(self) -> None:
@@ -315,6 +320,7 @@ class MainWindow(QMainWindow):
         if self._closing:
             return
         self._closing = True
+        self.jobs.close()
         self._save()
         self.status.say("Closing: waiting for the engine to stop…")
         self.setEnabled(False)

@@ -48,7 +48,7 @@ class Installing(QObject):
         jobs.ended.connect(self._job_ended)
 
     def why_not(self) -> str:
-        return extras.why_no_installing() or self._jobs.why_wait
+        return extras.why_no_installing() or self._jobs.why_one(Kind.INSTALL, "Packages are being installed.")
 
     def start(self, name: str) -> None:
         if reason := self.why_not():

@@ -92,6 +92,8 @@ class Selection(QObject):
         self.info: ModelInfo | None = None
         self.loading = False
         self.text = next(iter(catalogue.sentences()), "")
+        self.one_per_line = False
+        """Whether each line of the text makes a take."""
         self.own_voices: list[Voice] = []
         self.seed = 0
         self.seed_locked = True
@@ -270,6 +272,16 @@ class Selection(QObject):
         if text != self.text:
             self.text = text
             self.changed.emit()
+
+    def set_one_per_line(self, on: bool) -> None:
+        self.one_per_line = on
+        self.changed.emit()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each take: the whole text, or its lines."""
+        lines = tuple(one.strip() for one in self.text.splitlines() if one.strip())
+        return lines if self.one_per_line and len(lines) > 1 else (self.text,)
 
     def set_seed(self, seed: int) -> None:
         if seed != self.seed:

@@ -35,6 +35,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests that may wait for the one that speaks; others get 429 (default: %(default)s)",
     )
+    group.add_argument(
+        "--batch",
+        type=arguments.at_least(1),
+        default=1,
+        metavar="N",
+        help="requests that are spoken at once; paretone bench throughput says what that gains (default: 1)",
+    )
     speak.declare_setting(parser)
     arguments.add_voice(parser.add_argument_group("speech"))
 
@@ -49,7 +56,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         raise SettingError(f"On {options.host} anybody could ask for speech; give a --token, or listen on {LOCAL[0]}.")
     spoken, model = speak.prepared(options, session)
     server = speech_api.SpeechServer(
-        session.executor, spoken, token=options.token, waiting=options.waiting, folder=options.folder
+        session.executor,
+        spoken,
+        token=options.token,
+        waiting=options.waiting,
+        folder=options.folder,
+        batch=options.batch,
     )
 
     def ready(address: str) -> None:

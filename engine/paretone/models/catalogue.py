@@ -175,11 +175,6 @@ def sentences() -> tuple[str, ...]:
     return _lines("demo.txt")
 
 
-def greeting() -> str:
-    """The sentence spoken at the very first start."""
-    return _lines("greeting.txt")[0]
-
-
 def harvard_sentences() -> tuple[str, ...]:
     """Sentences for measuring intelligibility; no model here was trained on them."""
     return _lines("harvard.txt")

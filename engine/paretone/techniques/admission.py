@@ -28,7 +28,7 @@ from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
 from paretone.setting.setting import Published
-from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from paretone.techniques.base import GROUPS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
@@ -66,7 +66,7 @@ def _faults(one: Technique) -> Iterator[str]:
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():
             yield f"{field} must be a text, not {kind_of(value)}"
-    for field in ("benefit", "slot", "improves", "needs", "study", "exports"):
+    for field in ("benefit", "group", "slot", "improves", "needs", "study", "exports"):
         if not isinstance(getattr(one, field), str):
             yield f"{field} must be a text, not {kind_of(getattr(one, field))}"
     if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
@@ -84,6 +84,9 @@ def _faults(one: Technique) -> Iterator[str]:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
     if one.slot and (slot := fault_of_slot(one.slot)):
         yield f"slot is {slot}, or ''"
+    if one.group and one.group not in GROUPS:
+        near = _near(one.group, list(GROUPS))
+        yield f"group is {shown(one.group)}{near}; it must be one of {', '.join(GROUPS)}, or ''"
     metrics = [each.name for each in METRICS]
     if one.improves not in metrics:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"

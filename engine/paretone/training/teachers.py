@@ -328,7 +328,7 @@ class CosyTeacher(OfficialTeacher):
         folder.require_parts()
         self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
         model = folder.language_model()
-        self._names = CosyNames(len(model.text), len(model.marks))
+        self._names = CosyNames(len(model.text))
         tokens = model.tokens
         vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
         network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)

@@ -45,7 +45,7 @@ NAME = TECHNIQUE.name
 
 
 class GridState(ArtefactStore):
-    kind = PlacedGrid
+    kind, request = PlacedGrid, SearchRequest
     unwritten = "The placed grid could not be written to {path} ({reason}). It can be used until the window closes."
     artefact: PlacedGrid | None
 
@@ -127,6 +127,7 @@ class GridState(ArtefactStore):
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             self.searched = event.result
             self.keep(event.result.grid)
+            self.made[event.job] = event.result.grid
             self._find()
 
 
@@ -139,8 +140,8 @@ class GridsPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
         add, state = services.actions.add, self.state
         tip = "Search times for the number of evaluations in Setup"
-        searching = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
-        wait = partial(services.state.jobs.why_wait_for, Kind.GRID, searching)
+        searching = "Times are being searched, or wait for it in the queue. A cancelled search goes on where it was."
+        wait = partial(services.state.jobs.why_one, Kind.GRID, searching)
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
         ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")

@@ -59,6 +59,7 @@ class ModelActions:
     usual_vocoder: Action
     """Undoes ``choose_vocoder``."""
     download: Action
+    add_technique: Action
 
 
 class ModelChoice(QWidget):
@@ -80,6 +81,8 @@ class ModelChoice(QWidget):
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
         self._vocoders = build.row(self.vocoder, self.usual_vocoder)
+        self.last = self.keep
+        """Its last control in the order of Tab."""
         parts = [self.box, self.note, self._official, self._vocoders, self._confirm]
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
@@ -122,7 +125,9 @@ class ModelChoice(QWidget):
             )
             details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
         self.note.setText(note)
-        self.note.setToolTip(details)
+        # What is usual is in the tooltip: the panel has to fit.
+        self.note.setVisible(not details)
+        self.box.setToolTip("\n".join(filter(None, (note, details))))
 
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
@@ -146,11 +151,12 @@ class VoiceChoice(QWidget):
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.named(NarrowBox(), "Voice")
+        self.voice.setMinimumContentsLength(18)
         self.voice.activated.connect(lambda: state.editing.choose_voice(self.voice.currentData()))
         self.own = build.button("O&wn…", name="Own recording")
         self.own.setCheckable(True)
         self.own.toggled.connect(self._begin_adding)
-        self.note = build.words("muted")
+        self.note = build.words("warning")
         self.edit = build.button("Edit…", tip="Change the name or the transcript of this recording")
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._begin_editing)
@@ -159,7 +165,8 @@ class VoiceChoice(QWidget):
         )
         self._changes = build.row(self.edit, self.remove)
         self.form = self._built_form()
-        parts = [build.row((self.voice, 1), self.own), self.note, self._changes, self.form]
+        voice = build.row(build.title_of("&Voice", self.voice), (self.voice, 1), self.own)
+        parts = [voice, self.note, self._changes, self.form]
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def _built_form(self) -> QWidget:
@@ -204,9 +211,13 @@ class VoiceChoice(QWidget):
             without = HEARD if chosen.entry.voices.latents else "No transcript yet."
             said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
             gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
-            self.note.setText(gone or self._state.availability.why_not_in_voice() or said)
+            problem = gone or self._state.availability.why_not_in_voice()
+            self.note.setText(problem or said)
+            self.voice.setToolTip(said)
         else:
-            self.note.setText(self._state.availability.why_no_voice())
+            problem = self._state.availability.why_no_voice()
+            self.note.setText(problem)
+        self.note.setVisible(bool(problem))
         own = self._state.own_voices.chosen
         self._changes.setVisible(own is not None)
         if self._edited is not None and self._edited != own:

@@ -85,7 +85,7 @@ class TrainingPresenter(Presenter):
         return chosen.why_not(info) or why_no_training()
 
     def _why_not_now(self) -> str:
-        return self.why_not() or self._state.jobs.why_wait
+        return self.why_not() or self._state.jobs.why_one(Kind.TRAIN, "A training runs, or waits in the queue.")
 
     def show_reports(self, events: Sequence[Event]) -> None:
         if self.training is None:

@@ -222,6 +222,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Average velocity",
     summary="Uses weights trained to go the way of many guided steps in one to four evaluations.",
+    group="Fewer evaluations",
     benefit="One to four evaluations instead of many",
     paper=Paper("IntMeanFlow: Few-step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
     families=("flow", "language"),
