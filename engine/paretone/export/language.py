@@ -24,8 +24,9 @@ from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import COUNTERS, LANGUAGE_MODEL, OfficialFolder
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.language_model import with_text_head
+from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
@@ -123,14 +124,15 @@ class HuggingFaceSource:
 
 @dataclass(frozen=True)
 class CosySource:
-    """A release of CosyVoice 2, of which an export replaces two files."""
+    """A release of CosyVoice 2 or 3, of which an export replaces two files."""
 
     root: Path
     checks: Callable[[], None] = lambda: None
+    edition: Edition = COSYVOICE2
 
     @property
     def parts(self) -> OfficialFolder:
-        return OfficialFolder(self.root, check=self.checks)
+        return OfficialFolder(self.root, check=self.checks, edition=self.edition)
 
     def base(self) -> str:
         return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
@@ -152,6 +154,10 @@ class CosySource:
 
 def huggingface_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
     return HuggingFaceSource(root, TOKENIZER_FILES, checks)
+
+
+def cosyvoice3_source(root: Path, checks: Callable[[], None]) -> CosySource:
+    return CosySource(root, checks, COSYVOICE3)
 
 
 def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:

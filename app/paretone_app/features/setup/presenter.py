@@ -68,7 +68,7 @@ class SetupPresenter(Presenter):
             ),
             add_technique=services.actions["add_technique"],
         )
-        self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
+        self.setup = SetupPanel(services.state, services.theme.colours, model_actions, waits=True)
         self.setup.problem.connect(services.notices.warn)
         self.setup.training_wanted.connect(
             lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
@@ -84,6 +84,8 @@ class SetupPresenter(Presenter):
 
     def engine_starts(self) -> None:
         """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
+        self.setup.as_spoken.waits = False
+        self.setup.as_spoken.show_text()
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
@@ -111,7 +113,7 @@ class SetupPresenter(Presenter):
 
     def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)), True)
 
     def choose_device(self, device: str) -> None:
         self._state.loading.reload(device)
@@ -128,7 +130,7 @@ class SetupPresenter(Presenter):
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)), True),
         )
 
     def findable(self) -> Iterator[Findable]:
