@@ -43,7 +43,7 @@ NOT_RUN = (
     Rule(
         r"^paretone (serve|load|judge replies/) ?",
         "serves until it is stopped, or needs a server; test_speech_server.py does both",
-        "speech-server.md",
+        "speech-server*.md",
     ),
     Rule(r"^(pip|paretone serve)", "installs, or serves a window; test_ssh.py does both", "gpu-server.md"),
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
