@@ -120,6 +120,8 @@ class Passage:
     """(1, tokens) vocabulary positions of prompt and new text."""
     frames: int
     """Frames to sample, including the prompt's."""
+    timed: tuple[TimedPhone, ...] = field(default=(), repr=False)
+    """Phones of the new text in time, if the front end times them."""
 
 
 class TextFrontEnd(Protocol):
@@ -225,7 +227,7 @@ class FramePhones:
         passages = []
         for piece in pieces:
             ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
-            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
+            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids), piece.phones))
         heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
         return Passages(tuple(passages), (*notes, *heard))
 

@@ -291,6 +291,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             tuple(passage.text for passage in script.passages[: len(spoken)]),
             tuple(one.samples / rate for one in spoken),
             whole_mel(one.mel for one in spoken),
+            phones=tuple(
+                (name, round(start + first, 4), round(start + last, 4))
+                for passage, start in zip(script.passages, starts, strict=False)
+                for name, first, last in getattr(passage, "timed", ())
+            ),
         )
         traced = self._traced(trace, spoken, starts)
         idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
