@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -39,6 +41,7 @@ from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
+from paretone_app.features.servers.presenter import ServersPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.forms import Varied
 from paretone_app.features.studies.maker import SEARCH
@@ -163,6 +166,27 @@ async def _roofline(window: MainWindow) -> AsyncIterator[QWidget]:
     async with _alone(window, "roofline", 1200, 800) as panel:
         built(presenter.roofline).table.setFocus(Qt.FocusReason.OtherFocusReason)
         yield panel
+
+
+@asynccontextmanager
+async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A real server of the bundled language model, measured with one client and with many."""
+    command = [sys.executable, "-m", "paretone", "serve", "--speech-api", "--model", "lm-mini", "--port", "0"]
+    server = subprocess.Popen([*command, "--batch", "8"], stderr=subprocess.PIPE, text=True)
+    try:
+        said = await asyncio.to_thread(lambda: next((one for one in server.stderr or () if "http://" in one), ""))
+        presenter = window.features.find(ServersPresenter)
+        window.workspaces.go_to("servers")
+        panel = built(presenter.servers)
+        panel.url.setText(f"http://{said.partition('http://')[2].partition('/v1')[0]}")
+        panel.clients.setText("1 2 4 8 16")
+        presenter.measure()
+        await until(lambda: panel.state.text() == "Measured.", window)
+        async with _alone(window, "servers", 1240, 420) as shown:
+            yield shown
+    finally:
+        server.send_signal(signal.SIGINT)
+        await asyncio.to_thread(server.communicate)
 
 
 @asynccontextmanager
@@ -406,6 +430,7 @@ async def _queued(window: MainWindow) -> AsyncIterator[QWidget]:
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
+    GuidePicture("servers", _servers),
     GuidePicture("studies", _studies),
     GuidePicture("studies-new", _new_study),
     GuidePicture("trade-off", _chosen_point),

@@ -6,6 +6,7 @@ construction a presenter can find only the presenters before it; later, all of t
 
 from __future__ import annotations
 
+from paretone_app import engines
 from paretone_app.features import (
     attention,
     decoding,
@@ -189,6 +190,7 @@ FEATURES = (
     listen.FEATURE,
     takes.FEATURE,
     LOG,
+    engines.FEATURE,
     queue.FEATURE,
     views.FEATURE,
     transfer.FEATURE,

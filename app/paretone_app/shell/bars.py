@@ -102,9 +102,15 @@ class Header(QWidget):
             label.setText(text)
             label.setAccessibleName(f"{name}: {text}")
             label.setToolTip(f"{name}: {text}")
+        machine = self._state.machine
+        tip = f"The model runs on {device}.\n{machine.title}"
+        if machine.host:
+            trip = "" if machine.round_trip is None else f"{fixed(1000 * machine.round_trip, 0)} ms"
+            device = " · ".join(filter(None, (machine.host, device if machine.connected else "no line", trip)))
+            tip = f"{tip}\nOn {machine.host}. Times are measured there; audio arrives one round trip ({trip}) later."
         self.device.setText(device)
         self.device.setAccessibleName(f"Device: {device}")
-        self.device.setToolTip(f"The model runs on {device}.\n{self._state.machine.title}")
+        self.device.setToolTip(tip)
         self._show_factor()
 
     def show_figures(self, on: bool) -> None:

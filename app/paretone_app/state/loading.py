@@ -69,6 +69,15 @@ class Loading(QObject):
         chosen = self._selection
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
 
+    def move(self) -> None:
+        """Load the selected model on another engine, which has none yet."""
+        self._jobs.loaded = None
+        self._known.clear()
+        self.wanted = LoadModel(0, self._selection.model_id)
+        self._selection.loading = True
+        self._choose(known=False)
+        self._jobs.start(Kind.LOAD, lambda job: replace(self.wanted, job=job))
+
     def download_model(self, model: str, folder: str) -> None:
         """Download ``model``; the user has accepted its licence."""
         licence = catalogue.entry(model).licence

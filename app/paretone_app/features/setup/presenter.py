@@ -111,7 +111,7 @@ class SetupPresenter(Presenter):
 
     def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)), True)
 
     def choose_device(self, device: str) -> None:
         self._state.loading.reload(device)
@@ -128,7 +128,7 @@ class SetupPresenter(Presenter):
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)), True),
         )
 
     def findable(self) -> Iterator[Findable]:
