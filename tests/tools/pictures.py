@@ -38,6 +38,7 @@ from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.palette import Palette
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
@@ -82,6 +83,20 @@ class GuidePicture:
     name: str
     shown: Callable[[MainWindow], Shown]
     scheme: Scheme = Scheme.LIGHT
+
+
+@asynccontextmanager
+async def _adding(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The list of techniques."""
+    await _load(window, FLOW)
+    window.action["add_technique"].trigger()
+    found = window.findChild(Palette)
+    assert found is not None
+    try:
+        await settled(window)
+        yield found
+    finally:
+        found.reject()
 
 
 @asynccontextmanager
@@ -440,6 +455,7 @@ PICTURES = (
     GuidePicture("lab-mushra", _mushra, Scheme.DARK),
     GuidePicture("views-light", lambda window: _view(window, "tables")),
     GuidePicture("views-dark", lambda window: _view(window, "temporal-redundancy"), Scheme.DARK),
+    GuidePicture("add-technique", _adding),
     GuidePicture("menu-light", _menu),
     GuidePicture("menu-dark", _menu, Scheme.DARK),
     GuidePicture("roofline", _roofline),

@@ -27,7 +27,6 @@ from paretone.techniques.searched_grid import (
     placed_for,
     solver_of,
 )
-from paretone.techniques.searched_grid.command import read
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs
@@ -54,6 +53,8 @@ class GridState(ArtefactStore):
         self.searched: Searched | None = None
 
     def read(self, path: Path) -> PlacedGrid:
+        from paretone.techniques.searched_grid.command import read  # It imports all commands.
+
         return read(path)
 
     def file_name(self, artefact: PlacedGrid) -> str:
@@ -116,7 +117,7 @@ class GridState(ArtefactStore):
 
     def open(self, path: Path) -> None:
         """Use the grid in a file. Raises :class:`ProfileError` if it holds none, or one for another selection."""
-        grid = read(path)
+        grid = self.read(path)
         wanted = self.compatibility()
         mismatch = None if wanted is None else grid.compatibility.mismatch(placed_for(wanted, grid.steps))
         if mismatch:

@@ -16,7 +16,6 @@ from paretone.session.events import Event, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.token_groups import TECHNIQUE
-from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, GroupHeard, Groups, GroupsFound, HearGroup
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
@@ -44,6 +43,8 @@ class GroupsState(ArtefactStore):
         super().__init__(state, TECHNIQUE, folder, parent)
 
     def read(self, path: Path) -> Groups:
+        from paretone.techniques.token_groups.command import read  # It imports all commands.
+
         return read(path)
 
     def file_name(self, artefact: Groups) -> str:

@@ -68,7 +68,7 @@ class SetupPresenter(Presenter):
             ),
             add_technique=services.actions["add_technique"],
         )
-        self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
+        self.setup = SetupPanel(services.state, services.theme.colours, model_actions, waits=True)
         self.setup.problem.connect(services.notices.warn)
         self.setup.training_wanted.connect(
             lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
@@ -84,6 +84,8 @@ class SetupPresenter(Presenter):
 
     def engine_starts(self) -> None:
         """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
+        self.setup.as_spoken.waits = False
+        self.setup.as_spoken.show_text()
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
