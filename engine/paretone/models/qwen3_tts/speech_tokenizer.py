@@ -118,7 +118,7 @@ class CodebookGroup(nn.Module):
 
     @property
     def tables(self) -> list[Tensor]:
-        return [cast("CodebookLayer", one)._codebook.table for one in cast("Modules[CodebookLayer]", self.vq["layers"])]
+        return [one._codebook.table for one in cast("Modules[CodebookLayer]", self.vq["layers"])]
 
     def forward(self, codes: Tensor) -> Tensor:
         """(B, codebooks, n) to (B, quantised, n)."""
