@@ -13,12 +13,11 @@ from pytestqt.qtbot import QtBot
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 from paretone.remote import ssh
-from paretone.remote.client import Local
 from paretone_app.engines.dialogs import HostDialog, HostFolder
 from paretone_app.engines.presenter import EnginesPresenter
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
-from tests.engine.remote.elsewhere import Host, Relay
+from tests.engine.remote.elsewhere import Host, Local, Relay
 
 PARTS = f"{SMALL} engines"
 
