@@ -69,14 +69,23 @@ class Marks:
                 for key, value in part.entries.items()
             }
 
+        def mark(name: str) -> int:
+            return codes.number(f"codec_{name}_id", least=0)
+
         dialects = codes.part("spk_is_dialect").entries
         return cls(
-            *(file.number(f"tts_{name}_token_id", least=0) for name in ("pad", "bos", "eos")),
-            *(codes.number(f"codec_{name}_id", least=0) for name in ("pad", "bos", "think", "nothink")),
-            *(codes.number(f"codec_{name}_id", least=0) for name in ("think_bos", "think_eos")),
-            ids("codec_language_id"),
-            ids("spk_id"),
-            {name.lower(): value for name, value in dialects.items() if isinstance(value, str)},
+            text_padding=file.number("tts_pad_token_id", least=0),
+            text_start=file.number("tts_bos_token_id", least=0),
+            text_end=file.number("tts_eos_token_id", least=0),
+            padding=mark("pad"),
+            start=mark("bos"),
+            think=mark("think"),
+            no_think=mark("nothink"),
+            think_start=mark("think_bos"),
+            think_end=mark("think_eos"),
+            languages=ids("codec_language_id"),
+            speakers=ids("spk_id"),
+            dialects={name.lower(): value for name, value in dialects.items() if isinstance(value, str)},
         )
 
     def language(self, name: str, speaker: str) -> int | None:
