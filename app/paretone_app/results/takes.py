@@ -40,6 +40,11 @@ class KeptTakes(QObject):
     def finished(self) -> tuple[TakeSummary, ...]:
         return tuple(one for one in self.all if not one.unfinished)
 
+    @property
+    def measured(self) -> tuple[TakeSummary, ...]:
+        """Finished takes made by the user, whose figures count: no example."""
+        return tuple(one for one in self.finished if not one.is_example)
+
     def read(self) -> None:
         try:
             self._put(self.library.summaries())
@@ -79,6 +84,12 @@ class KeptTakes(QObject):
                     done.add(one)
         finally:
             self._put(replace(one, starred=on) if one.id in done else one for one in self.all)
+
+    def remark(self, take: str, remark: str) -> None:
+        """Store the user's note on a take; ignored if it was deleted."""
+        if take in self.library:
+            self.library.remark(take, remark)
+            self._replace(self.library.summary(take))
 
     def delete(self, takes: Collection[str]) -> DeletedTakes:
         """Delete takes with their audio. The result can restore them while it lives, if their audio was readable."""

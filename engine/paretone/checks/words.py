@@ -28,6 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     from paretone.checks.signal import Found
     from paretone.checks.speech import Speech
+    from paretone.setting.take import Take
 
 RATE = 16000
 FRAMES_PER_SECOND = 100
@@ -140,6 +141,29 @@ def added(speech: Speech) -> Iterator[Found]:
 
 def _sure(phones: int, least: int) -> float:
     return 0.0 if phones < least else 1 - 0.5 ** (phones - least + 1.01)
+
+
+SaidWord = tuple[str, tuple[tuple[str, float, float], ...]]
+"""A word with its phones in time."""
+
+
+def said_words(take: Take) -> tuple[SaidWord, ...]:
+    """Words of a take in time: as its model was told to time them, or else as pocketsphinx finds them; none if neither
+    is there."""
+    from paretone.checks.speech import Speech, spoken_words
+    from paretone.front_end.alignment import forced_words
+    from paretone.front_end.phones import words
+    from paretone.front_end.speakable import is_english
+
+    named = spoken_words(take.text) if is_english(take.text) else ()
+    if take.trace.phones:
+        groups = [tuple(take.trace.phones[place] for place in one) for one in words(take.trace.phones)]
+        phones = ("".join(name for name, _, _ in one) for one in groups)
+        return tuple(zip((name for name, _ in named) if len(named) == len(groups) else phones, groups, strict=True))
+    if unavailable(Speech(take.samples, take.sample_rate, take.text)):
+        return ()
+    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in named])
+    return tuple((name, one.phones) for (name, _), one in zip(named, found, strict=False))
 
 
 # --- Listening --------------------------------------------------------------------------------------------------------

@@ -22,10 +22,12 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.export.delivery import deliver
 from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
-from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.language_model import with_text_head
+from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
+from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned, require_layers
@@ -35,6 +37,7 @@ from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer
 from paretone.reading import parsed_json, read_bytes
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.plan import imported
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, knobs_of
 from paretone.techniques.base import AnyWeights
@@ -43,7 +46,7 @@ STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
-LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 """Files exported with the weights, if they exist."""
 
 
@@ -121,35 +124,44 @@ class HuggingFaceSource:
 
 @dataclass(frozen=True)
 class CosySource:
-    """A release of CosyVoice 2, of which an export replaces two files."""
+    """A release of CosyVoice 2 or 3, of which an export replaces two files."""
 
     root: Path
     checks: Callable[[], None] = lambda: None
+    edition: Edition = COSYVOICE2
+
+    @property
+    def parts(self) -> OfficialFolder:
+        return OfficialFolder(self.root, check=self.checks, edition=self.edition)
 
     def base(self) -> str:
-        return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
+        return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
 
     def layers(self) -> int:
-        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+        return read_config(self.parts.place(COSY_CONFIG))["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        return read_weights(self.root / LANGUAGE_MODEL, self.checks)
+        return read_weights(self.parts.place(LANGUAGE_MODEL), self.checks, COUNTERS)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`: with both files replaced, the official class loads ``llm.pt`` strictly."""
         buffer = io.BytesIO()
         # Views are written with their whole storage, so copy.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = shallower(read_config(self.root / COSY_CONFIG), retained)
+        config = shallower(read_config(self.parts.place(COSY_CONFIG)), retained)
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
-_SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
-    "lm_mini": lambda root, checks: HuggingFaceSource(root, LM_MINI_FILES, checks),
-    "llasa": lambda root, checks: HuggingFaceSource(root, LLASA_FILES, checks),
-    "cosyvoice2": CosySource,
-}
-"""Sources by the catalogue's ``loader``."""
+def huggingface_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, TOKENIZER_FILES, checks)
+
+
+def cosyvoice3_source(root: Path, checks: Callable[[], None]) -> CosySource:
+    return CosySource(root, checks, COSYVOICE3)
+
+
+def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, LM_MINI_FILES, checks)
 
 
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
@@ -170,7 +182,7 @@ def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]
     return deliver(job.folder, contents, follower.progress)
 
 
-def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueEntry) -> AnyWeights:
+def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: Model) -> AnyWeights:
     """The weights to write, from ``there``. Raises :class:`SettingError` if they are missing."""
     for one in there:
         if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
@@ -179,15 +191,16 @@ def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueE
     raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
 
 
-def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
+def source_of(chosen: Model, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
     """Checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model without students and
     drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
-    if chosen.loader not in _SOURCES:
+    if chosen.exports is None:
         raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
-    return _SOURCES[chosen.loader](place, check)
+    opened: Source = imported(chosen.exports.source)(place, check)
+    return opened
 
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:

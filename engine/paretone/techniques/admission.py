@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,11 +23,12 @@ from paretone.errors import PlainError, SettingError
 from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.plug_ins import fault_of_function
 from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
 from paretone.setting.setting import Published
-from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from paretone.techniques.base import GROUPS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
@@ -66,7 +66,7 @@ def _faults(one: Technique) -> Iterator[str]:
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():
             yield f"{field} must be a text, not {kind_of(value)}"
-    for field in ("benefit", "slot", "improves", "needs", "study", "exports"):
+    for field in ("benefit", "group", "slot", "improves", "needs", "study", "exports"):
         if not isinstance(getattr(one, field), str):
             yield f"{field} must be a text, not {kind_of(getattr(one, field))}"
     if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
@@ -78,12 +78,15 @@ def _faults(one: Technique) -> Iterator[str]:
     for family in one.families:
         if family not in FAMILIES:
             yield f"families has {shown(family)}, but there are {', '.join(FAMILIES)}"
-    known = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+    known = {knob.name for entry in catalogue.models() for knob in entry.options}
     for option in one.options:
         if option not in known:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
     if one.slot and (slot := fault_of_slot(one.slot)):
         yield f"slot is {slot}, or ''"
+    if one.group and one.group not in GROUPS:
+        near = _near(one.group, list(GROUPS))
+        yield f"group is {shown(one.group)}{near}; it must be one of {', '.join(GROUPS)}, or ''"
     metrics = [each.name for each in METRICS]
     if one.improves not in metrics:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
@@ -184,7 +187,7 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
         if error is not None:
             yield f"published: {error}".rstrip(".")
-        known = [entry.id for entry in catalogue.MODELS]
+        known = [entry.id for entry in catalogue.models()]
         texts = all(isinstance(text, str) for text in (each.name, each.source, each.remark))
         if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
             yield (
@@ -196,26 +199,14 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
 # --- Functions --------------------------------------------------------------------------------------------------------
 def _faults_of_functions(one: Technique) -> Iterator[str]:
     for field, arguments in (("resolve", 3), ("describe", 1), ("little", 1), ("lacking", 1)):
-        yield _fault_of_function(field, getattr(one, field), arguments)
+        yield fault_of_function(field, getattr(one, field), arguments)
     if one.idle is not None:
-        yield _fault_of_function("idle", one.idle, 2)
+        yield fault_of_function("idle", one.idle, 2)
     if reason := _fault_of_call(one.describe, (defaults(one.knobs),), str):
         yield f"describe {reason} with the knobs' defaults"
     for family in FAMILIES:
         if reason := _fault_of_call(one.lacking, (family,), str | None):
             yield f"lacking {reason} for {family!r}"
-
-
-def _fault_of_function(field: str, function: object, arguments: int) -> str:
-    if not callable(function):
-        return f"{field} must be a function, not {kind_of(function)}"
-    try:
-        inspect.signature(function).bind(*range(arguments))
-    except TypeError:
-        return f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
-    except ValueError:
-        pass  # Signatures of functions outside Python are unknown.
-    return ""
 
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
@@ -253,7 +244,7 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
         knobs = {knob.name for knob in one.knobs}
         if not isinstance(file.knobs, tuple) or not knobs.issuperset(file.knobs):
             yield f"artefact_file.knobs must be a tuple of names of its knobs, not {shown(file.knobs)}"
-        options = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+        options = {knob.name for entry in catalogue.models() for knob in entry.options}
         for field, names in (("option", (file.option,)), ("knobs", file.knobs)):
             for name in names:
                 if name in RESERVED | options:
@@ -339,7 +330,7 @@ def _fault_of_command(found: Any, called: str) -> str:
             f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
         )
     for field, arguments in (("declare", 1), ("run", 2)):
-        if reason := _fault_of_function(field, getattr(found, field, None), arguments):
+        if reason := fault_of_function(field, getattr(found, field, None), arguments):
             return f"{called}: {reason}"
     parser = argparse.ArgumentParser(add_help=False)
     for flag in ("--json", "--quiet", "--help"):
@@ -390,7 +381,7 @@ def _fault_of_form(found: Any, one: Technique) -> str:
 def _fault_of_hooks(found: ModuleType, called: str, **hooks: int) -> str:
     """Fault in the ``hooks`` of a module, the numbers of their arguments by name."""
     for field, arguments in hooks.items():
-        if hasattr(found, field) and (reason := _fault_of_function(field, getattr(found, field), arguments)):
+        if hasattr(found, field) and (reason := fault_of_function(field, getattr(found, field), arguments)):
             return f"{called}: {reason}"
     return ""
 

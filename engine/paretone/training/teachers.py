@@ -1,4 +1,4 @@
-"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and LLaSA.
+"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and 3, and LLaSA.
 
 Without a corpus, LM mini's companions learn from its own speech: batches of sentences with the sampler and voices of
 later use. Only speech that ended with one token per phone is kept, so that phones and tokens are paired as in a
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -22,12 +22,14 @@ from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, TextError, TrainingError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
-from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry, entry, judged_sentences
+from paretone.models.base import LANGUAGE, Voice
+from paretone.models.catalogue import entry, judged_sentences
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import CosyNames
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
-from paretone.models.cosyvoice2.text import normalised, read_text
+from paretone.models.cosyvoice2.text import END_OF_PROMPT, normalised, read_text
+from paretone.models.cosyvoice3.checkpoint import edition_of
+from paretone.models.declaration import Model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import HuggingFaceNames, TrainingRow
 from paretone.models.files.checkpoints import fingerprint, read_weights
@@ -51,6 +53,7 @@ from paretone.models.minis.lm_mini import (
 from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler
+from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.manifest import ManifestRow, read_manifest, refuse
@@ -76,7 +79,7 @@ class Teacher(ABC):
     """Sentences per saved portion of its speech, which limits the loss when a run is stopped."""
 
     def __init__(
-        self, entry: CatalogueEntry, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
+        self, entry: Model, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
     ) -> None:
         """``root``: folder of its checkpoint; ``base``: the checkpoint's SHA-256; ``codes``: number of codes;
         ``sampler``: its default sampler."""
@@ -320,15 +323,18 @@ def _spoken(
 class CosyTeacher(OfficialTeacher):
     """Texts are stored as ids; a joined one is a transcript and the text after it, as in zero-shot."""
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
-        folder = OfficialFolder(root, check=follower.check)
+        edition = edition_of(entry.layout)
+        folder = OfficialFolder(root, check=follower.check, edition=edition)
         folder.require_parts()
         self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
         model = folder.language_model()
-        self._names = CosyNames(len(model.text), len(model.marks))
+        self._names = CosyNames(len(model.text), edition.layout)
+        self._prefix = self._tokenizer.encode(edition.prefix + END_OF_PROMPT) if edition.prefix else []
         tokens = model.tokens
-        vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
+        marks = model.marks[: self._names.marks]
+        vocabulary = torch.cat([model.text, marks, tokens.embedding])
         network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
         options = entry.options_with()
         sampler = RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
@@ -336,7 +342,7 @@ class CosyTeacher(OfficialTeacher):
         super().__init__(entry, root, base, network, model.codes, sampler)
 
     def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
-        return self._names.row(text.tolist(), codes, self.codes)
+        return self._names.row([*self._prefix, *text.tolist()], codes, self.codes)
 
     def read(self, text: str) -> np.ndarray:
         pieces = read_text(text, self._tokenizer.count).pieces
@@ -359,7 +365,7 @@ class CosyTeacher(OfficialTeacher):
 class LlasaTeacher(OfficialTeacher):
     """Texts are stored as bytes; a joined one has blanks between its texts."""
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower, vocoder: str = "") -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower, vocoder: str = "") -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
         folder = LlasaFolder.read(root)
         self.vocoder = vocoder
@@ -407,7 +413,7 @@ class LmMiniTeacher(Teacher):
 
     portion = 8 * TOGETHER
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
         self.folder = LmMiniFolder(root, follower.check)
         self.layout = self.folder.layout()
@@ -444,21 +450,12 @@ class LmMiniTeacher(Teacher):
         return read_parts(request, self.folder)
 
 
-TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
-    "lm_mini": LmMiniTeacher,
-    "cosyvoice2": CosyTeacher,
-    "llasa": LlasaTeacher,
-}
-"""By the catalogue's ``loader``."""
-
-
-def require_teacher(model: str) -> CatalogueEntry:
+def require_teacher(model: str) -> Model:
     """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
-    if chosen.loader not in TEACHERS:
-        raise TrainingError(
-            f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
-        )
+    if not chosen.teacher:
+        why = "declares no teacher" if chosen.family == LANGUAGE else "decodes no tokens"
+        raise TrainingError(f"{chosen.title} {why}: drafts and students are trained of speech language models.")
     return chosen
 
 
@@ -470,4 +467,5 @@ def read_teacher(model: str, folder: str, follower: Follower, vocoder: str = "")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
     chosen.require_vocoder(vocoder)
-    return TEACHERS[chosen.loader](chosen, place, follower, *((vocoder,) if vocoder else ()))
+    read: Callable[..., Teacher] = imported(chosen.teacher)
+    return read(chosen, place, follower, *((vocoder,) if vocoder else ()))

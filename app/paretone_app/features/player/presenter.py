@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from PySide6.QtCore import Signal
 
@@ -15,7 +16,7 @@ from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.notices import Level
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.jobs import Job, Outcome
-from paretone_app.state.playing import Origin, setting_title
+from paretone_app.state.playing import LANES, Origin, setting_title
 from paretone_app.state.synthesis import STREAM_SIDES
 
 _CHOOSE = {
@@ -57,7 +58,8 @@ class PlayerPresenter(Presenter):
         return self.playback.player
 
     def engine_starts(self) -> None:
-        self.playback.connect_device()
+        if not self.playback.looked:
+            self.playback.connect_device()
 
     def refresh(self) -> None:
         for action in (self._actions.compare, self._actions.play):
@@ -82,11 +84,9 @@ class PlayerPresenter(Presenter):
         self.playback.shut_down()
 
     def _show_takes_to_hear(self) -> None:
-        compared = self._state.comparison
-        takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
-        self.deck.set_take("A", compared.take_a)
-        self.deck.set_take("B", compared.take_b)
-        self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
+        unheard = self._state.jobs.find(self._left) is not None
+        for lane, take in zip_longest(LANES, self._state.comparison.lanes):
+            self.deck.set_take(lane, take, take is None or keeps_timing(take.setting), unheard)
 
     def _note_listening(self) -> None:
         now, sides = self.playing.now, (self._state.comparison.take_a, self._state.comparison.take_b)
@@ -123,7 +123,7 @@ class PlayerPresenter(Presenter):
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """Play one of several sounds that can be switched; see :meth:`paretone_app.audio.deck.Deck.hear_row`."""
-        self._left = self._streaming
+        self._left = self._streaming or self._left
         self._end_stream()
         self.deck.hear_row(sounds, at, aligned, repeat)
         self.refresh()
@@ -150,6 +150,9 @@ class PlayerPresenter(Presenter):
         if not isinstance(event, AudioReady) or event.job == self._left:
             return
         if self._streaming != event.job:
+            if not self._plays(self._state.jobs.find(event.job)):
+                self._left = event.job
+                return
             self._end_stream()
             self._streaming = event.job
             self._begin_stream(event)
@@ -167,8 +170,16 @@ class PlayerPresenter(Presenter):
         self.playback.begin_stream(event.sample_rate, title, text, side)
 
     def _job_began(self, job: Job) -> None:
-        if job.kind in STREAM_SIDES:
+        if job.kind in STREAM_SIDES and self._plays(job):
             self.deck.expect_stream()
+
+    def _plays(self, job: Job | None) -> bool:
+        """Whether a take plays while it is made: at once if it had not to wait. Of those that waited only the last,
+        and only if nothing else is heard."""
+        if job is None or job.at_once or job.kind not in STREAM_SIDES:
+            return True
+        others = any(one.kind in STREAM_SIDES for one in self._state.jobs.waiting)
+        return not others and not self.playing.now.sounding
 
     def _job_ended(self, job: Job, _outcome: Outcome) -> None:
         if job.number == self._streaming:

@@ -12,12 +12,16 @@ from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
+from paretone.models.declaration import Model
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.setting.knobs import Knob
 from paretone.techniques import problems
+from paretone.techniques.base import GROUPS, Technique
 from paretone.techniques.published import offered
+from paretone_app.features.palette import Palette
 from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.setup.cards import fit_words, gain_details, gain_words
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
@@ -34,19 +38,19 @@ if TYPE_CHECKING:
     from paretone.models.files.releases import Extent
 
 
+COLUMNS = "Technique", "What it gains", "Here", "Measured here", "Paper"
 CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 
 
 class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self._settings = services.settings
         self._candidates: tuple[str, ...] = ()
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
         """Weight files in the folder that failed to load, the newest first."""
-        self._next: Callable[[], None] | None = None
-        """Load to start once the running jobs have ended."""
-        add, selection, jobs = services.actions.add, services.state.selection, services.state.jobs
+        add, selection = services.actions.add, services.state.selection
         model_actions = ModelActions(
             load=add("Lo&ad", self._load_shown, "Load the model"),
             keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
@@ -62,8 +66,9 @@ class SetupPresenter(Presenter):
                 lambda: self._ask_to_download(self._shown),
                 "Show the licence, then download the official checkpoint",
             ),
+            add_technique=services.actions["add_technique"],
         )
-        self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
+        self.setup = SetupPanel(services.state, services.theme.colours, model_actions, waits=True)
         self.setup.problem.connect(services.notices.warn)
         self.setup.training_wanted.connect(
             lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
@@ -71,13 +76,16 @@ class SetupPresenter(Presenter):
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
-        actions.bind(actions.reload, self._state.loading.reload, lambda: jobs.why_wait)
+        actions.bind(actions["add_technique"], self._ask_for_technique)
+        actions.bind(actions.reload, self._state.loading.reload)
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self.choose_device)
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
         """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
+        self.setup.as_spoken.waits = False
+        self.setup.as_spoken.show_text()
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
@@ -105,48 +113,29 @@ class SetupPresenter(Presenter):
 
     def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)), True)
 
     def choose_device(self, device: str) -> None:
-        self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
+        self._state.loading.reload(device)
 
     def load(self, model: str, folder: str = "") -> None:
-        """Load ``model`` from ``folder``, or from its last place; ask first if that cancels running jobs."""
-        place = (folder, "") if folder else self._state.selection.place(model)
-        title = catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+        """Load ``model`` from ``folder``, or from its last place."""
+        self._state.loading.load_model(model, *((folder, "") if folder else self._state.selection.place(model)))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
         """As :meth:`load`, from its last place, with the vocoder in a folder (``""``: the usual one)."""
-        place, title = self._state.selection.place(model), catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
+        self._state.loading.load_model(model, *self._state.selection.place(model), vocoder=vocoder)
 
     def _offer_folder(self, sentence: str, model: str) -> None:
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)), True),
         )
-
-    def _ask_first(self, title: str, load: Callable[[], None]) -> None:
-        """Call ``load``; ask first if that cancels running jobs."""
-        running = [job for job in self._state.jobs.running if job.kind is not Kind.LOAD]
-        if not running:
-            load()
-            return
-        cancel, wait = "Cancel it and load", "Load when it has ended"
-
-        def answer(choice: str) -> None:
-            self._next = load if choice == wait else None
-            if choice == cancel or not self._state.jobs.busy:
-                load()
-
-        question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
-        self._notices.ask(question, (cancel, wait), answer)
 
     def findable(self) -> Iterator[Findable]:
         chosen, edit = self._state.selection, self._state.editing
-        for model in catalogue.MODELS:
+        for model in catalogue.models():
             load = partial(self._actions.model_wanted.emit, model.id)
             yield Findable(model.title, "Model", model.family, model.summary, load)
         for voice in chosen.voices:
@@ -154,16 +143,38 @@ class SetupPresenter(Presenter):
             yield Findable(voice.title, "Voice", "", meaning, partial(edit.choose_voice, voice.id))
         for knob in chosen.sampler_knobs:
             yield self._setting(knob, chosen.options.get(knob.name, knob.default))
+        yield from self._techniques()
         for one in chosen.techniques:
-            used, fit = chosen.is_used(one.name), self._state.availability.applicability(one.name)
-            why_not = fit.why if fit.fit is Fit.IMPOSSIBLE and not used else ""
-            use, state = partial(self._use, one.name), "in use" if used else ""
-            yield Findable(one.title, "Technique", state, one.summary, use, why_not, one.paper.title)
             for published in offered(one, chosen.sampler_knobs):
                 adopt = partial(edit.use_published, one.name, published)
+                why_not = self._why_impossible(one)
                 yield Findable(f"{one.title}: {published.name}", "As published", "", published.source, adopt, why_not)
-            for knob in one.knobs if used else ():
+            for knob in one.knobs if chosen.is_used(one.name) else ():
                 yield self._setting(knob, chosen.knobs(one.name)[knob.name], one.title, one.name)
+
+    def _techniques(self) -> Iterator[Findable]:
+        """All that the model's family has, by group."""
+        state = self._state
+        for one in sorted(state.selection.techniques, key=lambda one: list(GROUPS).index(one.listed_in)):
+            used, gain = state.selection.is_used(one.name), state.gains.of(one.name)
+            fit = state.availability.applicability(one.name)
+            title = one.title.partition(" (")[0]
+            here = "In use" if used else fit_words(state, one, fit)
+            paper = f"{one.paper.title}, {one.paper.reference}"
+            meaning = " ".join(filter(None, (one.summary, fit.why, gain_details(gain), f"{paper}.")))
+            cells = one.benefit or one.summary, here, gain_words(gain) if gain else "", one.paper.reference
+            more = " ".join((one.title, one.paper.title, one.paper.reference, one.benefit))
+            use, detail = partial(self._use, one.name), "in use" if used else ""
+            why_not = self._why_impossible(one)
+            yield Findable(title, "Technique", detail, meaning, use, why_not, more, one.listed_in, cells)
+
+    def _why_impossible(self, one: Technique) -> str:
+        fit = self._state.availability.applicability(one.name)
+        return fit.why if fit.fit is Fit.IMPOSSIBLE and not self._state.selection.is_used(one.name) else ""
+
+    def _ask_for_technique(self) -> None:
+        found, what = list(self._techniques()), "techniques by name, benefit or paper"
+        build.show(Palette("Add technique", what, found, self._settings, self._window, COLUMNS))
 
     def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
         detail = " · ".join(filter(None, (owner, value_text(knob, value))))
@@ -189,9 +200,8 @@ class SetupPresenter(Presenter):
             self._candidates, self._files = event.candidates, event.files
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
-        title = catalogue.entry(command.model).title
         load = self._state.loading.load_model
-        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
+        load(command.model, command.folder, variant, command.device, command.vocoder)
 
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
@@ -201,29 +211,23 @@ class SetupPresenter(Presenter):
         dialog.setComboBoxItems(list(names))
         dialog.setOption(QInputDialog.InputDialogOption.UseListViewForComboBoxItems)
         dialog.setOkButtonText("Load")
-        title, load = catalogue.entry(command.model).title, self._state.loading.load_model
+        load = self._state.loading.load_model
         dialog.textValueSelected.connect(
-            lambda name: self._ask_first(
-                title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
-            )
+            lambda name: load(command.model, names[name], command.variant, command.device, command.vocoder)
         )
         build.show(dialog)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
-        if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
+        if isinstance(command, LoadModel) and outcome is Outcome.FAILED and not job.serves:
             self._tell_failure(command, sentence)
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            title = catalogue.entry(command.model).title
-            self._ask_first(title, lambda: self._state.loading.load_model(command.model))
-        if self._next is not None and not self._state.jobs.busy:
-            load, self._next = self._next, None
-            load()
+            self._state.loading.load_model(command.model)
 
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
         """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,
         with a bundled one."""
-        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        chosen, usual = self._state.selection, catalogue.models()[0]
         kept, load = chosen.info, self._state.loading.load_model
         if files := self._files:
             self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
@@ -264,13 +268,13 @@ class SetupPresenter(Presenter):
 
         sizes = Background("sizes", box)
         box.finished.connect(lambda: sizes.shut_down(wait=False))
-        sizes.run(lambda: _extent(model, entry.folder), tell)
+        sizes.run(lambda: _extent(entry), tell)
 
 
-def _extent(model: str, folder: Path) -> Extent:
+def _extent(model: Model) -> Extent:
     from paretone.models.files.releases import extent
 
-    return extent(model, folder, lambda: None)
+    return extent(model.published, model.folder, lambda: None)
 
 
 def size_text(found: Extent | BaseException) -> str:

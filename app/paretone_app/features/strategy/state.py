@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from paretone.errors import PlainError, ProfileError, SettingError
 from paretone.files import reason, write_atomically
 from paretone.models.base import Utterance
+from paretone.paths import resource
 from paretone.reading import read_json
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare
@@ -40,23 +41,28 @@ from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
 
 SCHEMA_VERSION = 2
+SHIPPED = resource("calibrations")
+"""Folder of the example's calibration, made by ``python -m tests.tools.example_table``."""
 
 
 class CalibrationStore:
     """Calibrations by fingerprint, newest last. Unreadable files are left alone and named in ``problems``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *others: Path) -> None:
+        """``others``: folders with further calibrations, which count as older than those in ``folder``."""
         self._folder = folder
         self._records: dict[str, CalibrationRecord] = {}
         self.problems: list[str] = []
-        for path in sorted(folder.glob("*.json")):
+        own: set[str] = set()
+        for path in (path for one in (*others, folder) for path in sorted(one.glob("*.json"))):
             try:
                 record = read_record(path)
             except PlainError as error:
                 self.problems.append(str(error))
                 continue
             self._records[record.fingerprint] = record
-        self._records = dict(sorted(self._records.items(), key=lambda item: item[1].created))
+            own |= {record.fingerprint} if path.parent == folder else set()
+        self._records = dict(sorted(self._records.items(), key=lambda item: (item[0] in own, item[1].created)))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -151,7 +157,7 @@ _THRESHOLD_EDIT = 1
 
 
 class StrategyState(ArtefactStore):
-    kind = StrategyTable
+    kind, request = StrategyTable, CalibrationRequest
     artefact: StrategyTable | None
     trouble = Signal(str)
     """Why a calibration could not be saved, as a sentence."""
@@ -200,6 +206,13 @@ class StrategyState(ArtefactStore):
             if threshold is not None:
                 tables.append(record.derive(float(threshold)).table)
         return next((one for one in tables if one is not None and one.fingerprint == entry.artefact), None)
+
+    def alike(self, known: Values, knobs: Values) -> bool:
+        return calibrates_alike(known, knobs)
+
+    def made_by(self, job: int, entry: UsedTechnique) -> StrategyTable | None:
+        record = self.made.get(job)
+        return None if record is None else self._derivation(record, float(entry.knobs[THRESHOLD.name])).table
 
     def adopt(self, artefact: Artefact, why: str) -> None:
         if isinstance(artefact, StrategyTable) and artefact != self.table:
@@ -289,12 +302,14 @@ class StrategyState(ArtefactStore):
     def follow(self, event: Event) -> None:
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             calibrated = event.result
-            self._state.cost.set_operations(calibrated.operations)
+            self.made[event.job] = calibrated.record
             try:
                 self.calibrations.add(calibrated.record)
             except PlainError as error:
                 self.trouble.emit(str(error))
-            self._take_up(calibrated.record)
+            if calibrated.record.table.compatibility == self.compatibility():
+                self._state.cost.set_operations(calibrated.operations)
+                self._take_up(calibrated.record)
 
     # --- Threshold ----------------------------------------------------------------------------------------------------
     @property

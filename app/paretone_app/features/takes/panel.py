@@ -26,15 +26,17 @@ from paretone.audio.recording import write_sound
 from paretone.errors import PlainError
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Take
-from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, Unmade, WaitingTake
 from paretone_app.numbers import counted
 from paretone_app.results.takes import KeptTakes
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import GAP, NEAR
+from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.state.editing import Edit
+from paretone_app.state.playing import LANES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -52,6 +54,7 @@ class TakesActions:
     play: Action
     set_a: Action
     set_b: Action
+    lane: Action
     star: Action
     use: Action
     """Load the take's settings into Setup."""
@@ -62,6 +65,8 @@ class TakesActions:
 
 class TakesPanel(QWidget):
     problem = Signal(str)
+    cancelled = Signal(object)
+    """Numbers of jobs whose takes the user does not want any more."""
 
     def __init__(
         self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
@@ -71,7 +76,8 @@ class TakesPanel(QWidget):
         self.kept = kept
         self.can = can
         self._colours = colours
-        self._a: Take | None = None
+        self._reference: Take | None = None
+        self._letter = LANES[0]
         self._model = TakesModel(self)
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
         self._remembered: frozenset[str] = frozenset()
@@ -92,6 +98,7 @@ class TakesPanel(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setTabKeyNavigation(False)
+        self.table.setDragEnabled(True)
         # Ignore its size hint: it scrolls, and the buttons below stay visible.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
@@ -118,11 +125,11 @@ class TakesPanel(QWidget):
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):
             signal.connect(lambda *_: self._fitting.start())
 
-        for action in (can.star, can.delete):
+        for action in (can.lane, can.star, can.delete):
             action.explain(lambda: "" if self._selected_rows() else "Select takes first.")
         for action in (can.play, can.set_a, can.set_b, can.use, can.save, can.reveal):
             action.explain(lambda: "" if len(self._selected_rows()) == 1 else "Select one take first.")
-        for action in (can.play, can.set_a, can.set_b, can.star, can.save, can.reveal):
+        for action in (can.play, can.set_a, can.set_b, can.lane, can.star, can.save, can.reveal):
             action.explain(self._why_no_audio)
         buttons = Flow()
         self._actions: tuple[Action, ...] = tuple(getattr(can, one.name) for one in fields(can))
@@ -131,7 +138,7 @@ class TakesPanel(QWidget):
             self.table.addAction(action)
             buttons.add(ActionButton(action))
         buttons.arrange()
-        self._difference = build.words(name="Difference of the selected take to A", rich=True)
+        self._difference = build.words(name="Difference of the selected take to the reference", rich=True)
         self.pages = Invited(self.table, _INVITATION, in_a_line=True)
         top = build.row((self.search, 1), self._faulty, self._starred)
         layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
@@ -178,10 +185,14 @@ class TakesPanel(QWidget):
         self._model.add_failed(take)
         self._enable()
 
-    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        self._a = take_a
+    def show_waiting(self, takes: Sequence[WaitingTake]) -> None:
+        self._model.set_waiting(takes)
+        self._enable()
+
+    def show_comparison(self, compared: Comparison) -> None:
+        self._reference, self._letter = compared.lanes[compared.reference], LANES[compared.reference]
         sides: dict[str, str] = {}
-        for take, side in ((take_a, "A"), (take_b, "B")):
+        for take, side in zip(compared.lanes, LANES, strict=False):
             if take is not None:
                 sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
         self._model.set_sides(sides)
@@ -242,33 +253,27 @@ class TakesPanel(QWidget):
         self._show_difference()
 
     def _why_no_audio(self) -> str:
-        if self._model.failed:
-            for one in self.selected():
-                if isinstance(one, FailedTake):
-                    return f"This take failed and has no audio. {one.reason}"
-        return ""
+        unmade = (one for one in self.selected() if isinstance(one, Unmade))
+        return next((one.why_no_audio for one in unmade), "")
 
     def _show_difference(self) -> None:
         selected = self.selected() if len(self._selected_rows()) == 1 else []
-        if selected and isinstance(selected[0], FailedTake):
-            reason = html.escape(selected[0].reason)
+        if selected and isinstance(selected[0], Unmade):
+            reason = html.escape(selected[0].why_no_audio)
             self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
             return
-        if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
-            self._difference.setText(
-                f'<span style="color:{self._colours.muted}">'
-                + ("Select one take to see its differences from A." if self._a else "Choose take A first.")
-                + "</span>"
-            )
+        if self._reference is None or len(selected) != 1 or selected[0].id == self._reference.id:
+            what = "Select one take to see its differences from {}." if self._reference else "Choose take {} first."
+            self._difference.setText(f'<span style="color:{self._colours.muted}">{what.format(self._letter)}</span>')
             return
         take = selected[0]
         parts = []
-        for one in differences(self._a, take):
+        for one in differences(self._reference, take):
             colour = self._colours.text if one.technique else self._colours.warning
             what, *values = difference_words(one)
             shown = [html.escape(value if len(value) <= 24 else f"{value[:22]}…") for value in values]
             parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
-        self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
+        self._difference.setText(f"Against {self._letter}: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     @property
     def chosen(self) -> TakeSummary:
@@ -286,7 +291,7 @@ class TakesPanel(QWidget):
 
     def star(self) -> None:
         """Star the selected takes; if all are starred, unstar them."""
-        takes = [take for take in self.selected() if not isinstance(take, FailedTake)]
+        takes = [take for take in self.selected() if not isinstance(take, Unmade)]
         on = not all(take.starred for take in takes)
         changed = [take.id for take in takes if take.starred != on]
 
@@ -302,6 +307,11 @@ class TakesPanel(QWidget):
 
     def delete(self) -> None:
         selected = self.selected()
+        if waiting := [one for one in selected if isinstance(one, WaitingTake)]:
+            self.cancelled.emit([one.job for one in waiting])
+            selected = [one for one in selected if not isinstance(one, WaitingTake)]
+        if not selected:
+            return
         box = QMessageBox(self)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")

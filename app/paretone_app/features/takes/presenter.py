@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,13 +25,15 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
-from paretone_app.features.takes.table import FailedTake, made_at
+from paretone_app.features.takes.table import FailedTake, WaitingTake, made_at
+from paretone_app.numbers import counted
 from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import label_of, measured_against, setting_text
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
-from paretone_app.state.playing import Origin, take_title
+from paretone_app.state.playing import LANES, Origin, take_title
 from paretone_app.widgets.action import Action
 
 
@@ -89,11 +91,13 @@ def voice_of(take: Take, voices: Iterable[Voice] = ()) -> Voice | None:
         return None
 
 
-_COMPARED = "compared"
-"""Settings key of the ids of A and B."""
+_COMPARED, _PAIR = "compared", "compared lanes"
+"""Settings keys: ids of the takes in lanes; letters of the reference and of the lane compared with it."""
 
 
 class TakesPresenter(Presenter):
+    faults_found = Signal()
+    """:attr:`findings` changed."""
     moved = Signal(object)
     """The data folder changed to this :class:`Path`."""
 
@@ -113,10 +117,10 @@ class TakesPresenter(Presenter):
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
         self.judging.checked.connect(self._keep_faults)
-        self._faults: dict[str, tuple[Finding, ...]] = {}
+        self.findings: dict[str, tuple[Finding, ...]] = {}
         """Faults of takes checked in this session."""
         self._asked: set[str] = set()
-        """Takes of earlier sessions that are checked again because they are heard."""
+        """Takes of earlier sessions that are checked again because they are lanes."""
         services.workspaces.put("takes", self.takes)
         actions.bind(
             actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
@@ -130,12 +134,15 @@ class TakesPresenter(Presenter):
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
         actions.bind(actions["set_a"], lambda: state.comparison.set_a(self.takes.load_chosen()))
         actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
+        actions.bind(actions["add_lane"], lambda: self.add_lanes([one.id for one in self.takes.selected()]))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
-        state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.take_added.connect(self._keep_made)
         state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
+        state.jobs.changed.connect(self._show_waiting)
+        self.takes.cancelled.connect(self._cancel)
 
     def _make_actions(self) -> TakesActions:
         def add(text: str, do: Callable[[], object], tip: str, keys: str) -> Action:
@@ -147,6 +154,7 @@ class TakesPresenter(Presenter):
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
             set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
             set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
+            lane=add("Add as lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
@@ -157,7 +165,7 @@ class TakesPresenter(Presenter):
         )
 
     def engine_starts(self) -> None:
-        """Report problems of the library and offer a remedy; restore A and B of the last session."""
+        """Report problems of the library and offer a remedy; restore the lanes of the last session."""
         problem = self._kept.opened.problem
         if problem:
             self._notices.note(problem, Level.WARNING)
@@ -190,7 +198,7 @@ class TakesPresenter(Presenter):
         self.judging.checked.disconnect(self._keep_faults)
 
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(self._kept.finished)
+        self._state.gains.set_takes(self._kept.measured)
 
     def _keep_take(self, take: Take) -> None:
         for note in take.notes:
@@ -204,8 +212,8 @@ class TakesPresenter(Presenter):
         self.judging.add(take)
 
     def _keep_made(self, take: Take) -> None:
-        """Store a take made for later use, measured against its baseline if that exists."""
-        if take.setting.techniques:
+        """Store a take, measured against its baseline if that exists and is not A."""
+        if take.setting.techniques and take.log_mel_distance is None:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
             known = (
                 one.id for one in self._kept.finished if (one.text, one.voice, one.checkpoint, one.setting) == asked
@@ -226,6 +234,21 @@ class TakesPresenter(Presenter):
         except PlainError as error:
             self._notices.warn(str(error))
 
+    def _show_waiting(self) -> None:
+        jobs = self._state.jobs
+        running = {one.number: "is being made" for one in jobs.running}
+        self.takes.show_waiting(
+            [
+                WaitingTake.of(one, one.command, running.get(one.number, "waits"))
+                for one in (*jobs.all, *jobs.left)
+                if isinstance(one.command, Synthesise) and one.kind is not Kind.REPEAT
+            ]
+        )
+
+    def _cancel(self, numbers: Collection[int]) -> None:
+        for job in [one for one in (*self._state.jobs.all, *self._state.jobs.left) if one.number in numbers]:
+            self._state.jobs.cancel(job)
+
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add_failed(FailedTake.of(job.command, sentence))
@@ -236,43 +259,73 @@ class TakesPresenter(Presenter):
         self._show_faults()
 
     def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
-        self._faults[take] = findings
+        self.findings[take] = findings
         self._show_faults()
+        self.faults_found.emit()
 
     def _show_faults(self) -> None:
-        """Mark the faults of the take in the player; those of earlier sessions are looked for first."""
+        """Mark the faults of the take in the player; those of lanes of earlier sessions are looked for first."""
         now = self._state.playing.now
         strip = self._player.control.bar.strip
-        strip.set_faults(() if now.start or now.origin is Origin.TEST else self._faults.get(now.key, ()))
-        compared = next((one for one in self._compared.values() if one.id == now.key), None)
-        known = now.key in self._faults or now.key in self._asked
-        if compared is not None and compared.metrics.faults and not known:
-            self._asked.add(now.key)
-            self.judging.add(compared)
+        strip.set_faults(() if now.start or now.origin is Origin.TEST else self.findings.get(now.key, ()))
+        for one in self._state.comparison.lanes:
+            if one is not None and one.metrics.faults and one.id not in {*self.findings, *self._asked}:
+                self._asked.add(one.id)
+                self.judging.add(one)
 
     def _show_comparison(self) -> None:
-        self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
+        self.takes.show_comparison(self._state.comparison)
+        self._show_faults()
         warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
 
     def _keep_comparison(self) -> None:
-        compared = self._state.comparison.take_a, self._state.comparison.take_b
-        self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
+        compared = self._state.comparison
+        kept = [take.id if take is not None else "" for take in compared.lanes]
+        self._settings.setValue(_COMPARED, json.dumps(kept))
+        self._settings.setValue(_PAIR, json.dumps([LANES[compared.reference], LANES[compared.other]]))
 
     def _compare_again(self) -> None:
-        """Restore A and B of the last session unless deleted."""
-        comparison, gone = self._state.comparison, []
-        last = listed_in(self._settings, _COMPARED)
-        for side, name, choose in zip("AB", last, (comparison.set_a, comparison.set_b), strict=False):
+        """Restore the lanes of the last session unless deleted."""
+        comparison, lanes, gone = self._state.comparison, list[Take | None](), []
+        for lane, name in zip(LANES, listed_in(self._settings, _COMPARED), strict=False):
+            lanes.append(None)
             try:
                 if name in self._kept.library:
-                    choose(self._kept.library.load(name))
+                    lanes[-1] = self._kept.library.load(name)
             except PlainError as error:
-                gone.append(f"Take {side} of the last session cannot be shown again: {error}")
+                gone.append(f"Take {lane} of the last session cannot be shown again: {error}")
+        pair = [LANES.index(one) for one in listed_in(self._settings, _PAIR) if one in LANES]
+        if any(lanes):
+            comparison.arrange(lanes, *pair[:2])
         if gone:
             self._notices.warn(" ".join(gone))
         comparison.changed.connect(self._keep_comparison)
+        if self._compared:
+            self._keep_comparison()
+
+    def add_lanes(self, ids: Iterable[str]) -> None:
+        """Show takes as lanes after those that are there; A and B are filled first. Raises :class:`PlainError`."""
+        compared = self._state.comparison
+        lanes, there = list(compared.lanes), {one.id for one in compared.lanes if one is not None}
+        new = [self._kept.library.load(one) for one in ids if one not in there]
+        if not new:
+            raise PlainError("The selected takes are lanes already.")
+        if len(there) + len(new) > len(LANES):
+            raise PlainError(f"There are at most {len(LANES)} lanes: remove one in Listen first.")
+        for take in new:
+            at = lanes.index(None) if None in lanes else len(lanes)
+            lanes[at : at + 1] = [take]
+        what = f"add {counted(len(new), 'lane', 'lanes')}"
+        compared.change(self._state.undo_stack, what, lanes, compared.reference, compared.other)
+        self._workspaces.bring_forward("listen")
+
+    def note(self, take: str, text: str) -> None:
+        """Keep the user's note on a take."""
+        before = next((one.remark for one in self._kept.all if one.id == take), "")
+        put = partial(self._keep, self._kept.remark, take)
+        self._state.undo_stack.push(Edit("write a note", before, text, put))
 
     def _play(self) -> None:
         """Play a take without making it A or B, or stop it."""

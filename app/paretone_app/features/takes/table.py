@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
@@ -26,16 +26,49 @@ from paretone_app.numbers import localised, percent
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
+from paretone_app.state.jobs import Job
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
+DRAGGED = "application/x-paretone-takes"
+"""Type of the selected takes while they are dragged."""
 
 
 @dataclass(frozen=True)
-class FailedTake(TakeSummary):
-    """A failed take: no audio, no figures, not in the library."""
+class Unmade(TakeSummary):
+    """A take that has no audio and no figures, and is not in the library."""
 
+    state: str = "failed"
+
+    @property
+    def why_no_audio(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class WaitingTake(Unmade):
+    """A take of the queue."""
+
+    job: int = 0
+
+    @classmethod
+    def of(cls, job: Job, command: Synthesise, state: str) -> WaitingTake:
+        """``state``: as in "waits"."""
+        about = command.text, command.voice.id, command.setting, 1, 0, Measurements(), command.label
+        return cls(f"job {job.number}", job.asked, *about, state=state, job=job.number)
+
+    @property
+    def why_no_audio(self) -> str:
+        return f"This take {self.state}; it has no audio yet."
+
+
+@dataclass(frozen=True)
+class FailedTake(Unmade):
     reason: str = ""
+
+    @property
+    def why_no_audio(self) -> str:
+        return f"This take failed and has no audio. {self.reason}"
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
@@ -104,7 +137,7 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         absent = f" {judge_named(one.judge).problem() or 'Measured in the background.'}"
 
     def value(take: TakeSummary) -> float | None:
-        if isinstance(take, FailedTake):
+        if isinstance(take, Unmade):
             return None
         if one.of_runs:
             figure = figure_of(one, take)
@@ -139,7 +172,7 @@ def _streaming_level(take: TakeSummary) -> float:
 
 
 def _streaming(take: TakeSummary) -> str:
-    return NOT_MEASURED if isinstance(take, FailedTake) else streaming_text(take.measurements)
+    return NOT_MEASURED if isinstance(take, Unmade) else streaming_text(take.measurements)
 
 
 def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
@@ -147,13 +180,14 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 
 def _setting(take: TakeSummary) -> str:
-    cut = "failed" if isinstance(take, FailedTake) else take.unfinished
+    unmade = take.state if isinstance(take, Unmade) else ""
+    cut = unmade or take.unfinished or ("example" if take.is_example else "")
     return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
 
 
 COLUMNS = (
     Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
-    Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
+    Column("Lane", "Lane in Listen; A and B are the first two", lambda take: "", lambda take: "", width=6),
     _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
     _text("Text", "Text", lambda take: take.text, 30),
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
@@ -192,6 +226,7 @@ COLUMNS = (
     _figure("vocoder_seconds", "{:.2f} s", "Vocoder", 10),
     _figure("pause_seconds", "{:.2f} s", "Waits"),
     _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
+    _text("Note", "The note written in its lane; words with # are tags", lambda take: take.remark, 20),
     Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
     Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
@@ -212,6 +247,7 @@ class TakesModel(QAbstractTableModel):
         self._kept: tuple[TakeSummary, ...] = ()
         """The library's, newest first."""
         self._failed: list[FailedTake] = []
+        self._waiting: tuple[WaitingTake, ...] = ()
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
         self._playing = ""
@@ -230,7 +266,16 @@ class TakesModel(QAbstractTableModel):
         if len(changed) == 1 and [one.id for one in self._kept] == [one.id for one in before]:
             self._replace(changed[0])
             return
-        self._takes = sorted([*self._failed, *self._kept], key=lambda one: one.created, reverse=True)
+        self._put_together()
+
+    def set_waiting(self, takes: Sequence[WaitingTake]) -> None:
+        """Show the takes of the queue."""
+        if tuple(takes) != self._waiting:
+            self._waiting = tuple(takes)
+            self._put_together()
+
+    def _put_together(self) -> None:
+        self._takes = sorted([*self._waiting, *self._failed, *self._kept], key=lambda one: one.created, reverse=True)
         self._described = {}
         self._arrange()
 
@@ -261,10 +306,6 @@ class TakesModel(QAbstractTableModel):
     def is_empty(self) -> bool:
         return not self._takes
 
-    @property
-    def failed(self) -> tuple[FailedTake, ...]:
-        return tuple(self._failed)
-
     def forget(self, take: FailedTake) -> None:
         self._failed.remove(take)
         self._takes.remove(take)
@@ -289,7 +330,7 @@ class TakesModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
     def show_only(self, words: str, starred: bool, faulty: bool = False) -> None:
-        """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
+        """Show the takes whose label, text, model, technique, voice or note contain all ``words``; ``starred``: only
         starred ones; ``faulty``: only those with faults."""
         self._words, self._starred, self._faulty = tuple(words.casefold().split()), starred, faulty
         self._arrange()
@@ -318,9 +359,17 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice)
+            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice), take.remark
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return super().flags(index) | Qt.ItemFlag.ItemIsDragEnabled
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        data.setData(DRAGGED, b"")
+        return data
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._shown)
@@ -357,7 +406,7 @@ class TakesModel(QAbstractTableModel):
             return "Starred" if take.starred else "Not starred"
         if column == _SIDE:
             side, playing = self._sides.get(take.id, ""), take.id == self._playing
-            return f"{side} playing".strip() if playing else side or "Neither A nor B"
+            return f"{side} playing".strip() if playing else side or "No lane"
         text = COLUMNS[column].text(take) or "Nothing"
         return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
 

@@ -1,4 +1,4 @@
-"""CosyVoice 2's flow, from speech tokens to mel frames, as a subject of the training, and its training speech."""
+"""The flow of CosyVoice 2 or 3, from speech tokens to mel frames, as a subject of the training, with its speech."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from paretone.models.base import Voice
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
+from paretone.models.cosyvoice2.flow_networks import FlowEstimator, conditions
 from paretone.models.cosyvoice2.front_end import VoicePrompts
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel, add_interval, official
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, official
+from paretone.models.cosyvoice3.checkpoint import edition_of
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
@@ -78,19 +79,19 @@ class CosyProblem:
     """(B, 3 · bands, frames)."""
 
 
-class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
+class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
     """The estimator of a flow; the encoder of the tokens stays frozen."""
 
     layers = LAYER_MATRICES
 
     def __init__(
-        self, flow: TokenToMel, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
+        self, flow: TokenFlow, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
     ) -> None:
         self._flow = flow
         super().__init__(flow.estimator, clips, held_out, frames, seed)
 
     def add_interval(self, model: Any) -> None:
-        add_interval(model)
+        model.add_interval()
 
     @torch.no_grad()
     def problem(
@@ -123,17 +124,17 @@ class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
         )
         return moved(problem, device)
 
-    def field(self, model: Estimator, problem: CosyProblem) -> Field:
+    def field(self, model: FlowEstimator, problem: CosyProblem) -> Field:
         return self._field(model, problem, problem.conditions)
 
     @staticmethod
-    def _field(model: Estimator, problem: CosyProblem, given: Tensor) -> Field:
+    def _field(model: FlowEstimator, problem: CosyProblem, given: Tensor) -> Field:
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            return model.at_once(state.mT, given, model.time_rows(times), problem.span).mT
+            return model.at_once(state.mT, given, times, problem.span).mT
 
         return velocity
 
-    def guided(self, model: Estimator, problem: CosyProblem, guidance: Values) -> Field:
+    def guided(self, model: FlowEstimator, problem: CosyProblem, guidance: Values) -> Field:
         conditional = self.field(model, problem)
         strength = float(guidance["guidance"])
         if not is_guided(strength):
@@ -153,9 +154,9 @@ class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
 def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     """The flow with its speech, and the fingerprint of its file."""
     request, follower = run.request, run.follower
-    folder = OfficialFolder(place_of(run), check=follower.check)
+    folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
     folder.require_parts()
-    base, flow = fingerprint(folder.root / FLOW, follower.check), folder.flow()
+    base, flow = fingerprint(folder.place(FLOW), follower.check), folder.flow()
     parts = []
     if request.manifest:
         parts.append(recorded_readings(run, base, _recorded(folder, flow, follower)))
@@ -166,11 +167,13 @@ def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 
-def _recorded(folder: OfficialFolder, flow: TokenToMel, follower: Follower) -> Callable[[], Hear]:
+def _recorded(folder: OfficialFolder, flow: TokenFlow, follower: Follower) -> Callable[[], Hear]:
     """Encodes recordings by the release's own models; their texts are not needed."""
 
     def ready() -> Hear:
-        prompts = VoicePrompts(folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width)
+        prompts = VoicePrompts(
+            folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width, mel=folder.edition.mel
+        )
 
         def hear(row: ManifestRow) -> Iterable[Reading]:
             heard = prompts(row.audio, follower.check).acoustic
