@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from paretone.paths import resource
 from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND, Colours, ground
 
-SMALL, BODY, HEADING, FIGURE = 0.85, 1.0, 1.4, 2.4
-TYPE_SCALE = (SMALL, BODY, HEADING, FIGURE)
-"""SMALL: scales and names in plots; BODY: text; HEADING: headings and large buttons; FIGURE: a panel's main figure."""
+SMALL, BODY, HEADING = 0.85, 1.0, 1.5
+TYPE_SCALE = (SMALL, BODY, HEADING)
+"""SMALL: scales and names in plots; BODY: text; HEADING: headings, large buttons and a panel's main figure."""
 REGULAR, STRONG = 400, 600
 WEIGHTS = (REGULAR, STRONG)
 
@@ -139,10 +139,9 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:disabled {{ color: transparent; }}
     QLabel[look="title"] {{ font-weight: {STRONG}; }}
-    QLabel[look="heading"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
+    QLabel[look="heading"], QLabel[look="figure"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="plain"] {{ color: {colours.text}; }}
     QLabel[look="muted"], QLabel[look="reached"] {{ color: {colours.muted}; }}
-    QLabel[look="figure"] {{ font-size: {FIGURE * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}
     QLabel[look="good"] {{ color: {colours.good}; }}
     QLabel[look="chip"] {{ color: {colours.muted}; padding: 2px 8px; }}

@@ -27,6 +27,10 @@ from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
 _NO_FIGURE = "Compute a figure first."
+_INVITATION = (
+    "The answer is drawn here; it takes runs of the model on the sentence in Setup, from seconds to minutes, with the "
+    "time left shown."
+)
 _HINT = "Point at the figure or use the arrow keys to read values."
 
 
@@ -195,7 +199,7 @@ class ViewsPanel(QWidget):
         self.state.setText(says)
         set_look(self.state, "warning" if failure and says == failure else "muted")
         waiting = self._compute.reason if running is None else ""
-        self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
+        self.pages.invite(waiting or _INVITATION)
 
     def _change_knob(self, name: str, value: object) -> None:
         knobs = self.view.knobs(self._layers)

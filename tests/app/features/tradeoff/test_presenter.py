@@ -440,10 +440,10 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
     assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
+    deck.toggle_loop()  # It stays with a setting.
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
         QTest.keyClick(panel.plot, key)
     assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
-    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "who walks hears one sentence, round and round"
     assert window.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
     qtbot.waitUntil(lambda: window.state.playing.now.sounding)
     with lasting_sink.recording() as recording:
@@ -507,6 +507,17 @@ def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
     assert list(dict.fromkeys(heard)) == one_by_one, "each once, from left to right"
     assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
     assert deck.loop == (0.1, 0.4) == window.state.playing.now.loop
+    # It is steered, and goes on from there the same way.
+    go(window, front[1].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row))
+    QTest.keyClick(panel.plot, Qt.Key.Key_Right)
+    assert deck.sound is deck.row[2]
+    qtbot.waitUntil(lambda: deck.sound is deck.row[3] and panel.plot.current.key == front[3].key)
+    panel.foot.slider.setValue(1)
+    assert deck.sound is deck.row[1]
+    qtbot.waitUntil(lambda: not action.isChecked())
+    assert panel.plot.current.key == front[0].key
     # Paused, it waits; ended, the loop is there again.
     go(window, front[0].key)
     action.trigger()
@@ -535,6 +546,8 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
+    deck.toggle_loop()
+    deck.player.play()  # It may have ended meanwhile.
     assert panel.foot.mark_button.isVisibleTo(panel)
     panel.plot.setFocus()
     QTest.keyClick(panel.plot, Qt.Key.Key_N)
