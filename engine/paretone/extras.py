@@ -90,7 +90,7 @@ EXTRAS = (
     Extra("mandarin", "Paraformer, a judge of Chinese", ("jiwer", "funasr", "zhconv")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),
     Extra("gguf", "Exports for llama.cpp", ("gguf",)),
-    Extra("serve", "A speech server, and measuring one under load", ("aiohttp",)),
+    Extra("serve", "Engines elsewhere, a speech server, and measuring one under load", ("aiohttp", "msgspec")),
 )
 
 
@@ -111,8 +111,16 @@ def named_in(sentence: str) -> Extra | None:
 
 def require_serving() -> None:
     """Raise :class:`PlainError` where a speech server, and its client, cannot run."""
-    if extra("serve").missing:
+    if find_spec("aiohttp") is None:
         raise PlainError(f"Speech over HTTP needs aiohttp, which is not installed; {how_to_add('serve')}.")
+
+
+def require_remote() -> None:
+    """Raise :class:`PlainError` where an engine cannot be served, or used elsewhere."""
+    if missing := extra("serve").missing:
+        raise PlainError(
+            f"An engine elsewhere needs {' and '.join(missing)}, not installed here; {how_to_add('serve')}."
+        )
 
 
 def why_no_training() -> str:

@@ -95,17 +95,41 @@ class EstimatorConfig:
 
 
 @dataclass(frozen=True)
-class FlowConfig:
-    """Speech tokens to mel frames."""
+class FlowSizes:
+    """What every flow from speech tokens to mel frames declares."""
 
     tokens: int = 6561
     speaker_width: int = 192
     bands: int = 80
-    encoder: EncoderConfig = EncoderConfig()
-    estimator: EstimatorConfig = EstimatorConfig()
     steps: int = 10
     guidance: float = 0.7
     """Strength of classifier-free guidance of the velocity; 0 is none."""
+
+    @property
+    def look_ahead(self) -> int:
+        """Tokens after a chunk that its frames depend on."""
+        raise NotImplementedError
+
+    @property
+    def chunk(self) -> int:
+        """Tokens per chunk; attention sees its own chunk and all earlier ones."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FlowConfig(FlowSizes):
+    """CosyVoice 2's."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    estimator: EstimatorConfig = EstimatorConfig()
+
+    @property
+    def look_ahead(self) -> int:
+        return self.encoder.look_ahead
+
+    @property
+    def chunk(self) -> int:
+        return self.encoder.chunk
 
 
 FRAMES_PER_TOKEN = 2
@@ -132,6 +156,8 @@ class HiftConfig:
     harmonics: int = 8
     """Harmonics of the source above the fundamental."""
     sample_rate: int = 24000
+    causal: bool = False
+    """Whether it is CosyVoice 3's."""
     float32_phases: bool = False
     """Whether the source's phases are float32 as upstream, for comparison."""
 

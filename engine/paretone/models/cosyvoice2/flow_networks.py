@@ -75,19 +75,20 @@ class Memory:
         return context.extend(new)
 
     def projected(
-        self, layer: nn.Module, x: Tensor, project: Callable[[Tensor], tuple[Tensor, Tensor]]
+        self, layer: nn.Module, x: Tensor, project: Callable[[Tensor, int], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
         """Keys and values (B, heads, so far, width) of all inputs of ``layer``, ending with ``x`` (B, n, channels);
-        ``project`` computes them for any part.
+        ``project`` computes them for any part and its first position.
 
         They are kept for the first :data:`PROJECTED` frames. For later ones, the inputs are kept instead, at a quarter
         of the size, and projected again each time: a long request takes more time instead of exhausting memory.
         """
-        if not self.seen(layer, "inputs") and self.seen(layer, "keys") + x.shape[1] <= PROJECTED:
-            key, value = project(x)
+        kept = self.seen(layer, "keys")
+        if not self.seen(layer, "inputs") and kept + x.shape[1] <= PROJECTED:
+            key, value = project(x, kept)
             return self.extended(layer, "keys", key), self.extended(layer, "values", value)
-        late = project(self.extended(layer, "inputs", x))
-        if not self.seen(layer, "keys"):
+        late = project(self.extended(layer, "inputs", x), kept)
+        if not kept:
             return late
         early = (self._contexts[layer, name].everything for name in ("keys", "values"))
         key, value = (torch.cat(pair, dim=2) for pair in zip(early, late, strict=True))
@@ -102,8 +103,8 @@ class Memory:
 class CausalConv(nn.Conv1d):
     """A causal convolution over time, (B, channels, n) to (B, channels, n)."""
 
-    def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
-        super().__init__(inputs, outputs, kernel)
+    def __init__(self, inputs: int, outputs: int, kernel: int, groups: int = 1) -> None:
+        super().__init__(inputs, outputs, kernel, groups=groups)
 
     def forward(self, x: Tensor, memory: Memory) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
         return super().forward(memory.preceded(self, x, self.kernel_size[0] - 1))
@@ -231,13 +232,13 @@ class InputLayer(nn.Module):
 
 
 class LookAhead(nn.Module):
-    """Adds information from the next tokens to each token."""
+    """Adds information from the next ``tokens`` to each token."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, width: int, inner: int, tokens: int) -> None:
         super().__init__()
-        self.tokens = config.look_ahead
-        self.conv1 = nn.Conv1d(config.width, config.width, config.look_ahead + 1)
-        self.conv2 = CausalConv(config.width, config.width, 3)
+        self.tokens = tokens
+        self.conv1 = nn.Conv1d(width, inner, tokens + 1)
+        self.conv2 = CausalConv(inner, width, 3)
 
     def forward(self, x: Tensor, ahead: Tensor | None, memory: Memory) -> Tensor:
         """(1, n, width) to the same shape; ``ahead`` (1, tokens, width) follows, or ``None`` at the end."""
@@ -267,7 +268,7 @@ class UpsamplingEncoder(nn.Module):
         self.config = config
         self.embed = InputLayer(config.width)
         self.after_norm = nn.LayerNorm(config.width)
-        self.pre_lookahead_layer = LookAhead(config)
+        self.pre_lookahead_layer = LookAhead(config.width, config.width, config.look_ahead)
         self.encoders = Modules(EncoderLayer(config) for _ in range(config.layers))
         self.up_layer = TokenUpsampling(config.width)
         self.up_embed = InputLayer(config.width)
@@ -348,7 +349,9 @@ class EstimatorAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n): visible keys."""
         key, value = memory.projected(
-            self, x, lambda part: (split_heads(self.to_k(part), self.heads), split_heads(self.to_v(part), self.heads))
+            self,
+            x,
+            lambda part, _: (split_heads(self.to_k(part), self.heads), split_heads(self.to_v(part), self.heads)),
         )
         mixed = F.scaled_dot_product_attention(split_heads(self.to_q(x), self.heads), key, value, mask)
         return self.to_out[0](mixed.transpose(1, 2).flatten(2))

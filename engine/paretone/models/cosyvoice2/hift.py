@@ -1,8 +1,11 @@
-"""HiFT, CosyVoice 2's vocoder: mel frames to audio, at once or exactly in parts.
+"""HiFT, the vocoder of CosyVoice 2 and 3: mel frames to audio, at once or exactly in parts.
 
 HiFTNet (Li et al., arXiv 2309.09493): a harmonic source, HiFi-GAN's residual blocks with snake activations, and an
 inverse short-time Fourier transform. Official names: ``cosyvoice/hifigan/generator.py`` and ``f0_predictor.py``; weight
 normalisation is multiplied out.
+
+CosyVoice 3's is causal but for a look-ahead of seven frames (``CausalHiFTGenerator``): convolutions see earlier
+samples, upsampling repeats, the source's phases are constant within a frame and its noise is uniform.
 
 Upstream vocodes each chunk with eight frames of the previous one and cross-fades. Here every layer, and the phase of
 the source, continues from its state: parts equal the whole, audio lags by the look-ahead, nothing is computed twice.
@@ -54,18 +57,25 @@ class Progress:
 
 
 class IncrementalConv(nn.Conv1d):
-    """A convolution with zero padding around the signal, in the signal's precision and on its device."""
+    """A convolution with zeros before and after the signal, in the signal's precision and on its device."""
 
     bias: Tensor
 
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, margins: tuple[int, int], stride: int = 1, dilation: int = 1
+    ) -> None:
+        """``margins`` are the zeros before and after."""
+        super().__init__(inputs, outputs, kernel, stride, dilation=dilation)
+        self.margins = margins
+
     def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
         """(B, channels, n) to the output that is now final, (B, channels, m)."""
-        before, margin = progress.take(self), int(self.padding[0])
+        before, (left, right) = progress.take(self), self.margins
         if before is None and progress.last:
-            return self._convolved(x, margin)
-        x = F.pad(x, (margin, 0)) if before is None else torch.cat([before, x], dim=-1)
+            return self._convolved(x, left) if left == right else self._convolved(F.pad(x, self.margins))
+        x = F.pad(x, (left, 0)) if before is None else torch.cat([before, x], dim=-1)
         if progress.last:
-            x = F.pad(x, (0, margin))
+            x = F.pad(x, (0, right))
         span, stride = self.dilation[0] * (self.kernel_size[0] - 1) + 1, self.stride[0]
         count = max((x.shape[-1] - span) // stride + 1, 0)
         progress.keep(self, x[..., count * stride :].clone())
@@ -94,6 +104,23 @@ def transposed(
         return x.new_empty(len(x), weight.shape[1], 0)
     full = F.conv_transpose1d(inputs, weight, bias, stride)
     return full[..., given : full.shape[-1] - margin if progress.last else final]
+
+
+def margins(kernel: int, causal: bool, dilation: int = 1) -> tuple[int, int]:
+    """Zeros that keep a signal's length: before it if ``causal``, else on both sides."""
+    both = dilation * (kernel - 1)
+    return (both, 0) if causal else (both // 2, both // 2)
+
+
+class CausalUpsampler(IncrementalConv):
+    """Repeats each input ``factor`` times and smooths with earlier ones."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, factor: int) -> None:
+        super().__init__(inputs, outputs, kernel, margins(kernel, causal=True))
+        self.factor = factor
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]
+        return super().forward(x.repeat_interleave(self.factor, dim=-1), progress)
 
 
 class Upsampler(nn.ConvTranspose1d):
@@ -141,7 +168,7 @@ LOWEST_VOICED = 10.0
 
 
 def phase_precision(config: HiftConfig) -> torch.dtype:
-    """Precision of pitch and phases."""
+    """Precision of phases, and of the pitch of a vocoder that is not causal."""
     return torch.float32 if config.float32_phases else torch.float64
 
 
@@ -149,7 +176,8 @@ class Noise(Protocol):
     """Random numbers of the source."""
 
     def draw(self, frames: int) -> Tensor:
-        """Standard normal noise for the next frames, (1, frames · samples per frame, harmonics + 1)."""
+        """Noise for the next frames, (1, frames · samples per frame, harmonics + 1): standard normal, or uniform from 0
+        to 1 in a causal vocoder."""
 
 
 class SeededNoise:
@@ -158,20 +186,23 @@ class SeededNoise:
     def __init__(self, seed: int, config: HiftConfig) -> None:
         self._generator = torch.Generator().manual_seed(seed)
         self._shape = (config.samples_per_frame, config.harmonics + 1)
+        self._draw = torch.rand if config.causal else torch.randn
 
     def draw(self, frames: int) -> Tensor:
-        drawn = [torch.randn(self._shape, generator=self._generator) for _ in range(frames)]
+        drawn = [self._draw(self._shape, generator=self._generator) for _ in range(frames)]
         return torch.cat([torch.empty(0, self._shape[1]), *drawn])[None]
 
 
 class HarmonicSource(nn.Module):
-    """Pitch to excitation; a frame is final once the next one is known, because its phases lead there."""
+    """Pitch to excitation. A frame is final once the next one is known, because its phases lead there; in a causal
+    vocoder at once, because phases are constant within it."""
 
     def __init__(self, config: HiftConfig) -> None:
         super().__init__()
         self.samples, self.sample_rate = config.samples_per_frame, config.sample_rate
         self.partials = config.harmonics + 1
         self.precision = phase_precision(config)
+        self.causal = config.causal
         self.l_linear = nn.Linear(self.partials, 1)
 
     def forward(self, pitch: Tensor, noise: Noise, progress: Progress) -> Tensor:
@@ -186,7 +217,7 @@ class HarmonicSource(nn.Module):
             pitch = torch.cat([pending, pitch], dim=1)
         sums = torch.cat([total, cycles.double()], dim=1).cumsum(dim=1)
         phases = torch.cat([phases, sums[:, 1:].to(self.precision) * 2 * math.pi * self.samples], dim=1)
-        count = pitch.shape[1] if progress.last else max(pitch.shape[1] - 1, 0)
+        count = pitch.shape[1] if progress.last or self.causal else max(pitch.shape[1] - 1, 0)
         given_out = first + count
         # Interpolation still needs the frame before the next output.
         earlier = min(given_out, 1)
@@ -202,6 +233,8 @@ class HarmonicSource(nn.Module):
         """Phases of the samples of ``count`` frames, (1, count · samples, partials), interpolated linearly between the
         middles of frames. ``phases`` (1, n, partials) start at the frame before frame ``first``, if any."""
         begin = max(first - 1, 0)
+        if self.causal:
+            return phases[:, first - begin : first - begin + count].repeat_interleave(self.samples, dim=1)
         index = torch.arange(first * self.samples, (first + count) * self.samples)
         # In float32, this reproduces the rounding of PyTorch's interpolation on a CPU, with fused multiplications.
         reciprocal = torch.tensor(1 / self.samples, dtype=self.precision).item()
@@ -213,6 +246,8 @@ class HarmonicSource(nn.Module):
         return ((1 - weight).double() * early.double() + (weight * late).double()).to(self.precision)
 
 
+PITCH_AHEAD, AHEAD = 3, 4
+"""Frames that the pitch and the first convolution of a causal vocoder wait for."""
 SLOPE = 0.1
 """Slope of every leaky ReLU except the last, which has PyTorch's default."""
 LARGEST_MAGNITUDE = 100.0
@@ -238,11 +273,12 @@ class Snake(nn.Module):
 class ResidualStack(nn.Module):
     """Pairs of convolutions of one kernel size, dilated and plain, each pair with a residual connection."""
 
-    def __init__(self, channels: int, kernel: int, dilations: tuple[int, ...]) -> None:
+    def __init__(self, channels: int, kernel: int, dilations: tuple[int, ...], causal: bool) -> None:
         super().__init__()
 
         def convolution(dilation: int) -> IncrementalConv:
-            return IncrementalConv(channels, channels, kernel, dilation=dilation, padding=dilation * (kernel // 2))
+            around = margins(kernel, causal, dilation)
+            return IncrementalConv(channels, channels, kernel, around, dilation=dilation)
 
         self.convs1 = Modules(convolution(dilation) for dilation in dilations)
         self.convs2 = Modules(convolution(1) for _ in dilations)
@@ -261,14 +297,15 @@ class ResidualStack(nn.Module):
 
 
 class PitchPredictor(nn.Module):
-    """Mel frames to their fundamental frequency, in the precision of the phases."""
+    """Mel frames to their fundamental frequency."""
 
     def __init__(self, config: HiftConfig) -> None:
         super().__init__()
-        self.precision = phase_precision(config)
-        layers: list[nn.Module] = []
-        for inputs in (config.bands, *[config.pitch_channels] * 4):
-            layers += [IncrementalConv(inputs, config.pitch_channels, 3, padding=1), nn.ELU()]
+        self.precision = torch.float64 if config.causal else phase_precision(config)
+        ahead = IncrementalConv(config.bands, config.pitch_channels, PITCH_AHEAD + 1, (0, PITCH_AHEAD))
+        layers: list[nn.Module] = [ahead, nn.ELU()] if config.causal else []
+        for inputs in (config.bands, *[config.pitch_channels] * 4)[config.causal :]:
+            layers += [IncrementalConv(inputs, config.pitch_channels, 3, margins(3, config.causal)), nn.ELU()]
         self.condnet = Modules(layers)
         self.classifier = nn.Linear(config.pitch_channels, 1)
 
@@ -348,9 +385,13 @@ class Hift(nn.Module):
         widths = [config.channels >> stage for stage in range(len(stages) + 1)]
         spectrum = config.window + 2
         self.m_source = HarmonicSource(config)
-        self.conv_pre = IncrementalConv(config.bands, config.channels, 7, padding=3)
-        self.ups = Modules(
-            Upsampler(widths[stage], widths[stage + 1], kernel, factor, (kernel - factor) // 2)
+        causal = config.causal
+        size, around = (AHEAD + 1, (0, AHEAD)) if causal else (7, margins(7, causal))
+        self.conv_pre = IncrementalConv(config.bands, config.channels, size, around)
+        self.ups: Modules[Upsampler | CausalUpsampler] = Modules(
+            CausalUpsampler(widths[stage], widths[stage + 1], kernel, factor)
+            if causal
+            else Upsampler(widths[stage], widths[stage + 1], kernel, factor, (kernel - factor) // 2)
             for stage, factor, kernel in zip(stages, config.upsampling, config.upsampling_kernels, strict=True)
         )
         self.source_downs: Modules[IncrementalConv] = Modules()
@@ -358,12 +399,13 @@ class Hift(nn.Module):
         for stage, kernel in zip(stages, config.source_kernels, strict=True):
             factor = math.prod(config.upsampling[stage + 1 :])
             size = 1 if factor == 1 else 2 * factor
-            self.source_downs.append(IncrementalConv(spectrum, widths[stage + 1], size, factor, (size - factor) // 2))
-            self.source_resblocks.append(ResidualStack(widths[stage + 1], kernel, config.dilations))
+            around = (factor - 1, 0) if causal else ((size - factor) // 2,) * 2
+            self.source_downs.append(IncrementalConv(spectrum, widths[stage + 1], size, around, factor))
+            self.source_resblocks.append(ResidualStack(widths[stage + 1], kernel, config.dilations, causal))
         self.resblocks = Modules(
-            ResidualStack(width, kernel, config.dilations) for width in widths[1:] for kernel in config.kernels
+            ResidualStack(width, kernel, config.dilations, causal) for width in widths[1:] for kernel in config.kernels
         )
-        self.conv_post = IncrementalConv(widths[-1], spectrum, 7, padding=3)
+        self.conv_post = IncrementalConv(widths[-1], spectrum, 7, margins(7, causal))
         self.f0_predictor = PitchPredictor(config)
         self.reflected_start = ReflectedStart()
         self.source_spectrum = SourceSpectrum(config)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from paretone.errors import AudioError, TextError
 from paretone.models.base import IntervalWeights
-from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig, FlowSizes
 from paretone.models.cosyvoice2.flow_networks import (
     Estimator,
     EstimatorIntervalEmbedding,
@@ -51,8 +51,8 @@ class AcousticPrompt:
 class FewEvaluations:
     """Replacement of the flow's steps: an estimator that carries frames over intervals of time, guidance included."""
 
-    estimator: Estimator
-    """Estimator that takes intervals as times."""
+    estimator: Any
+    """The flow's kind of estimator, which takes intervals as times."""
     count: int
     """Evaluations from noise to frames."""
     temperature: float = 1.0
@@ -68,33 +68,39 @@ def new_estimator(config: FlowConfig) -> Estimator:
     return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
-class TokenToMel(nn.Module):
-    """The weights of the flow; :class:`MelStream` runs it."""
+class TokenFlow(nn.Module):
+    """What the flows of CosyVoice 2 and 3 share: tables of tokens and speakers, and the initial noise.
+    :class:`MelStream` runs a flow."""
 
     noise: Tensor
 
-    def __init__(self, config: FlowConfig = FlowConfig()) -> None:
+    def __init__(self, config: FlowSizes, width: int, estimator: nn.Module) -> None:
+        """``width`` is that of an embedded token."""
         super().__init__()
         self.config = config
-        self.input_embedding = nn.Embedding(config.tokens, config.encoder.width)
+        self.input_embedding = nn.Embedding(config.tokens, width)
         self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
-        self.encoder = UpsamplingEncoder(config.encoder)
-        self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
-        self.decoder = nn.ModuleDict({"estimator": new_estimator(config)})
+        self.decoder = nn.ModuleDict({"estimator": estimator})
         frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
         generator = torch.Generator().manual_seed(NOISE_SEED)
         noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
         self.register_buffer("noise", noise, persistent=False)
 
     @property
-    def estimator(self) -> Estimator:
-        return cast("Estimator", self.decoder["estimator"])
+    def estimator(self) -> Any:
+        """Network of the velocity; see :meth:`Estimator.forward` and :meth:`Estimator.time_table`."""
+        return self.decoder["estimator"]
+
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+        """The estimator's input (1, bands, 2 · n) for ``tokens``, which follow the ``first`` ones. ``ahead`` are the
+        next tokens, none at the end; without ``chunked``, attention sees everything."""
+        raise NotImplementedError
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
-        """The flow's input for the ``tokens`` of a complete request, (1, bands, 2 · n), with streaming's attention."""
+        """:meth:`encode` for a complete request, with streaming's attention."""
         memory = Memory()
         memory.closing = True
-        return self.encoder_proj(self.encoder(self.embed(tokens), None, 0, True, memory)).mT
+        return self.encode(tokens, (), 0, True, memory)
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """(n,) to (1, n, width)."""
@@ -104,6 +110,21 @@ class TokenToMel(nn.Module):
     def speaker(self, vector: Tensor) -> Tensor:
         """(1, speaker_width), of any norm, to (1, bands)."""
         return self.spk_embed_affine_layer(F.normalize(vector, dim=1))
+
+
+class TokenToMel(TokenFlow):
+    """The weights of CosyVoice 2's flow."""
+
+    config: FlowConfig
+
+    def __init__(self, config: FlowConfig = FlowConfig()) -> None:
+        super().__init__(config, config.encoder.width, new_estimator(config))
+        self.encoder = UpsamplingEncoder(config.encoder)
+        self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
+
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+        following = self.embed(ahead) if ahead else None
+        return self.encoder_proj(self.encoder(self.embed(tokens), following, first, chunked, memory)).mT
 
 
 class MelStream:
@@ -119,7 +140,7 @@ class MelStream:
 
     def __init__(
         self,
-        model: TokenToMel,
+        model: TokenFlow,
         prompt: AcousticPrompt,
         chunked: bool = True,
         at_once: bool = False,
@@ -154,8 +175,8 @@ class MelStream:
     def push(self, tokens: Sequence[int]) -> Tensor:
         """Add speech tokens; return mel frames (1, bands, n) that are now final, without the prompt's."""
         self._take(tokens)
-        encoder = self._model.config.encoder
-        ready = (len(self._tokens) - encoder.look_ahead) // encoder.chunk * encoder.chunk
+        config = self._model.config
+        ready = (len(self._tokens) - config.look_ahead) // config.chunk * config.chunk
         return self._nothing() if self._at_once else self._advance(ready)
 
     def finish(self) -> Tensor:
@@ -171,7 +192,7 @@ class MelStream:
         """All frames computable from ``tokens`` before later ones arrive; the only call. Frames of the incomplete last
         chunk are inexact. Reproduces upstream's streaming."""
         self._take(tokens)
-        return self._advance(len(self._tokens) - self._model.config.encoder.look_ahead, last=True)
+        return self._advance(len(self._tokens) - self._model.config.look_ahead, last=True)
 
     def _take(self, tokens: Sequence[int]) -> None:
         self._tokens += tokens
@@ -193,10 +214,9 @@ class MelStream:
         self._done = end
         for memory in (self._memory, *self._step_memories):
             memory.closing = last
-        look_ahead = self._tokens[end : end + model.config.encoder.look_ahead]
-        ahead = model.embed(look_ahead) if look_ahead else None
-        hidden = model.encoder(model.embed(self._tokens[first:end]), ahead, first, self._chunked, self._memory)
-        mel = self._solved(model.encoder_proj(hidden).mT, FRAMES_PER_TOKEN * first)
+        ahead = self._tokens[end : end + model.config.look_ahead]
+        encoded = model.encode(self._tokens[first:end], ahead, first, self._chunked, self._memory)
+        mel = self._solved(encoded, FRAMES_PER_TOKEN * first)
         return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
 
     def _solved(self, encoded: Tensor, first: int) -> Tensor:

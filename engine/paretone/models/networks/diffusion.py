@@ -67,6 +67,11 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return False
 
     @property
+    def is_causal(self) -> bool:
+        """Whether frames see only part of the others, so that attention must go through :meth:`attend`."""
+        return False
+
+    @property
     def layers(self) -> int:
         raise NotImplementedError
 
@@ -110,6 +115,10 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             self._tabulated = key, (layers, self.final_norm.table(vectors))
         return self._tabulated[1]
 
+    def attend(self, index: int, entering: Tensor, evaluation: int, run: Run) -> Tensor:
+        """Attention of a layer over its modulated input (rows, frames, width), to the same shape."""
+        return self.block(index).attention(entering, run.rotary, run.mask)
+
     def layer(
         self,
         index: int,
@@ -128,7 +137,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
         def attention(rows: Tensor) -> Tensor:
             entering = normed(rows)
-            output = block.attention(entering, run.rotary, run.mask)
+            output = self.attend(index, entering, evaluation, run)
             if probe is not None:
                 probe(index, "attention_input", entering)
                 probe(index, "attention", output)
@@ -141,7 +150,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             return output
 
         # Without a probe or mask, a module's complete output is not needed.
-        unseen = probe is None and run.mask is None
+        unseen = probe is None and run.mask is None and not self.is_causal
 
         def at_once(
             module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]

@@ -17,6 +17,7 @@ from paretone.models.cosyvoice2.hift import (
     GENERATOR,
     PLAIN_CONVOLUTIONS,
     AudioStream,
+    CausalUpsampler,
     HarmonicSource,
     IncrementalConv,
     InverseSpectrum,
@@ -155,14 +156,17 @@ def test_refuses_a_prompt_whose_parts_do_not_fit(flow: TokenToMel) -> None:
 # --- Layers in parts --------------------------------------------------------------------------------------------------
 CONFIG = HiftConfig()
 LAYERS = {
-    "dilated": lambda: IncrementalConv(3, 4, 7, dilation=3, padding=9),
-    "strided": lambda: IncrementalConv(3, 4, 30, stride=15, padding=7),
-    "point": lambda: IncrementalConv(3, 4, 1),
+    "dilated": lambda: IncrementalConv(3, 4, 7, (9, 9), dilation=3),
+    "strided": lambda: IncrementalConv(3, 4, 30, (7, 7), stride=15),
+    "point": lambda: IncrementalConv(3, 4, 1, (0, 0)),
     "upsampler of 8": lambda: Upsampler(3, 4, 16, 8, 4),
     "upsampler of 5": lambda: Upsampler(3, 4, 11, 5, 3),
     "upsampler of 3": lambda: Upsampler(3, 4, 7, 3, 2),
     "reflected start": ReflectedStart,
-    "residual stack": lambda: ResidualStack(3, 7, (1, 3, 5)),
+    "causal": lambda: IncrementalConv(3, 4, 7, (18, 0), dilation=3),
+    "looking ahead": lambda: IncrementalConv(3, 4, 5, (0, 4)),
+    "causal upsampling": lambda: CausalUpsampler(3, 4, 16, 8),
+    "residual stack": lambda: ResidualStack(3, 7, (1, 3, 5), causal=False),
 }
 SIZES = [(1, 1, 1, 40, 3), (0, 2, 0, 44)]
 
@@ -187,7 +191,7 @@ def test_parts_are_the_whole(name: str, sizes: tuple[int, ...]) -> None:
 
 @torch.inference_mode()
 def test_outputs_come_as_early_as_their_inputs_allow() -> None:
-    conv = IncrementalConv(1, 1, 7, dilation=3, padding=9)
+    conv = IncrementalConv(1, 1, 7, (9, 9), dilation=3)
     assert [part.shape[-1] for part in in_parts(conv, torch.randn(1, 1, 40), (9, 1, 20, 10))] == [0, 1, 20, 19]
 
 

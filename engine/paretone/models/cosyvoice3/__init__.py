@@ -1,0 +1,1 @@
+"""CosyVoice 3 (Fun-CosyVoice3-0.5B): what differs from CosyVoice 2."""

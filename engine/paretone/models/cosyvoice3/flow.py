@@ -1,0 +1,235 @@
+"""CosyVoice 3's flow: speech tokens to mel frames by a causal diffusion transformer, at once or exactly in parts.
+
+Official names and sizes: ``cosyvoice/flow/flow.py`` (``CausalMaskedDiffWithDiT``) and ``flow/DiT/dit.py``. There is no
+encoder: a look-ahead convolution over embedded tokens, each twice, is the estimator's input. Blocks are F5's, with
+positions in the first head only. Frames see their own chunk and earlier ones; :class:`MelStream` keeps what later
+chunks need for each solver step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
+from paretone.models.cosyvoice2.flow_networks import BRANCHES, CONDITIONS, CausalConv, LookAhead, Memory, chunk_mask
+from paretone.models.cosyvoice2.token_to_mel import TokenFlow
+from paretone.models.cosyvoice3.config import FlowConfig
+from paretone.models.f5.dit import DiTBlock
+from paretone.models.f5.layers import RotaryEmbedding
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
+from paretone.models.networks.layers import (
+    AdaptiveNorm,
+    SelfAttention,
+    TimeEmbedding,
+    modulate_items,
+    modulation,
+    rotate,
+)
+from paretone.models.networks.shapes import Modules
+from paretone.sampling.operations import OperationCounts
+
+KERNEL, GROUPS = 31, 16
+"""Of the convolutions that encode positions."""
+
+
+@dataclass(frozen=True)
+class CausalRun(Conditioning):
+    """Inputs of one part of a request for the evaluations that pass over it."""
+
+    given: Tensor
+    """Prompt, encoded tokens and speaker of all rows, (rows, frames, 3 · bands)."""
+    within: Tensor | None
+    """(rows, frames), true within the items; ``None`` if all are complete."""
+    seen: Tensor | None
+    """Frames visible to each, (frames, all so far) or (rows, 1, frames, frames); ``None`` if all are."""
+    first: int
+    """Frames before this part."""
+    memory: Memory
+    """The past of these evaluations; of several, only if nothing follows in this request."""
+
+
+class CausalPositions(nn.Module):
+    """Two grouped convolutions over earlier frames that encode positions."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = (Modules([CausalConv(width, width, KERNEL, GROUPS)]) for _ in range(2))
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """(rows, frames, width) to the same shape."""
+        hidden = x.mT
+        for (convolution,) in (self.conv1, self.conv2):
+            hidden = F.mish(convolution(hidden, memory))
+        return hidden.mT
+
+
+class CausalInput(nn.Module):
+    """State, prompt, encoded tokens and speaker to the layers' width."""
+
+    def __init__(self, bands: int, width: int) -> None:
+        super().__init__()
+        self.proj = nn.Linear((1 + CONDITIONS) * bands, width)
+        self.conv_pos_embed = CausalPositions(width)
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """(rows, frames, 4 · bands) to (rows, frames, width)."""
+        projected = self.proj(x)
+        return self.conv_pos_embed(projected, memory) + projected
+
+
+class CausalDiT(DiffusionTransformer[CausalRun]):
+    """The velocity estimator."""
+
+    def __init__(self, config: FlowConfig) -> None:
+        super().__init__()
+        self.config, sizes = config, config.estimator
+        self.time_embed = TimeEmbedding(sizes.dim)
+        self.input_embed = CausalInput(config.bands, sizes.dim)
+        self.rotary_embed = RotaryEmbedding(sizes.dim_head)
+        self.transformer_blocks = Modules(DiTBlock(sizes) for _ in range(sizes.depth))
+        self.norm_out = AdaptiveNorm(sizes.dim, 2)
+        self.proj_out = nn.Linear(sizes.dim, config.bands)
+
+    @property
+    def layers(self) -> int:
+        return len(self.transformer_blocks)
+
+    @property
+    def is_causal(self) -> bool:
+        return True
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        return self.time_embed
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        return self.norm_out
+
+    def block(self, index: int) -> LayerParts:
+        parts = self.transformer_blocks[index]
+        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
+
+    def time_table(self, times: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """AdaLN vectors at each of ``times``, (n,) or intervals (n, 2): those of the layers (1, layers, 6, width), and
+        of the final norm (1, 2, width)."""
+        vectors = self.time_embed(times)
+        layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
+        final = self.norm_out.table(vectors)
+        return [(layers[row : row + 1], final[row : row + 1]) for row in range(len(times))]
+
+    def begin(
+        self,
+        conditions: Tensor,
+        tables: tuple[Tensor, Tensor],
+        first: int,
+        chunked: bool,
+        memory: Memory,
+        within: Tensor | None = None,
+    ) -> CausalRun:
+        """Prepare evaluations of the frames after the ``first``. ``conditions`` (rows, 3 · bands, frames) are encoded
+        tokens, speaker and prompt; ``tables`` the AdaLN vectors of all evaluations."""
+        encoded, speaker, prompt = conditions.mT.chunk(CONDITIONS, dim=-1)
+        count = conditions.shape[-1]
+        chunk = self.config.chunk * FRAMES_PER_TOKEN if chunked else None
+        seen = chunk_mask(first, count, chunk, conditions.device)
+        if within is not None:
+            seen = within[:, None, None] if seen is None else within[:, None, None] & seen
+        given = torch.cat([prompt, encoded, speaker], dim=-1)
+        rotary = self.rotary_embed.table(first + count)
+        return CausalRun(len(conditions), *tables, rotary, None, given, within, seen, first, memory)
+
+    def enter(self, x: Tensor, run: CausalRun) -> Tensor:
+        branches = len(run.given) // len(x)
+        return self.input_embed(torch.cat([x.repeat(branches, 1, 1), run.given], dim=-1), run.memory)
+
+    def attend(self, index: int, entering: Tensor, evaluation: int, run: CausalRun) -> Tensor:
+        attention: SelfAttention = self.transformer_blocks[index].attn
+        to_query, to_key, to_value = attention.inputs
+
+        def headed(x: Tensor, projection: nn.Linear) -> Tensor:
+            return projection(x).unflatten(-1, (attention.heads, -1))
+
+        def turned(x: Tensor, first: int) -> Tensor:
+            table = run.rotary[first : first + x.shape[1]]
+            return rotate(x, table, attention.rotary_heads).transpose(1, 2)
+
+        def keys_and_values(part: Tensor, first: int) -> tuple[Tensor, Tensor]:
+            return turned(headed(part, to_key), first), headed(part, to_value).transpose(1, 2)
+
+        key, value = run.memory.projected(attention, entering, keys_and_values)
+        query = turned(headed(entering, to_query), run.first)
+        mixed = F.scaled_dot_product_attention(query, key, value, run.seen)
+        output = attention.output(mixed.transpose(1, 2).flatten(-2))
+        return output if run.within is None else output.masked_fill(~run.within[..., None], 0)
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: CausalRun) -> Tensor:
+        scale, shift = run.final_modulations[evaluation]
+        return self.proj_out(modulation(shift, scale)(hidden))
+
+    def forward(
+        self,
+        state: Tensor,
+        conditions: Tensor,
+        times: tuple[Tensor, Tensor],
+        first: int,
+        chunked: bool,
+        memory: Memory,
+    ) -> Tensor:
+        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n); see
+        :meth:`paretone.models.cosyvoice2.flow_networks.Estimator.forward`."""
+        run = self.begin(conditions, times, first, chunked, memory)
+        return self.velocity(state.mT, 0, run).mT
+
+    def at_once(
+        self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor, chunked: bool = True
+    ) -> Tensor:
+        """Velocities (B, bands, n) of complete items as in training, with gradients: each item has its own of
+        ``times``, (B,) or intervals (B, 2). ``within`` (B, n) is true within the items; output in the padding is
+        undefined."""
+        memory = Memory()
+        memory.closing = True
+        empty = states.new_empty(0)
+        run = self.begin(conditions, (empty, empty), 0, chunked, memory, within)
+        hidden, vectors = self.enter(states.mT, run), self.time_embed(times)
+        for index, block in enumerate(self.blocks):
+            parts = block.norm.table(vectors)[:, :, None]
+            shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
+            normed = modulate_items(hidden, shift, scale)
+            hidden = hidden + gate * self.attend(index, normed, 0, run)
+            hidden = hidden + gate_forward * block.feed_forward(modulate_items(hidden, shift_forward, scale_forward))
+        scale, shift = self.norm_out.table(vectors)[:, :, None].unbind(1)
+        return self.proj_out(modulate_items(hidden, shift, scale)).mT
+
+    def operations(self, frames: int, branches: int = BRANCHES) -> OperationCounts:
+        """Operations of one evaluation at this length."""
+        sizes = self.config.estimator
+        inner, products = sizes.heads * sizes.dim_head, 2 * frames
+        entering = (1 + CONDITIONS) * self.config.bands * sizes.dim + 2 * KERNEL * sizes.dim**2 // GROUPS
+        return OperationCounts(
+            attention=products * 4 * sizes.dim * inner + 4 * frames * frames * inner,
+            feed_forward=products * 2 * sizes.ff_mult * sizes.dim**2,
+            fixed=products * (entering + self.config.bands * sizes.dim),
+            layers=sizes.depth,
+            branches=branches,
+        )
+
+
+class TokenToMel(TokenFlow):
+    """The weights of CosyVoice 3's flow."""
+
+    config: FlowConfig
+
+    def __init__(self, config: FlowConfig = FlowConfig()) -> None:
+        super().__init__(config, config.bands, CausalDiT(config))
+        self.pre_lookahead_layer = LookAhead(config.bands, config.look_ahead_channels, config.look_ahead)
+
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+        following = self.embed(ahead) if ahead else None
+        hidden = self.pre_lookahead_layer(self.embed(tokens), following, memory)
+        return hidden.repeat_interleave(FRAMES_PER_TOKEN, dim=1).mT
