@@ -113,7 +113,7 @@ def style_sheet(colours: Colours) -> str:
         background: {colours.window}; }}
     QPushButton:checked {{ background: {filled}; color: {ON_GROUND}; border-color: {filled}; }}
     QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {filled};
-        color: {ON_GROUND}; border-color: {filled}; font-weight: {STRONG}; }}
+        color: {ON_GROUND}; border-color: {filled}; }}
     QPushButton:checked:focus, QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
         border: 2px solid {colours.text}; }}
     QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{

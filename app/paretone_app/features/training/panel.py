@@ -288,10 +288,6 @@ class TrainingPanel(QWidget):
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = JobProgress("Training progress")
         self.state = build.words("muted", selectable=True)
-        # Keep the room of the hidden bar, so that the controls do not move.
-        policy = self.progress.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.progress.setSizePolicy(policy)
         self.install = InstallOffer()
         content = QWidget()
         build.fill(VBoxLayout(content), [self.chooser, self._intro, self.install, form, 1], (TIGHT, TIGHT, GAP, TIGHT))

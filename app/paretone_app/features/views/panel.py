@@ -65,15 +65,15 @@ class ViewsPanel(QWidget):
         area = Scrolled(held)
         self.compute_button = ActionButton(self._compute, look="primary")
         self._compute.changed.connect(self._show_state)
-        self.cancel_button = ActionButton(self._cancel, "Cance&l")
+        self.cancel_button = build.keeping_room(ActionButton(self._cancel, "Cance&l"))
         self.progress = JobProgress("Progress of the view")
         self.state = build.words("muted")
         buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
-        head, foot = (self.chooser, self._question, self._source), (self.progress, self.state)
-        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, ExportButtons(self._save))
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self.enlarge_button)
+        left = build.column(*head, (area, 1), buttons, *foot, ExportButtons(self._save))
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
@@ -85,8 +85,9 @@ class ViewsPanel(QWidget):
         shown = build.column((self.canvas, 1), self.reading, said)
         self.pages = Invited(shown)
         self.pages.offer(self._compute)
+        right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer = VBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
     def set_model(self, layers: int, family: str) -> None:
