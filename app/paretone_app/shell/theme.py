@@ -351,6 +351,8 @@ class Theme(QObject):
         self.scheme = Scheme.SYSTEM
         self._applied: Colours | None = None
         application.setStyle("Fusion")
+        for effect in (Qt.UIEffect.UI_AnimateMenu, Qt.UIEffect.UI_AnimateCombo, Qt.UIEffect.UI_AnimateTooltip):
+            application.setEffectEnabled(effect, False)  # Nothing in the window moves by itself.
         application.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     @property

@@ -34,7 +34,7 @@ from paretone_app.listening.stimuli import Condition
 from paretone_app.listening.wording import details, headline, signed, speed_up
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, pixmap, set_look
+from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, WIDE, pixmap, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
@@ -119,12 +119,13 @@ class LabSetup(QWidget):
         )
         for title in (what, whom, many):
             title.setProperty("look", "title")
+            title.setContentsMargins(0, 0 if title is what else WIDE, 0, 0)
         listeners = build.row((self.listener, 1), self.export_button)
         numbers = build.row(self._length_label, self.length, practice, self.practice, 1)
         # The list is as long as the page; a page too low for all scrolls.
-        steps = (what, self.method, self.explanation, self.source, (self.ticks, 1), whom, listeners, many, numbers)
+        steps = (what, self.method, self.explanation, self.source, (self.ticks, 100), whom, listeners, many, numbers)
         content = QWidget()
-        build.fill(VBoxLayout(content), (*steps, self.plan, self.remarks), (TIGHT, 0, GAP, 0))
+        build.fill(VBoxLayout(content), (*steps, self.plan, self.remarks, 1), (TIGHT, 0, GAP, 0))
         area = build.named(Scrolled(content), "The test")
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         self.ticks.setMinimumHeight(5 * em)
@@ -202,7 +203,7 @@ class LabResults(QWidget):
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
         self.page = build.named(QTextBrowser(), "Results of listening tests")
-        self.page.setPlaceholderText(f"{_NO_RESULTS} Those of all tests are listed here, the latest first.")
+        self.page.setPlaceholderText(_NO_RESULTS)
         can.write_results.explain(lambda: "" if self._found else _NO_RESULTS)
         self._write = can.write_results
         title = build.title_of("Past &results", self.page)
