@@ -446,7 +446,7 @@ async def _working(window: MainWindow) -> None:
     """A long text is being spoken."""
     window.state.selection.set_text(_LONG)
     window.action.baseline.trigger()
-    await until(lambda: window.jobs.busy and window.state.playing.now.sounding, window)
+    await asyncio.sleep(_SECONDS)
 
 
 async def _filled(window: MainWindow) -> None:

@@ -115,7 +115,7 @@ class LabSetup(QWidget):
             combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         what, whom, many = (
             build.title_of(title, field)
-            for title, field in (("1  W&hat", self.method), ("2  Wh&om", self.listener), ("3  How &many", self.length))
+            for title, field in (("1  &What", self.method), ("2  Wh&om", self.listener), ("3  How man&y", self.length))
         )
         for title in (what, whom, many):
             title.setProperty("look", "title")
@@ -206,7 +206,7 @@ class LabResults(QWidget):
         self.page.setPlaceholderText(_NO_RESULTS)
         can.write_results.explain(lambda: "" if self._found else _NO_RESULTS)
         self._write = can.write_results
-        title = build.title_of("Past &results", self.page)
+        title = build.title_of("Past resu&lts", self.page)
         title.setProperty("look", "title")
         build.fill(VBoxLayout(self), (title, (self.page, 1), build.row(ActionButton(can.write_results), 1)))
         self.setFocusProxy(self.page)

@@ -119,7 +119,7 @@ class LabPresenter(Presenter):
                 "Save the whole test with its sounds, for listeners elsewhere",
             ),
             write_results=add(
-                "E&xport as CSV…",
+                "Expor&t as CSV…",
                 partial(self._ask_for_folder, "Folder for the results", self.write_results),
                 "Save all results in webMUSHRA's format",
             ),
