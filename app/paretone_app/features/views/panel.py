@@ -201,6 +201,7 @@ class ViewsPanel(QWidget):
         set_look(self.state, "warning" if failure and says == failure else "muted")
         waiting = self._compute.reason if running is None else ""
         self.pages.invite(waiting or _INVITATION)
+        self.state.setVisible(not (waiting and self.pages.is_empty and says == waiting))  # The page says it.
 
     def _change_knob(self, name: str, value: object) -> None:
         knobs = self.view.knobs(self._layers)
