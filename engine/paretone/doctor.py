@@ -20,7 +20,7 @@ from paretone.measure.machine import describe, usable_cores
 from paretone.models import catalogue
 from paretone.own_process import packaged
 from paretone.paths import data_folder, resource
-from paretone.techniques.registry import registry, technique
+from paretone.techniques.registry import problems, registry, technique
 
 GOOD, NOTE, PROBLEM = "good", "note", "problem"
 """Nothing to do; an optional part is missing; something does not work."""
@@ -177,22 +177,23 @@ def _space(name: str, folder: Path, there: Path) -> Check:
 
 # --- Models and packages ----------------------------------------------------------------------------------------------
 def _models() -> Iterator[Check]:
-    bundled = [one for one in catalogue.MODELS if one.bundled]
+    bundled = [one for one in catalogue.models() if one.bundled]
     lacking = [one.title for one in bundled if not one.available]
     if lacking:
         advice = "Install Paretone again: its own models are part of it."
         yield Check("Bundled models", PROBLEM, f"{', '.join(lacking)} cannot be loaded", advice)
     else:
         yield Check("Bundled models", GOOD, ", ".join(one.title for one in bundled))
-    others = [one.title for one in catalogue.MODELS if not one.bundled and one.available]
+    others = [one.title for one in catalogue.models() if not one.bundled and one.available]
     yield Check("Official models", GOOD, ", ".join(others) or "none yet: Setup downloads them, or takes your folder")
 
 
 def _plug_ins() -> Iterator[Check]:
-    found = registry()
-    for name, called in found.plug_ins.items():
-        yield Check("Plug-in", GOOD, f"{called.removeprefix('the plug-in ')}: {technique(name).title}")
-    for sentence in found.problems:
+    titles = [(called, technique(name).title) for name, called in registry().plug_ins.items()]
+    titles += [(called, catalogue.entry(name).title) for name, called in catalogue.catalogue().plug_ins.items()]
+    for called, title in titles:
+        yield Check("Plug-in", GOOD, f"{called.removeprefix('the plug-in ')}: {title}")
+    for sentence in problems():
         yield Check("Plug-in", PROBLEM, sentence, "Mend the plug-in, or uninstall its package.")
 
 

@@ -104,7 +104,7 @@ class Cancelled(Exception):
 
 
 plug_ins: dict[str, str] = {}
-"""Names of plug-ins for messages, by package of their code; filled by :mod:`paretone.techniques.registry`."""
+"""Names of plug-ins for messages, by package of their code; filled by :mod:`paretone.plug_ins`."""
 _FULL = (
     "out of memory",
     "not enough memory",

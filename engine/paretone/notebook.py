@@ -64,7 +64,7 @@ Knobs = Mapping[str, object]
 
 
 def load(
-    model: str = catalogue.MODELS[0].id,
+    model: str = "",
     *,
     device: str = "auto",
     folder: str | Path = "",
@@ -72,12 +72,13 @@ def load(
     vocoder: str | Path = "",
     progress: bool = False,
 ) -> Model:
-    """Load a model of the catalogue (listed by ``paretone models``) onto ``device`` (``auto``, ``cpu``, ``cuda``,
-    ``mps``).
+    """Load a model of the catalogue (listed by ``paretone models``; default: the first) onto ``device`` (``auto``,
+    ``cpu``, ``cuda``, ``mps``).
 
     ``folder`` and ``vocoder``: the checkpoint's and the vocoder's folders, if not the defaults; ``variant``:
     architecture, if the folder does not determine it. With ``progress``, bars with estimates go to standard error.
     """
+    model = model or catalogue.models()[0].id
     catalogue.entry(model).require_vocoder(str(vocoder))
     desk = _Desk(progress)
     desk.load(model, str(folder), variant, device, str(vocoder))

@@ -33,7 +33,7 @@ _BETTER = {LOWER: "lower", HIGHER: "higher", NEITHER: "neither"}
 def models(_: str = "") -> str:
     rows = [
         (f"`{one.id}`", escaped(one.title), one.family, escaped(one.summary), escaped(one.licence))
-        for one in catalogue.MODELS
+        for one in catalogue.models()
     ]
     return table(("model", "title", "family", "what it is", "licence of the weights"), rows)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from markup import bullets, escaped, table
 
 from paretone.models import catalogue
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models.declaration import Model
 from paretone.setting.knobs import Choice, Knob, Number, Switch, Text
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict
@@ -117,13 +117,13 @@ def all_techniques(_: str = "") -> str:
 
 
 @cache
-def _models(one: Technique) -> tuple[CatalogueEntry, ...]:
+def _models(one: Technique) -> tuple[Model, ...]:
     """The models of the catalogue that can use it, bundled ones first."""
-    found = [entry for entry in catalogue.MODELS if one in applying_to(entry.family, entry.options, entry.mel_steps)]
+    found = [entry for entry in catalogue.models() if one in applying_to(entry.family, entry.options, entry.mel_steps)]
     return tuple(sorted(found, key=lambda entry: not entry.bundled))
 
 
-def _pairs(one: Technique, entry: CatalogueEntry) -> tuple[list[Technique], list[tuple[Technique, str]]]:
+def _pairs(one: Technique, entry: Model) -> tuple[list[Technique], list[tuple[Technique, str]]]:
     """The other techniques for the model: those that it can be used with, and those that it cannot, with the
     reason."""
     good, bad = [], []

@@ -64,6 +64,7 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.cost._measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)
+    state.selection.model_changed.emit()  # Cards and rows that stayed in sight go.
     window.workspaces.default_layout()
     window.workspaces.switch(window.workspaces.there[0])
     window.notices.clear()

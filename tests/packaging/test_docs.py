@@ -127,7 +127,7 @@ def test_the_reference_is_what_the_code_says(site: Path) -> None:
     numbers = shown(site / "numbers.html")
     assert all(one.title in numbers and one.definition in numbers for one in METRICS)
     knobs = shown(site / "reference" / "knobs.html")
-    assert all(one.id in knobs and one.title in knobs for one in catalogue.MODELS)
+    assert all(one.id in knobs and one.title in knobs for one in catalogue.models())
     commands = shown(site / "reference" / "commands.html")
     for part in (
         "paretone study",

@@ -90,7 +90,7 @@ def test_parity_cosyvoice2_lm_lengths(fixture: Fixture, case: str) -> None:
 @prompts
 def test_parity_cosyvoice2_lm_training_rows(fixture: Fixture) -> None:
     golden, model = tensors(fixture), model_of(fixture)
-    names = CosyNames(len(model.text), len(model.marks))
+    names = CosyNames(len(model.text))
     rows = []
     for number in range(len(golden["train.text_token"])):
         text, speech = (

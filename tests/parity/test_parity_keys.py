@@ -12,8 +12,12 @@ import torch
 from torch import nn
 
 from paretone.models.cosyvoice2.hift import PLAIN_CONVOLUTIONS, Hift
-from paretone.models.cosyvoice2.language_model import STOPS, official_shapes
+from paretone.models.cosyvoice2.language_model import COSYVOICE_2, COSYVOICE_3, TableLayout, official_shapes
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.models.cosyvoice3.checkpoint import flow_config as causal_flow_config
+from paretone.models.cosyvoice3.config import VOCODER as CAUSAL
+from paretone.models.cosyvoice3.config import FlowConfig as CausalFlowConfig
+from paretone.models.cosyvoice3.flow import TokenToMel as CausalTokenToMel
 from paretone.models.f5.checkpoint import expected_shapes
 from paretone.models.f5.config import VARIANTS
 from paretone.models.llasa.checkpoint import EMBEDDING
@@ -71,8 +75,9 @@ def llasa_shapes() -> Shapes:
     return shapes_of(CausalTransformer(CausalConfig.read(LLASA_1B)), "model.") | {EMBEDDING: (193_800, 2048)}
 
 
-def cosyvoice2_shapes() -> Shapes:
-    return official_shapes(CausalConfig(896, 24, 14, 2, 64, 4864, 1e-6, 1e6, biased=True), 151936, 6561 + STOPS)
+def cosyvoice_shapes(layout: TableLayout) -> Shapes:
+    transformer = CausalConfig(896, 24, 14, 2, 64, 4864, 1e-6, 1e6, biased=True)
+    return official_shapes(transformer, 151936, 6561 + layout.stops, layout)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,14 @@ def cosyvoice2_shapes() -> Shapes:
     [
         ("CosyVoice2_flow", lambda: shapes_of(TokenToMel()), 112_549_360),
         ("CosyVoice2_hift", lambda: stored_shapes(Hift(), PARAMETRISED, PLAIN_CONVOLUTIONS), None),
-        ("CosyVoice2_llm", cosyvoice2_shapes, None),
+        ("CosyVoice2_llm", lambda: cosyvoice_shapes(COSYVOICE_2), None),
+        (
+            "CosyVoice3_flow",
+            lambda: shapes_of(CausalTokenToMel()),
+            332_257_088 + 32,
+        ),  # With the speeds of rotation, a buffer.
+        ("CosyVoice3_hift", lambda: stored_shapes(Hift(CAUSAL), PARAMETRISED, PLAIN_CONVOLUTIONS), None),
+        ("CosyVoice3_llm", lambda: cosyvoice_shapes(COSYVOICE_3), None),
         ("Llasa_1B", llasa_shapes, 1_370_048_512),
         ("XCodec2_decoder", lambda: shapes_of(XCodec2Decoder(XCodec2Config())), None),
         ("MegaTTS3_dit", lambda: shapes_of(MegaDiT(DiTConfig())), 458_834_496),
@@ -103,6 +115,7 @@ def test_parity_names_and_shapes(name: str, expected: Callable[[], Shapes], numb
 
 def test_parity_sizes_follow_from_the_released_shapes(tmp_path: Path) -> None:
     assert DiTConfig.from_shapes(released("MegaTTS3_dit"), "MegaTTS3_dit") == DiTConfig()
+    assert causal_flow_config(released("CosyVoice3_flow"), "the release") == CausalFlowConfig()
     assert XCodec2Config.from_shapes(released("XCodec2_decoder"), "the release") == XCodec2Config()
     with torch.device("meta"):
         assert AlignerConfig.of_weights(Aligner(AlignerConfig()).state_dict(), "the release") == AlignerConfig()

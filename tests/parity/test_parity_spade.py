@@ -96,7 +96,7 @@ def models(fixture: Fixture) -> tuple[LanguageModel, LanguageModel]:
 
 def sequence(fixture: Fixture, model: LanguageModel) -> tuple[Tensor, Tensor]:
     """The fixture's sequence as ``model`` is trained on it, embedded, and the labels."""
-    names = CosyNames(len(model.text), len(model.marks))
+    names = CosyNames(len(model.text))
     batch = collate_rows([names.row(fixture["text"][0].tolist(), fixture["speech"][0].tolist(), model.codes)])
     return embedding(batch.ids[0], torch.cat([model.text, model.marks, model.tokens.embedding])), batch.labels[0]
 

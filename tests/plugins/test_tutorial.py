@@ -152,7 +152,7 @@ def test_the_window_shows_its_points(
     qtbot.waitUntil(
         lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
-    assert "adams_bashforth" in window.panels["setup"].techniques.groups
+    assert window.panels["setup"].techniques.groups["adams_bashforth"].title()
     window.features["studies"].open(walk.study)
     window.workspaces.go_to("tradeoff")
     panel = window.panels["tradeoff"]

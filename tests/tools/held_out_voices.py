@@ -1,7 +1,8 @@
-"""``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences that no threshold was set with.
+"""``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences for ``paretone bench faults``.
 
-``paretone bench faults --held-out FOLDER`` speaks with them. Each voice has a prompt with a sentence of its own, and
-pitch and formants that no shipped voice has, within what the bundled models know.
+``FOLDER/seen`` was looked at when the thresholds of the checks were set; nothing in ``FOLDER/unseen`` was. Each voice
+has a prompt with a sentence of its own, and pitch and formants that no shipped voice has, within what the bundled
+models know.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from paretone.training.natural_teacher import NaturalTeacher
 from tests.tools.exporting import run
 from tests.tools.natural_voices import SPEAKER, NamedVoice, export
 
-PROMPTS = {
+SEEN = {
     NamedVoice("freya", "Freya", 0.91, 0.98): "The last bus to the airport leaves ten minutes after midnight.",
     NamedVoice("greta", "Greta", 1.08, 0.99): "Nobody had watered the plants, but most of them were still alive.",
     NamedVoice("hanna", "Hanna", 1.15, 1.01): "I bought this coat in a market, from a man who could not count.",
@@ -25,16 +26,31 @@ PROMPTS = {
     NamedVoice("klara", "Klara", 1.05, 1.05): "The road over the pass is open from June until the first snow.",
     NamedVoice("lena", "Lena", 0.88, 0.94): "We shared a table with two painters and a very quiet judge.",
 }
-SENTENCES = Path(__file__).with_name("held_out.txt")
+UNSEEN = {
+    NamedVoice("maren", "Maren", 0.94, 0.96): "Two of the windows face the yard, and the third one faces a wall.",
+    NamedVoice("nora", "Nora", 1.1, 1.02): "Bring a warm jacket, since the evenings in the valley are damp.",
+    NamedVoice("olga", "Olga", 0.87, 0.97): "The kitchen clock stopped in April, and nobody has wound it since.",
+    NamedVoice("petra", "Petra", 1.02, 1.02): "At low tide you can still see the ribs of a sunken ship.",
+    NamedVoice("rosa", "Rosa", 0.97, 0.93): "He gave each of the twins a drum, which he came to regret.",
+    NamedVoice("sina", "Sina", 1.13, 0.99): "The mail arrives late on days when the drawbridge is open.",
+    NamedVoice("tilda", "Tilda", 0.9, 1.02): "We picked blackberries until our fingers were purple.",
+    NamedVoice("ulla", "Ulla", 1.06, 0.97): "Ask at the front desk, and they will lend you a boat.",
+}
 
 
-def export_all(folder: Path) -> None:
-    teacher, listed = NaturalTeacher(), dict[str, object]()
-    for voice, text in PROMPTS.items():
+def export_set(folder: Path, teacher: NaturalTeacher, prompts: dict[NamedVoice, str], sentences: str) -> None:
+    listed = dict[str, object]()
+    for voice, text in prompts.items():
         export(folder, teacher, (voice,), text)
         listed |= json.loads((folder / INDEX).read_text(encoding="utf-8"))["voices"]
     write_atomically(folder / INDEX, (json.dumps({"speaker": SPEAKER, "voices": listed}, indent=1) + "\n").encode())
-    write_atomically(folder / "sentences.txt", SENTENCES.read_bytes())
+    write_atomically(folder / "sentences.txt", Path(__file__).with_name(sentences).read_bytes())
+
+
+def export_all(folder: Path) -> None:
+    teacher = NaturalTeacher()
+    export_set(folder / "seen", teacher, SEEN, "held_out_seen.txt")
+    export_set(folder / "unseen", teacher, UNSEEN, "held_out.txt")
 
 
 if __name__ == "__main__":

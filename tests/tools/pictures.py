@@ -113,7 +113,7 @@ async def _load(window: MainWindow, family: str) -> None:
     selection = window.state.selection
     if selection.ready and selection.entry.family == family:
         return
-    model = next(one.id for one in catalogue.MODELS if one.family == family and one.bundled)
+    model = next(one.id for one in catalogue.models() if one.family == family and one.bundled)
     await finished(window, lambda: window.features.find(SetupPresenter).choose_model(model))
 
 

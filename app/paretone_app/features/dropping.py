@@ -134,7 +134,7 @@ def _by_layout(folder: Path) -> str:
 def _by_name(folder: Path) -> str:
     """Longest model id in the folder's name, since one id is a prefix of another."""
     spelled = _spelled(folder.resolve().name)
-    return max((one.id for one in catalogue.MODELS if _spelled(one.id) in spelled), key=len, default="")
+    return max((one.id for one in catalogue.models() if _spelled(one.id) in spelled), key=len, default="")
 
 
 def _by_config(folder: Path) -> str:

@@ -348,7 +348,8 @@ class WeightsDialog(DestinationDialog):
         layers = ", ".join(map(str, chosen.retained))
         runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
         settings = f" {runs.title.partition(' (')[0]}'s current settings are included." if runs is not None else ""
-        holds = _OFFICIAL if catalogue.entry(self._info.id).official_exports else _HUGGING_FACE
+        exports = catalogue.entry(self._info.id).exports
+        holds = _OFFICIAL if exports is not None and exports.official else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
         if not self._by_hand:
             self.path.setText(self.proposed(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))

@@ -25,9 +25,9 @@ from PySide6.QtWidgets import (
 from rapidfuzz import fuzz
 
 from paretone_app.features.presenter import Presenter, Services, listed_in
-from paretone_app.numbers import counted
+from paretone_app.numbers import counted, localised
 from paretone_app.shell.entries import Findable
-from paretone_app.shell.theme import GAP
+from paretone_app.shell.theme import GAP, text_font
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import VBoxLayout
@@ -35,7 +35,7 @@ from paretone_app.widgets.layouts import VBoxLayout
 MOST = 200
 RECENT = 8
 _DETAIL = 13
-"""Most width of the last column, in heights of a line."""
+"""Most width of the third column, in heights of a line."""
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 NEARLY = 75
 """Least similarity, of 100, of a misspelt word; words of fewer than ``LETTERS`` letters have to be right."""
@@ -70,26 +70,38 @@ class Palette(QDialog):
     """Up and Down move through the list while the user types; Enter chooses."""
 
     def __init__(
-        self, title: str, what: str, entries: Sequence[Findable], settings: QSettings, parent: QWidget | None = None
+        self,
+        title: str,
+        what: str,
+        entries: Sequence[Findable],
+        settings: QSettings,
+        parent: QWidget | None = None,
+        columns: Sequence[str] = (),
     ) -> None:
-        """``what`` is searched, as a list."""
+        """``what`` is searched, as a list. ``columns``: headings of the entries' titles and ``cells``; by default their
+        kinds and details are shown, without headings."""
         super().__init__(parent)
-        self._entries, self._settings = tuple(entries), settings
+        self._entries, self._settings, self._columns = tuple(entries), settings, tuple(columns)
         self._recent = listed_in(settings, _RECENT)
         self.found: list[Findable] = []
+        self._shown: dict[int, Findable] = {}
+        """By row; headings of groups are rows, too."""
         self.setWindowTitle(title)
         self.search = build.named(QLineEdit(placeholderText=f"Search {what}"), title)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._show_found)
         self.search.installEventFilter(self)
-        self.list = build.named(QTreeWidget(columnCount=3), "Found")
+        self.list = build.named(QTreeWidget(columnCount=len(columns) or 3), "Found")
         self.list.setRootIsDecorated(False)
-        self.list.setHeaderHidden(True)
+        self.list.setHeaderHidden(not columns)
+        self.list.setHeaderLabels(columns or [""] * 3)
         self.list.setAllColumnsShowFocus(True)
         self.list.setUniformRowHeights(True)
         self.list.header().setStretchLastSection(False)
-        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        header, modes = self.list.header(), QHeaderView.ResizeMode
+        for column in range(self.list.columnCount()):
+            header.setSectionResizeMode(column, modes.Interactive if column == 2 else modes.ResizeToContents)
+        header.setSectionResizeMode(1 if columns else 0, modes.Stretch)
         self.list.currentItemChanged.connect(self._show_meaning)
         self.list.itemActivated.connect(lambda _: self.choose())
         self.meaning = build.words("muted", name="Meaning")
@@ -99,13 +111,13 @@ class Palette(QDialog):
         parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
         build.fill(VBoxLayout(self), parts, (GAP,) * 4)
         em = self.fontMetrics().height()
-        self.resize(44 * em, 28 * em)
+        self.resize(min(62 * em, parent.width() - 2 * em) if columns and parent else 44 * em, 28 * em)
         self._show_found()
 
     @property
     def chosen(self) -> Findable | None:
-        row = self.list.indexOfTopLevelItem(self.list.currentItem()) if self.list.currentItem() is not None else -1
-        return self.found[row] if 0 <= row < len(self.found) else None
+        item = self.list.currentItem()
+        return self._shown.get(self.list.indexOfTopLevelItem(item)) if item is not None else None
 
     def choose(self) -> None:
         """Close and go to the current entry, or show why it is unavailable."""
@@ -134,16 +146,28 @@ class Palette(QDialog):
     def _show_found(self) -> None:
         words = self.search.text()
         found = search(self._entries, words, self._recent)
-        self.found = found[:MOST]
+        groups = (
+            []
+            if words.strip() or not self._columns
+            else list(dict.fromkeys(one.group for one in self._entries if one.group))
+        )
+        self.found = sorted(found[:MOST], key=lambda one: groups.index(one.group)) if groups else found[:MOST]
         self.list.clear()
+        self._shown.clear()
         for one in self.found:
-            item = QTreeWidgetItem(self.list, [one.title, one.kind, one.detail])
+            if groups and one.group == groups[0]:
+                heading = QTreeWidgetItem(self.list, [groups.pop(0)])
+                heading.setFirstColumnSpanned(True)
+                heading.setFlags(Qt.ItemFlag.NoItemFlags)
+                heading.setFont(0, text_font(self.font(), strong=True))
+            self._shown[self.list.topLevelItemCount()] = one
+            texts = [localised(text) for text in one.cells] if self._columns else [one.kind, one.detail]
+            item = QTreeWidgetItem(self.list, [one.title, *texts])
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, one.why_not or one.meaning)
-            for column in range(3 if one.why_not else 0):
+            for column in range(self.list.columnCount() if one.why_not else 0):
                 item.setForeground(column, self.palette().placeholderText())
-        first = self.list.topLevelItem(0)
-        if first is not None:
-            self.list.setCurrentItem(first)
+        for first in [*self._shown][:1]:
+            self.list.setCurrentIndex(self.list.model().index(first, 0))
         # Titles have the room; long details are cut off.
         self.list.header().resizeSection(2, min(self.list.sizeHintForColumn(2), _DETAIL * self.fontMetrics().height()))
         cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
@@ -154,7 +178,7 @@ class Palette(QDialog):
     def _show_meaning(self) -> None:
         chosen = self.chosen
         if chosen is not None:
-            self.meaning.setText(chosen.why_not or chosen.meaning)
+            self.meaning.setText(localised(chosen.why_not or chosen.meaning))
 
 
 _RECENT = "palette/recent"

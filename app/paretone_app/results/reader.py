@@ -107,7 +107,7 @@ class Results(QObject):
             if what == _LISTENED:
                 self._run(what, self._listened, self._take_heard)
             elif what == _TAKES:
-                self._run(what, partial(self._points_of, self.takes.finished), self._take_points)
+                self._run(what, partial(self._points_of, self.takes.measured), self._take_points)
             elif isinstance(what, Path):
                 self.read_study(what)
 
@@ -198,7 +198,7 @@ class Results(QObject):
         """Speed of models, from stored takes and open studies."""
         from paretone.studies.results import pace as seconds_per_character
 
-        takes, studies = self.takes.finished, tuple(self.studies.values())
+        takes, studies = self.takes.measured, tuple(self.studies.values())
 
         def pace(model: str) -> float | None:
             known = [(one.setting, one.text, one.measurements) for one in takes]
@@ -317,9 +317,11 @@ class Results(QObject):
     # --- Takes --------------------------------------------------------------------------------------------------------
     @property
     def all_takes(self) -> tuple[TakeSummary, ...]:
-        """Finished takes: the library's, newest first, then those of open studies with visible points."""
+        """Finished takes: the library's, newest first, then those of open studies with visible points. An example is
+        both."""
         parts = (one.parts for one in self.studies.values() if one.parts is not None)
-        return (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
+        found = (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
+        return tuple({one.id: one for one in reversed(found)}.values())[::-1]
 
     def take_reader(self, take: str) -> Callable[[], Take]:
         """A function that reads the whole take, in any thread. It raises :class:`PlainError` if that fails."""

@@ -16,9 +16,10 @@ from paretone.listening.results import listened
 from paretone.measure.estimates import Estimate
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Artefact, Setting
-from paretone.setting.take import Measurements, Take, Trace
+from paretone.setting.take import EXAMPLE, Measurements, Take, Trace
 from paretone.studies import definition
 from paretone.studies.definition import written
+from paretone.studies.example import copy_for_user
 from paretone.studies.report import write_report
 from paretone.studies.results import Results, estimated_seconds, read, results
 from paretone.studies.search import answer
@@ -226,6 +227,18 @@ def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> Open
     except PlainError:
         pass  # The view reports the fault.
     return read_study(place, file, pace, scores)
+
+
+def example_session(studies: Path) -> tuple[Path, Take, Take]:
+    """The user's copy of the example study in the folder ``studies``, and two of its takes: the one with something
+    prepared, after its baseline. Raises :class:`PlainError`."""
+    study = read_study(folder := copy_for_user(studies), folder.with_suffix(".toml"), scores=Scores())
+    takes = study.parts.summaries if study.parts is not None else {}
+    fast = next((one for one in takes.values() if (used := prepared_entry(one.setting)) and used.artefact), None)
+    if fast is None or fast.fidelity_to not in takes:
+        raise StudyError(f"The example study in {folder} has no take with a table and its baseline.")
+    plain, fast_take = (replace(study.load(one), notes=(EXAMPLE,)) for one in (fast.fidelity_to, fast.id))
+    return folder, plain, fast_take
 
 
 def report(study: Path, trials: Path) -> Path:

@@ -40,6 +40,11 @@ class KeptTakes(QObject):
     def finished(self) -> tuple[TakeSummary, ...]:
         return tuple(one for one in self.all if not one.unfinished)
 
+    @property
+    def measured(self) -> tuple[TakeSummary, ...]:
+        """Finished takes made by the user, whose figures count: no example."""
+        return tuple(one for one in self.finished if not one.is_example)
+
     def read(self) -> None:
         try:
             self._put(self.library.summaries())

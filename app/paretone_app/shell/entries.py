@@ -174,6 +174,10 @@ class Findable:
     """Why it cannot be chosen now, as a sentence."""
     more: str = ""
     """Further words to search."""
+    group: str = ""
+    """Heading that it is listed below while nothing is searched."""
+    cells: tuple[str, ...] = ()
+    """Texts of its columns, where a list has columns of its own."""
 
     @property
     def key(self) -> str:

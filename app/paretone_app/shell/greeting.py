@@ -1,61 +1,98 @@
-"""The first start speaks: a newcomer hears a voice before reading or pressing anything."""
+"""The first start opens an example: two takes to hear before any model is loaded, their table, and their study."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, QTimer
 
-from paretone.models import catalogue
-from paretone_app.state.jobs import Kind
+from paretone.errors import PlainError
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.shell.bridge import arrived
 
 if TYPE_CHECKING:
+    from paretone.setting.take import Take
     from paretone_app.shell.window import MainWindow
 
 _KEY = "greeted"
 WORDS = (
-    "You hear the baseline: the model without acceleration. Type a text in Setup, follow the steps above, or take the "
-    "tour (Ctrl+F1)."
+    "You hear an example: take A, the model without acceleration. Press X for take B, which skips what repeats. Type a "
+    "text of your own in Setup, or take the tour (Ctrl+F1)."
 )
+_LONGEST_MILLISECONDS = 6000
 
 
 class Greeting(QObject):
-    """Speaks once, when the first model is loaded and the window is built, unless the user acts first."""
+    """Plays the example once the window is painted. The engine starts when take A was heard: its imports would make
+    the sound stutter."""
 
     def __init__(self, window: MainWindow, settings: QSettings) -> None:
         super().__init__(window)
         self._window, self._settings = window, settings
+        self._player = window.features.find(PlayerPresenter)
+        self._studies = window.features.find(StudiesPresenter)
         self._selected = window.state.selection.text, window.state.selection.model_id
-        self._waits = self.is_first(settings)
-        if self._waits:
-            window.built.connect(self._later)
-            window.jobs.began.connect(self._look)
-            window.jobs.ended.connect(self._later)
+        self._opened = self._began = self._sounded = False
+        if self.is_first(settings) and not window.results.takes.all:
+            window.first = self._begin
 
     @staticmethod
     def is_first(settings: QSettings) -> bool:
-        """Whether no window was closed, and no greeting spoken, with these settings."""
+        """Whether no window was closed, and no example opened, with these settings."""
         return not settings.contains(_KEY) and not settings.contains("geometry")
 
-    def _look(self, job: object) -> None:
-        """Give way to any job but a load."""
-        if self._window.jobs.running[-1].kind is not Kind.LOAD:
-            self._waits = False
-
-    def _later(self, *ended: object) -> None:
-        # After this event: the window enables actions at its end.
-        if self._waits:
-            QTimer.singleShot(0, self._speak)
-
-    def _speak(self) -> None:
-        window, selection = self._window, self._window.state.selection
-        if not (self._waits and window.is_built and selection.ready) or window.jobs.busy:
-            return
-        self._waits = False
-        if (selection.text, selection.model_id) != self._selected or window.state.availability.why_not_synthesise():
-            return
+    def _begin(self) -> None:
         self._settings.setValue(_KEY, True)
-        selection.set_text(catalogue.greeting())
-        window.state.synthesis.synthesise_baseline()
+        QTimer.singleShot(_LONGEST_MILLISECONDS, self._go_on)
+        self._player.problem_changed.connect(self._play)
+        self._player.playing.changed.connect(self._follow)
+        self._player.playback.connect_device()
+        self._studies.read_example(self._open)
+
+    def _open(self, found: tuple[Path, Take, Take] | BaseException) -> None:
+        window, selection = self._window, self._window.state.selection
+        if self._selected != (selection.text, selection.model_id) or not arrived(found, window.notices.warn):
+            self._go_on()
+            return
+        folder, *takes = found
+        for take in takes:
+            with suppress(PlainError):  # They are heard all the same; the library's problem is reported elsewhere.
+                window.results.takes.add(take)
+        selection.adopt_setting(takes[1].setting, takes[1].text, takes[1].voice)
+        window.state.comparison.set_a(takes[0])
+        window.state.comparison.set_b(takes[1])
+        self._studies.opened.open(folder, in_front=False)
         if not window.notices.banner.waits:
             window.notices.say(WORDS, "info")
+        self._opened = True
+        self._play()
+
+    def _play(self, problem: str = "") -> None:
+        """Play take A, once there is a device, or go on without."""
+        if self._player.playback.probing or not self._opened or self._sounded:
+            return
+        if self._player.why_not_hear():
+            self._go_on()
+        elif not self._began:
+            self._began = True
+            self._window.action.play.trigger()
+
+    def _follow(self) -> None:
+        sounding = self._player.playing.now.sounding
+        if sounding and not self._sounded:
+            self._sounded = True
+            self._window.build_panels()
+        elif self._sounded and not sounding:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Do the rest of the start, once."""
+        if self._window.first is not None:
+            self._window.first = None
+            self._player.playing.changed.disconnect(self._follow)
+            self._window.start_engine()
+            if not self._sounded:
+                self._window.build_panels()

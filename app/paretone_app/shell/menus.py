@@ -66,7 +66,7 @@ class Menus:
 
     def _fill_model(self, menu: QMenu, actions: Actions) -> None:
         self._models = QActionGroup(menu)
-        for entry in catalogue.MODELS:
+        for entry in catalogue.models():
             action = QAction(entry.title, menu, checkable=True)
             menu.addAction(action)
             action.setData(entry.id)

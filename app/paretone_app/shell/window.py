@@ -68,6 +68,8 @@ class MainWindow(QMainWindow):
         self.declared = tuple(features)
         self._engine: EngineThread | None = None
         self._was_painted = False
+        self.first: Callable[[], object] | None = None
+        """Called after the first paint instead of what starts the engine and builds the other panels."""
         self.is_built = False
         self._closing = False
         self.is_closed = False
@@ -232,8 +234,11 @@ class MainWindow(QMainWindow):
     def _after_first_paint(self) -> None:
         self.workspaces.enter()
         self.painted.emit()
-        self.start_engine()
-        self._build_next()
+        if self.first is None:
+            self.start_engine()
+            self.build_panels()
+        else:
+            self.first()
 
     def start_engine(self) -> None:
         if self._engine is not None or self._closing:
@@ -248,12 +253,13 @@ class MainWindow(QMainWindow):
         self.settings.sync()
         self.state.loading.reload()
 
-    def _build_next(self) -> None:
+    def build_panels(self) -> None:
+        """Build the panels that the first paint did not need, one per turn of the event loop."""
         if self._closing:
             return
         if self._to_build:
             # Schedule first, so that a panel that fails to build does not stop the others.
-            QTimer.singleShot(0, self._build_next)
+            QTimer.singleShot(0, self.build_panels)
             name, build = self._to_build.popleft()
             self.workspaces.put(name, build())
         else:

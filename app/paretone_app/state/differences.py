@@ -19,6 +19,7 @@ from paretone.models.base import (
     Voice,
     WeightSet,
 )
+from paretone.models.declaration import Model
 from paretone.models.voices import shown_name
 from paretone.paths import resource
 from paretone.setting.compatibility import are_others, checkpoint_text, is_replaced
@@ -192,7 +193,7 @@ def difference_words(one: Difference) -> tuple[str, str, str]:
         return wording(one), one.left, one.right
     if one.what == "model":
         return "Model", model_title(one.left), model_title(one.right)
-    known = [knob for entry in catalogue.MODELS for knob in entry.options if knob.name == one.what]
+    known = [knob for entry in catalogue.models() for knob in entry.options if knob.name == one.what]
     if not known:
         return one.what.capitalize(), one.left, one.right
     return known[0].title, _option_text(known, one.left), _option_text(known, one.right)
@@ -208,13 +209,13 @@ def setting_text(setting: Setting) -> str:
     return ", ".join((techniques, *changed_options(entry, setting.options), f"seed {setting.seed}"))
 
 
-def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+def changed_options(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]:
     """The ``options`` that differ from the model's defaults, each with its title, such as ``Guidance 1``."""
     usual = entry.options_with()
     return option_words(entry, {name: value for name, value in options.items() if value != usual.get(name)})
 
 
-def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+def option_words(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]:
     """The ``options`` that the model has, each with its title."""
     return tuple(
         f"{knob.title} {value_text(knob, options[knob.name])}" for knob in entry.options if knob.name in options

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from paretone.errors import SettingError
 from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models.declaration import Model
 from paretone.models.voices import shown_name, without_folder
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Values, checked, defaults
@@ -38,7 +38,7 @@ class ModelSelection:
         voice = self.voice.id if self.voice else ""
         return RememberedModel(self.folder, self.variant, voice, dict(self.options), knobs, self.used, self.weights)
 
-    def recall(self, saved: RememberedModel, entry: CatalogueEntry, voices: Iterable[Voice]) -> list[str]:
+    def recall(self, saved: RememberedModel, entry: Model, voices: Iterable[Voice]) -> list[str]:
         """Restore ``saved`` for the model ``entry``; returns phrases about what no longer exists."""
         gone: list[str] = []
         self.folder, self.variant = saved.folder, saved.variant

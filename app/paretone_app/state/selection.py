@@ -16,6 +16,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
+from paretone.models.declaration import Model
 from paretone.sampling.schedules import first_halved, time_grid
 from paretone.setting.knobs import Knob, Values, checked
 from paretone.setting.library import TakeSummary
@@ -80,7 +81,7 @@ class Selection(QObject):
         self._artefacts = artefacts
         self._announcing = False
         artefacts.changed.connect(self._artefact_changed)
-        self.model_id = catalogue.MODELS[0].id
+        self.model_id = catalogue.models()[0].id
         self.model_folder = ""
         self.model_variant = ""
         self.device_wanted = "auto"
@@ -167,7 +168,7 @@ class Selection(QObject):
         return bool(self.place(model)[0]) or catalogue.entry(model).available
 
     @property
-    def entry(self) -> catalogue.CatalogueEntry:
+    def entry(self) -> Model:
         return catalogue.entry(self.model_id)
 
     @property
@@ -460,7 +461,7 @@ class Selection(QObject):
             )
         last = saved.models.get(saved.model, RememberedModel())
         self.not_recalled = None
-        if any(one.id == saved.model for one in catalogue.MODELS):
+        if any(one.id == saved.model for one in catalogue.models()):
             self.not_recalled = self._why_not_recalled(catalogue.entry(saved.model), last, unfinished)
             if self.not_recalled is None:
                 self.model_id, self.model_folder, self.model_variant = saved.model, last.folder, last.variant
@@ -469,9 +470,7 @@ class Selection(QObject):
         self._own = self._of(self.model_id)
         self.changed.emit()
 
-    def _why_not_recalled(
-        self, entry: catalogue.CatalogueEntry, last: RememberedModel, unfinished: str
-    ) -> NotRecalled | None:
+    def _why_not_recalled(self, entry: Model, last: RememberedModel, unfinished: str) -> NotRecalled | None:
         """Why the model ``entry`` with the selection ``last`` is not chosen again; ``None`` if it can be."""
         if not (Path(last.folder).exists() if last.folder else entry.available):
             why = f"{entry.title} was chosen last, but {last.folder or entry.folder} is gone"

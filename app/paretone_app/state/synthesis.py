@@ -46,7 +46,7 @@ class Wanted:
 
 def why_not_loaded(model: str) -> str:
     """How to get ``model`` loaded, as a sentence."""
-    known = any(one.id == model for one in catalogue.MODELS)
+    known = any(one.id == model for one in catalogue.models())
     return "Load that model first (menu Model)." if known else "That model is not there any more."
 
 

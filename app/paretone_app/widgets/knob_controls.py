@@ -38,6 +38,7 @@ class _Rows(QWidget):
         super().__init__()
         self.editors: dict[str, QWidget] = {}
         self.resets: dict[str, QToolButton] = {}
+        self.labels: dict[str, QWidget] = {}
         self.grid = GridLayout(self)
         self.grid.setContentsMargins(0, 0, 0, 0)
         self.grid.setHorizontalSpacing(NEAR)
@@ -52,9 +53,14 @@ class KnobControls(QWidget):
     rebuilt = Signal()
     """The controls were replaced; the containing widget sets their Tab order."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, foremost: int | None = None) -> None:
+        """``foremost``: number of rows that are always there; the others are folded as long as they have their
+        defaults, below a button that shows them. By default all are there."""
         super().__init__()
         self._owner = owner
+        self._foremost = foremost
+        self._unfolded: set[str] = set()
+        """Knobs that had other values since the button was pressed: no row goes while it is used."""
         self.knobs: tuple[Knob, ...] = ()
         self._defaults: dict[str, object] = {}
         self._rows = _Rows()
@@ -62,10 +68,17 @@ class KnobControls(QWidget):
         self._column = VBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._rows)
+        self.fold = build.button("")
+        self.fold.setCheckable(True)
+        self.fold.setProperty("look", "fold")
+        self.fold.toggled.connect(self.fold_defaults)
+        self._column.addWidget(self.fold)
+        self._show_folded()
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
+        rows = (one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
+        return *rows, self.fold
 
     def editor(self, name: str) -> QWidget:
         return self._rows.editors[name]
@@ -77,9 +90,35 @@ class KnobControls(QWidget):
         owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
         if tuple(knobs) != self.knobs or owners != self._defaults:
             self.knobs, self._defaults = tuple(knobs), owners
+            self._unfolded.clear()
             self._change_rows()
         for knob in self.knobs:
             self._show(knob, values.get(knob.name, knob.default))
+        self._show_folded()
+
+    def reveal(self, name: str) -> QWidget:
+        """The control of the knob ``name``, unfolded if need be."""
+        self._unfolded.add(name)
+        self._show_folded()
+        return self.editor(name)
+
+    def fold_defaults(self) -> None:
+        """Fold every row with its default again."""
+        self._unfolded.clear()
+        self._show_folded()
+
+    def _show_folded(self) -> None:
+        """Fold the rows with defaults, and say on the button how many."""
+        folded = [] if self._foremost is None else [one.name for one in self.knobs[self._foremost :]]
+        self._unfolded |= {one for one in folded if self._rows.resets[one].isEnabled()}
+        folded = [one for one in folded if one not in self._unfolded]
+        for name, editor in self._rows.editors.items():
+            for part in (editor, self._rows.resets[name], self._rows.labels[name]):
+                part.setVisible(self.fold.isChecked() or name not in folded)
+        self.fold.setVisible(bool(folded))
+        what = "1 with its default" if len(folded) == 1 else f"{len(folded)} with their defaults"
+        self.fold.setText(f"▾ {what}" if self.fold.isChecked() else f"▸ {what}")
+        self.fold.setAccessibleName(f"{self._owner}: {what}, {'shown' if self.fold.isChecked() else 'folded'}")
 
     def set_reason(self, name: str, reason: str) -> None:
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
@@ -95,7 +134,7 @@ class KnobControls(QWidget):
         new = key not in self._kept
         if new:
             self._kept[key] = self._build()
-            self._column.addWidget(self._kept[key])
+            self._column.insertWidget(self._column.indexOf(self.fold), self._kept[key])
         self._rows = self._kept[key]
         self._rows.show()
         if new:
@@ -129,7 +168,7 @@ class KnobControls(QWidget):
                 rows.grid.addWidget(editor, row, 1)
             rows.grid.addWidget(reset, row, 2)
             row += 1
-            rows.editors[knob.name] = editor
+            rows.editors[knob.name], rows.labels[knob.name] = editor, label
             rows.resets[knob.name] = reset
         return rows
 

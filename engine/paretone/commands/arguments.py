@@ -18,7 +18,7 @@ from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
-from paretone.models.files.releases import RELEASES
+from paretone.models.declaration import Model
 from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-DEFAULT_MODEL = catalogue.MODELS[0].id
-DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
+DEFAULT_MODEL = catalogue.models()[0].id
+DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.models() if one.family == LANGUAGE)
 VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
@@ -70,7 +70,7 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
     """Add the options of all models, and the seed."""
     knobs: dict[str, Knob] = {}
     whose: dict[str, dict[str, list[str]]] = {}
-    for model in catalogue.MODELS:
+    for model in catalogue.models():
         for knob in model.options:
             knobs.setdefault(knob.name, knob)
             kinds = whose.setdefault(knob.name, {}).setdefault(knob.meaning, [])
@@ -264,7 +264,7 @@ def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, obj
     """Sampler options set by the arguments. Raises :class:`SettingError` for an option of other models."""
     own = catalogue.entry(model)
     known = {knob.name for knob in own.options}
-    others = {knob.name for one in catalogue.MODELS for knob in one.options} - known
+    others = {knob.name for one in catalogue.models() for knob in one.options} - known
     strange = next((name for name in sorted(others) if hasattr(options, name)), None)
     if strange is not None:
         has = ", ".join(f"--{knob.name.replace('_', '-')}" for knob in own.options)
@@ -338,11 +338,11 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
     return _voice(options.voice, iter([options.transcript]), model, options.folder)
 
 
-def _require_files(chosen: catalogue.CatalogueEntry) -> None:
+def _require_files(chosen: Model) -> None:
     """Raise :class:`CheckpointError` if the model is missing, before its voices are needed."""
     if not chosen.available:
         where = f"{chosen.title} is not in {chosen.folder}; "
-        if chosen.id not in RELEASES:
+        if chosen.release is None:
             raise CheckpointError(f"{where}put its files there, or give --folder.")
         raise CheckpointError(f"{where}download it with 'paretone download {chosen.id}', or give --folder.")
 

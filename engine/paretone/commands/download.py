@@ -11,20 +11,18 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models import catalogue
-from paretone.models.files.releases import LICENCES, RELEASES, Extent, Release, extent
+from paretone.models.files.releases import LICENCES, Extent, Release, extent
 from paretone.session.commands import DownloadModel
 from paretone.session.events import Event, Progress
 
 NAME = "download"
 SUMMARY = "Download an official checkpoint and its vocoder, after showing their licences."
-RELEASED_VOICES = (
-    "It speaks only in voices with released latents, which the download does not include: put name.wav and "
-    "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
-)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help=f"one of {', '.join(RELEASES)}")
+    parser.add_argument(
+        "model", metavar="MODEL", help=f"one of {', '.join(one.id for one in catalogue.models() if one.release)}"
+    )
     parser.add_argument(
         "--folder",
         default="",
@@ -36,10 +34,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     terminal = session.terminal
     entry = catalogue.entry(options.model)
-    if entry.id not in RELEASES:
-        raise SettingError(f"{entry.title} ships with Paretone; there is nothing to download.")
+    release = entry.published
     folder = Path(options.folder) if options.folder else entry.folder
-    release = RELEASES[entry.id]
     if options.accept_licence != release.licence:
         _ask(release, options, folder, terminal)
     activity = ""
@@ -72,8 +68,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *map(str, found),
         f'Try it: paretone speak --model {entry.id}{place} --text "Good morning." --out morning.wav',
     ]
-    if entry.released_voices:
-        lines.insert(-1, RELEASED_VOICES.format(folder / catalogue.VOICES))
+    if release.advice:
+        lines.insert(-1, release.advice.replace("{}", str(folder / catalogue.VOICES)))
     return Result(data, "\n".join(lines))
 
 
@@ -100,7 +96,7 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
 def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
     """Size of the download, or ``None`` if the server does not answer: the licence is then shown without it."""
     try:
-        return extent(model, folder, terminal.check)
+        return extent(catalogue.entry(model).published, folder, terminal.check)
     except PlainError as error:
         print(error, file=sys.stderr)
         return None
@@ -110,8 +106,8 @@ def _terms(release: Release, known: Extent | None) -> str:
     lines = []
     files = tuple(known.sizes) if known else release.files
     for name in dict.fromkeys((release.licence, *(one.licence for one in files))):
-        licence = LICENCES[name]
-        lines += [f"{name}: {licence.summary}", f"    {licence.link}"]
+        licence = LICENCES.get(name)
+        lines += [f"{name}: {licence.summary}", f"    {licence.link}"] if licence else [f"{name}:"]
         for one in files:
             if one.licence == name:
                 size = f", {_size(known.sizes[one])}" if known else ""

@@ -13,8 +13,7 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry
-from paretone.models.files.releases import RELEASES
+from paretone.models.declaration import Model
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.techniques import applying_to, problems, techniques
 from paretone.techniques.published import offered
@@ -43,11 +42,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             "family": one.family,
             "licence": one.licence,
             "available": one.available,
-            "downloadable": one.id in RELEASES,
+            "downloadable": one.release is not None,
             "folder": str(one.folder),
             "summary": one.summary,
         }
-        for one in catalogue.MODELS
+        for one in catalogue.models()
     ]
     voices = [
         {"id": one.id, "title": one.title, "transcript": one.transcript, "models": list(models)}
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     ]
     rows = [
         {"model": one.id, "licence": one.licence, "available": _availability(one), "description": one.summary}
-        for one in catalogue.MODELS
+        for one in catalogue.models()
     ]
     blocks = [
         table(rows),
@@ -88,7 +87,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, text)
 
 
-def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Result:
+def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
     """One model with the ranges of its options and of its techniques' knobs."""
     usual = chosen.options_with()
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
@@ -190,36 +189,36 @@ def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:
     return f"{knob[name]:g}" if name in knob else otherwise
 
 
-def _files(chosen: CatalogueEntry) -> list[str]:
+def _files(chosen: Model) -> list[str]:
     """Files of its release, by their names in its folder."""
-    return [one.saved_as for one in RELEASES[chosen.id].files] if chosen.id in RELEASES else []
+    return [one.saved_as for one in chosen.release.files] if chosen.release else []
 
 
-def _to_install(chosen: CatalogueEntry) -> list[str]:
+def _to_install(chosen: Model) -> list[str]:
     lines = []
-    if chosen.id in RELEASES:
+    if chosen.release:
         lines.append(
             f"Download: paretone download {chosen.id}  ({len(_files(chosen))} files: {', '.join(_files(chosen))})"
         )
-    if chosen.released_voices:
+    if chosen.voices.latents:
         lines.append(_own_voices(chosen))
     return lines
 
 
-def _own_voices(chosen: CatalogueEntry) -> str:
-    return f"Voices: put name.wav and name.npy into {chosen.folder / catalogue.VOICES}."
+def _own_voices(chosen: Model) -> str:
+    return f"Voices: put name.wav and name{chosen.voices.latents} into {chosen.folder / catalogue.VOICES}."
 
 
 def _voices() -> dict[Voice, list[str]]:
     """Every voice, and the models that can use it."""
     found: dict[Voice, list[str]] = {}
-    for model in catalogue.MODELS:
+    for model in catalogue.models():
         for one in catalogue.voices(model.id):
             found.setdefault(one, []).append(model.id)
     return found
 
 
-def _availability(one: CatalogueEntry) -> str:
+def _availability(one: Model) -> str:
     if one.available:
         return "yes"
-    return f"download with: paretone download {one.id}" if one.id in RELEASES else f"put its files into {one.folder}"
+    return f"download with: paretone download {one.id}" if one.release else f"put its files into {one.folder}"

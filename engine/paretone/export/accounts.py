@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models.declaration import Model
 from paretone.setting.knobs import NO_VALUES, Choice, Knob, Number, Switch, Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of, technique
@@ -91,9 +91,7 @@ class Account:
 class OptionLedger:
     """Collects a target's treatment of each sampler option. Unmentioned options are dropped."""
 
-    def __init__(
-        self, model: CatalogueEntry, options: Values, seed: int, given: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, model: Model, options: Values, seed: int, given: Mapping[str, Any] | None = None) -> None:
         self.model = model
         self.options = options
         self.seed = seed

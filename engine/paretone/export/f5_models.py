@@ -12,7 +12,8 @@ from paretone.errors import ProfileError
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.targets import Order, Target, exporting
-from paretone.models.catalogue import F5, entry
+from paretone.models.catalogue import entry
+from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.f5.config import VARIANTS
 from paretone.sampling.schedules import EPSS, effective_spacing
 from paretone.setting.profile import Profile
@@ -39,7 +40,7 @@ def own_grid(ledger: OptionLedger) -> None:
 def why_not_f5(profile: Profile, package: str) -> str:
     """Sentence why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, or ``""``."""
     model = entry(profile.setting.model)
-    if model.kind != F5:
+    if model.layout != F5:
         return (
             f"The profile is for {model.title}, which is not a model of {package}; only F5-TTS profiles can be "
             "exported so."

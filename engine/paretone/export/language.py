@@ -22,10 +22,11 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.export.delivery import deliver
 from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
-from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from paretone.models.cosyvoice2.language_model import with_text_head
+from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
 from paretone.models.files.layer_importance import pruned, require_layers
@@ -35,6 +36,7 @@ from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer
 from paretone.reading import parsed_json, read_bytes
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.plan import imported
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, knobs_of
 from paretone.techniques.base import AnyWeights
@@ -144,12 +146,12 @@ class CosySource:
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
-_SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
-    "lm_mini": lambda root, checks: HuggingFaceSource(root, LM_MINI_FILES, checks),
-    "llasa": lambda root, checks: HuggingFaceSource(root, LLASA_FILES, checks),
-    "cosyvoice2": CosySource,
-}
-"""Sources by the catalogue's ``loader``."""
+def llasa_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, LLASA_FILES, checks)
+
+
+def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, LM_MINI_FILES, checks)
 
 
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
@@ -170,7 +172,7 @@ def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]
     return deliver(job.folder, contents, follower.progress)
 
 
-def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueEntry) -> AnyWeights:
+def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: Model) -> AnyWeights:
     """The weights to write, from ``there``. Raises :class:`SettingError` if they are missing."""
     for one in there:
         if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
@@ -179,15 +181,16 @@ def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueE
     raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
 
 
-def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
+def source_of(chosen: Model, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
     """Checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model without students and
     drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
-    if chosen.loader not in _SOURCES:
+    if chosen.exports is None:
         raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
-    return _SOURCES[chosen.loader](place, check)
+    opened: Source = imported(chosen.exports.source)(place, check)
+    return opened
 
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:

@@ -38,7 +38,7 @@ from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.language_model import MARKS, TEXT, CosyNames
+from paretone.models.cosyvoice2.language_model import TEXT, CosyNames
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import pruned
@@ -96,7 +96,7 @@ def causal_model(
 
 def _joined(config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: OfficialIds) -> CausalModel:
     """CosyVoice 2's tensors in one vocabulary."""
-    names = CosyNames(len(tensors[TEXT]), len(tensors[MARKS]))
+    names = CosyNames(len(tensors[TEXT]))
     parts = names.parts(tensors)
     unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
     named = {BODY + name: value for name, value in parts.transformer.items()}

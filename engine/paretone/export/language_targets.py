@@ -8,7 +8,8 @@ from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.targets import PROMPTS, Order, lists
 from paretone.models.base import LANGUAGE
-from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.models.catalogue import entry
+from paretone.models.declaration import Model
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.techniques import technique
@@ -16,10 +17,6 @@ from paretone.techniques import technique
 if TYPE_CHECKING:
     from paretone.export.language_bundle import LanguageBundle
 
-RESTARTING = frozenset({"lm_mini"})
-"""Loaders of models whose positions restart where speech begins."""
-BIASED = frozenset({"cosyvoice2"})
-"""Loaders of models with a bias of the scores, which the classes of transformers and vLLM lack."""
 PROMPT_OPTIONS = ("clone", "speaker", "mode", "instruction")
 DECODER_OPTIONS = ("cross_fade", "stream", "stream_codes", "stream_context")
 
@@ -40,7 +37,7 @@ def why_not_counted(profile: Profile, program: str) -> str:
     model = entry(profile.setting.model)
     if reason := why_not_language(profile, program):
         return reason
-    if model.loader in RESTARTING:
+    if model.exports and model.exports.restarting:
         return (
             f"{model.title} counts positions anew where speech begins, but {program} gives every token the next one; "
             "export for transformers."
@@ -90,30 +87,14 @@ def common_files(order: Order, program: str, use: str, bundle: LanguageBundle) -
     }
 
 
-def _ids_section(chosen: CatalogueEntry) -> str:
+def _ids_section(chosen: Model) -> str:
     """Section on the conversion of texts to ids and of ids to sound."""
     return (
         "`prompts.json` holds a sentence in a voice as ids, passage by passage, and the vocabulary: speech token `n` "
-        f"has the id `first_code + n`, and `stops` end speech. {_HOW[chosen.loader]}\n\n"
+        f"has the id `first_code + n`, and `stops` end speech. {chosen.exports.prompts if chosen.exports else ''}\n\n"
         "Other sentences and voices as ids, and speech tokens as sound, are Paretone's:\n\n"
         "```\n"
         f'paretone tokens --model {chosen.id} --text "…" --out prompts.json\n'
         f"paretone tokens --model {chosen.id} --tokens tokens.json --out speech.wav\n"
         "```"
     )
-
-
-_HOW = {
-    "lm_mini": (
-        "A prompt is a phone for every speech token, those of the recording first, the end of the text, the beginning "
-        "of speech, and the recording's speech tokens. `positions` begin anew at the beginning of speech."
-    ),
-    "llasa": (
-        "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
-        "recording's speech tokens `<|s_n|>`; the tokenizer reads it."
-    ),
-    "cosyvoice2": (
-        "A prompt is `<|sos|>`, the recording's transcript and the text, `<|task|>`, and the recording's speech tokens "
-        "`<|s_n|>`; the tokenizer, in which CosyVoice 2's tables are one vocabulary, reads it."
-    ),
-}

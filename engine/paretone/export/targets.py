@@ -26,7 +26,8 @@ from paretone.errors import CheckpointError, PlugInError, ProfileError, SettingE
 from paretone.export.accounts import OPTIONS, Account, Carried, OptionLedger, whole_line
 from paretone.export.delivery import Content, deliver
 from paretone.models.base import OfficialIds, OfficialPrompt
-from paretone.models.catalogue import F5, entry
+from paretone.models.catalogue import entry
+from paretone.models.f5.config import LAYOUT as F5
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import kind_of
@@ -206,7 +207,7 @@ def say(profile: Profile, chosen: Target, model_folder: str = "") -> Account:
 def _guided_weights(profile: Profile, place: Path) -> bool:
     """Whether the checkpoint in ``place`` has its guidance in its weights, as F5-TTS's can. False for an unreadable
     one: the later reader reports the error."""
-    if entry(profile.setting.model).kind != F5:
+    if entry(profile.setting.model).layout != F5:
         return False
     from paretone.models.f5.checkpoint import find_checkpoint
     from paretone.models.files.trained_weights import trained_guidance

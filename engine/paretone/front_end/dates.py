@@ -89,7 +89,7 @@ def _period(match: re.Match[str], around: Around) -> str | None:
         return None
     letters = match[1] if len(match[1]) == 1 else ".".join(match[1]) + "."
     head = f"{letters} {cardinal(int(match[2]))}" if match[2] else letters
-    return head + (f" {_year_of(named)}" if named else "")
+    return head + (f" {_year_of(named)}" if named else "") + (f" to {short(match[5])}" if match[5] else "")
 
 
 def _season(match: re.Match[str], around: Around) -> str | None:
@@ -103,6 +103,8 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
     hour, minute, second, part, half, zone = match.groups()
     if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
         return None
+    if second and "00" in (minute, second) and not half and not part and around.follows(_CUE_OF_DURATIONS):
+        return Said(_length(hour, minute, second))
     whole = cardinal(int(hour)).replace(" ", "-")
     if int(minute):
         words = f"{whole} {short(minute).replace(' ', '-') if minute[0] != '0' else short(minute)}"
@@ -124,12 +126,34 @@ def _with_half(words: str, half: str | None, zone: str | None) -> Said:
 
 
 def _duration(match: re.Match[str], around: Around) -> str:
-    parts = zip(match.groups(), ("hour", "minute", "second"), strict=True)
-    return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in parts if one)
+    return _length(*match.groups())
+
+
+def _length(*parts: str | None) -> str:
+    named = zip(((one or "").lstrip("0") for one in parts), ("hour", "minute", "second"), strict=True)
+    return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in named if one)
+
+
+def _military(match: re.Match[str], around: Around) -> Said | None:
+    """ "0600", "1345 hrs."."""
+    if match[0][0] != "0" and (not around.follows(_BEFORE_TIMES) or around.precedes(" of")):
+        return None
+    named = match[3] or around.precedes(r" ?[-–] ?\d{4} ?(?:hours|hrs?)\b")
+    if not named and (not around.follows(_BEFORE_TIMES) or around.precedes(r" [A-Z\d]|-\d")):
+        return None
+    hour = f"oh {cardinal(int(match[1]))}" if match[1][0] == "0" and match[1] != "00" else cardinal(int(match[1]))
+    words = f"{hour} {'hundred' if match[2] == '00' else short(match[2])}"
+    return Said(words, "hours" if match[3] else "")
 
 
 FORMS["month"] = _month_name
-_SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d))?"
+_ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
+_BEFORE_TIMES = r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open)) |\d{4} ?[-–] ?"
+_CUE_OF_DURATIONS = (
+    r"(?i:\b(?:record|times?|in|runtime|length|duration|took|takes|lasted|lasts|ran|runs|clocked|finish\w*)\b)"
+    r"[^.!?\d]{0,12}"
+)
+_SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
 # fmt: off
 CLASSES = (
@@ -148,6 +172,7 @@ CLASSES = (
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
+    semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
     semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
@@ -155,6 +180,8 @@ CLASSES = (
     semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
         say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
+    semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
+        r"(?= ?[-–] ?\d{4} ?(?:hours|hrs?)\b)|(?<=\b0\d{3})(?!\d|[.:]\d))", say=_military, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),

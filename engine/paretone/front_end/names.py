@@ -9,9 +9,12 @@ from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs
 from paretone.front_end.quantities import number
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
+    BEFORE_SMALL,
     COUNTED,
     DIRECTIONS,
     ENDINGS,
+    ROADS,
+    SCRIPTURE,
     SIGNS,
     SLANG,
     STARTERS,
@@ -94,7 +97,7 @@ _DIVISIONS = frozenset(
 
 
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
-    name, text, dash, last = match.groups()
+    name, text, letter, dash, last = match.groups()
     value = roman(text.upper())
     if value is None or (f"{name}{text}".islower() and len(text) < 2):
         return None
@@ -102,8 +105,12 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
         if text == "I" and ((name.islower() and around.precedes(" [a-z]")) or around.precedes("'")):
             return None
         end = roman((last or "").upper())
-        return f"{name} {cardinal(value)}" + (f" to {cardinal(end)}" if dash and end else "")
-    if not text.isupper() or not name[0].isupper():
+        return (
+            f"{name} {cardinal(value)}"
+            + (f" {letter}" if letter else "")
+            + (f" to {cardinal(end)}" if dash and end else "")
+        )
+    if letter or not text.isupper() or not name[0].isupper():
         return None
     if name in _REGNAL_NAMES:
         ended = around.precedes(
@@ -135,6 +142,24 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
     if around.follows(r"\b[Tt]he ") and len(match[1]) > 2 and value <= 50:
         return ordinal(value)
     return year(value) if value > 1000 and len(match[1]) > 3 else None
+
+
+def _scripture(match: re.Match[str], around: Around) -> str | None:
+    """Chapter and verses; a name may also be of something else."""
+    number_of, book, chapter, verse, last = match.groups()
+    if not verse and not number_of:
+        return None
+    said = " ".join(filter(None, (number_of and ordinal(int(number_of)).title(), SCRIPTURE.get(book, book))))
+    said += f" {cardinal(int(chapter))}" + (f", {cardinal(int(verse)).replace(' ', '-')}" if verse else "")
+    return said + (f" to {cardinal(int(last))}" if last else "")
+
+
+def _standard(match: re.Match[str], around: Around) -> str | None:
+    name, text, part, dated = match.groups()
+    if not (part or dated or len(text) > 3):
+        return None
+    said = f"{name.replace('/', ' ')} {pairs(text) if len(text) == 4 else number(text)}"
+    return said + (f" dash {number(part)}" if part else "") + (f", {year(int(dated))}" if dated else "")
 
 
 # Telephone numbers and addresses.
@@ -278,6 +303,7 @@ FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdigit() else one.upper() for one in text if one.isalnum())
 _TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
 # fmt: off
+_IN_MENUS = r"(?i:\b(?:go to|open|click|select|choose|tap|under|see|find|in|use)\b)[^.!?<>]+(?:>[^.!?<>]+)*"
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
     semiotic("electronic",
@@ -285,9 +311,13 @@ TYPED = (
         say=_electronic),
     semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
     semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
-        r"[\w.-]+(?:[/\\][\w.-]*\w){2,}|(?:/[\w.-]*\w){2,})", say=_electronic),
+        r"(?!\d+[CF]/)[\w.-]+(?:[/\\][\w.-]*\w){2,}|(?!/\d+[CF]/)(?:/[\w.-]*\w){2,})", say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])(?![A-Z]+\d)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
+    semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})", say="slash"),
+    semiotic("electronic", r">(?= [A-Z])", say=",", after=_IN_MENUS),
+    semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
+        after=_SOFTWARE),
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
     semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?", say="{1:typed}"),
@@ -299,7 +329,6 @@ TYPED = (
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
 )
-_BEFORE_DIRECTIONS = r"\b(?:[A-Z]{1,2}-|(?:Hwy|Route|Highway) )\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? "
 _GRADED = "average|student|grade|on |in |for |and |or "
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 _DIRECTION = "([NSEW]|N[EW]|S[EW])"
@@ -308,6 +337,10 @@ NAMES = (
         r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?:[ -]\d{2,6}){3,5}(?!\d)|\d(?:-\d{2,6}){2,4}(?!\d)|",
         r"\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
+    semiotic("identifier", rf"(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})\.? (\d{{1,3}})",
+        r"(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])", say=_scripture),
+    semiotic("identifier", r"\b((?:ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/[A-Z]+)?) (\d{3,5})(?:-(\d+))?",
+        r"(?::((?:19|20)\d\d))?\b", say=_standard),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
     semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
@@ -335,21 +368,25 @@ NAMES = (
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
     semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
         say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
-    semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)",
-        say=_roman_name),
+    semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)((?<=[IVX])[a-c])?(?:([-–])([IVXLCDM]+))?\b",
+        r"(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
-    semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS, after=_BEFORE_DIRECTIONS),
+    semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
+        after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)", say=DIRECTIONS),
 )
 SIGNS_AND_ABBREVIATIONS = (
-    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=\s|-|\d|$)|\b(Mr|Ms|vs)\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,-]|$)|",
+        r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z]|,)", say=BEFORE_SMALL),
     semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
     semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z]\w+ "),
-    semiotic("abbreviation", rf"\b({one_of(COUNTED)})\.(?= ?(?:\d|[IVXLC]{{2,}}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
+    semiotic("abbreviation", rf"\b(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
+        r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
     semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
@@ -358,7 +395,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
     semiotic("abbreviation", r"\bw/(?: (?=\w)|(?=[a-z\d]))", say="with "),
-    semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th) )c\.(?= [a-z])", say="century"),
+    semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th) )c\.(?!\w)", say="century", ends=True),
     semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
     semiotic("abbreviation", r"\b([A-Z])&([A-Z])\b", say="{1} and {2}"),
     semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
@@ -366,8 +403,8 @@ SIGNS_AND_ABBREVIATIONS = (
         "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to"}),
     semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
     semiotic("money", r"\$+", say="dollars"),
-    semiotic("emoji", r"<3(?!\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
-    semiotic("emoji", r"<3(?!\d)|(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
+    semiotic("emoji", r"<3(?!\.?\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
+    semiotic("emoji", r"<3(?!\.?\d)|(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )", say=",", after=r"\w "),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·]", say=""),

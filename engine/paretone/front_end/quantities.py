@@ -6,10 +6,10 @@ import re
 
 from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordinal, pairs, plural, short, year
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
-from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, SIGNS, UNITS
+from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, ROADS, SIGNS, UNITS
 
 _GROUPED = r"\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?"
-_SPACED = r"\d{1,3}(?:'\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
+_SPACED = r"\d{1,3}(?:['_]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
 NUMBER = rf"(?:{_GROUPED}|{_SPACED}|\d+(?:\.\d+)?(?!\d)|\.\d+)"
 _FRACTION = r"(?:\d+[ -])?\d{1,3}/\d{1,3}(?![\d/])(?:st|nd|rd|ths?|s)?"
 _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
@@ -20,7 +20,7 @@ _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
 _MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
-UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:/(?:\d+ ?)?(?!°)(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
+UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:/(?:10+ ?|\d\d? ?(?=h\b))?(?!°)(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
 _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
 _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
 
@@ -40,7 +40,7 @@ def number(text: str) -> str:
         text = text.replace(".", "").replace(",", ".")
     if re.fullmatch(_COMMA, text):
         text = text.replace(",", ".")
-    return sign + decimal(re.sub(r"[ ',]", "", text))
+    return sign + decimal(re.sub(r"[ ',_]", "", text))
 
 
 def _mixed(text: str) -> str:
@@ -99,7 +99,11 @@ def _integer(text: str, around: Around) -> str:
         r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3} or )?"
     ):
         return digits(text)
-    if 4 <= len(text) <= 6 and around.follows(r"(?i:\b(?:zip|pin|code|password|passcode|postcode)(?: is|:)?) "):
+    if 4 <= len(text) <= 6 and around.follows(
+        r"(?i:\b(?:zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|last four(?: digits)?)(?: is|:)?) "
+    ):
+        return digits(text)
+    if len(text) == 5 and around.precedes(" (?:area|zip|ZIP)\\b"):
         return digits(text)
     if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) [^.!?]{1,24} (?:to|at) )"):
         return digits(text)
@@ -127,7 +131,6 @@ _CUE_OF_DATES = (
     r"(?i:\b(?:on|by|until|till|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
     r"(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)(?:[a-z]*day|\.)?,?)) (?:the )?"
 )
-_SCRIPTURE = r"\b(?:Psalms?|John|Luke|Mark|Matthew|Genesis|Exodus|Romans|Acts|Isaiah|Proverbs|Corinthians|Kings|Job) "
 
 
 def day_of_month(day: int) -> str:
@@ -147,14 +150,15 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if match[0] in ("24/7", "9/11", "50/50", "20/20") or (first + second == 100 and first > second):
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
-    date = 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
+    usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
+    amount = first < second and usual and around.follows(r"\bof |/\d+ is ")
+    date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
     if date and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
         return Said(month_day(month, day), kind="date")
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
-    usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     if not usual and 12 < first < second:
         return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
     if date and not (first < second and usual) and not part:
@@ -163,7 +167,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
 
 
 def _ratio(match: re.Match[str], around: Around) -> str:
-    if around.follows(_SCRIPTURE) or re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
+    if re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
         return f"{cardinal(int(match[1]))} {short(match[2]) if match[2] != '00' else 'minutes'}"
     return f"{number(match[1])} to {number(match[2])}"
 
@@ -188,7 +192,8 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
         words, unit = "", names[0] if int(whole or "0") == 1 else names[1]
         small = f"{cardinal(int(cents))} {names[2] if int(cents) == 1 else names[3]}" if cents.strip("0") else ""
         if small and int(whole or "0"):
-            words, unit = f"{decimal(whole)} {unit} and {cardinal(int(cents))}", small.rpartition(" ")[2]
+            one, cent = (names[0], names[2]) if _adjective(around) else (unit, "")
+            words, unit = f"{decimal(whole)} {one} and {cardinal(int(cents))}", cent or small.rpartition(" ")[2]
         elif small:
             words, _, unit = small.rpartition(" ")
         else:
@@ -217,7 +222,7 @@ def _adjective(around: Around) -> bool:
 
 
 def _before_noun(around: Around) -> bool:
-    return around.precedes(rf"\.? (?!(?:{_NOT_A_NOUN})\b)(?![a-z]+ly\b)[a-z]+\b")
+    return around.precedes(rf"\.? (?!(?:{_NOT_A_NOUN})\b)(?![a-z]+(?:ly|ed|ing)\b)[a-z]+\b")
 
 
 def _measure(match: re.Match[str], around: Around) -> Said | None:
@@ -225,13 +230,16 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     text = written.rstrip(".")
     if text == "m" and not gap and around.precedes(r" (?:km|miles|mi|kg|tons|people)\b"):
         return None
-    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "pt") and not _unit_here(
+    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "W", "A", "BR", "BA", "pt") and not _unit_here(
         text, gap, value, match[0][-1] == ".", around
     ):
         return None
     one = value.lstrip("0") == "1" or re.fullmatch(r"\d+/\d+.*", value) is not None
     close = gap == "" and text.isalpha() and len(text) > 1 and text[:-1] not in UNITS and _before_noun(around)
+    close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr") and _before_noun(around))
     singular = one or gap == "-" or (text[0] != "°" and (close or _adjective(around)))
+    if text == "pp" and match[0][-1] == "." and "." not in value and not around.follows(r"\b(?:rose|fell|up|down|by) "):
+        text = "pg"  # Pages, not percentage points.
     text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
     return Said(_SIGNS[sign] + number(value), units(text, singular))
 
@@ -248,6 +256,12 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
     if unit == "s" and not gap:
         several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-")
         return around.follows(TAKES) or "." in value or (len(value) == 1 and not several)
+    if unit in ("N", "W") and around.follows(ROADS):
+        return False
+    if unit == "A":
+        return "." in value or around.follows(
+            r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?"
+        )
     if unit in ("s", "t", "pt"):
         return bool(gap) and not around.precedes("'")
     if unit == "N":
@@ -256,7 +270,7 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
         return not gap
     if unit == "K":
         return bool(gap) and not around.precedes(COUNTED_NOUN)
-    return not (unit == "mo" and not gap)
+    return not gap if unit in ("BR", "BA") else bool(gap) or unit != "mo"
 
 
 def units(text: str, singular: bool) -> str:
@@ -300,7 +314,17 @@ def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
 def _inches(match: re.Match[str], around: Around) -> Said | None:
     if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
-    return Said(number(match[1]), "inch" if re.match(r"1$|\d+/", match[1]) or _before_noun(around) else "inches")
+    singular = (
+        re.match(r"1$|\d+/", match[1]) or _before_noun(around) or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
+    )
+    one, many = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
+    return Said(number(match[1]), one if singular else many)
+
+
+def _count(match: re.Match[str], around: Around) -> str:
+    """Pieces in a pound or a pack: "16/20 count", "500-ct."."""
+    counted = "" if around.precedes("[ -]count") else " count"
+    return (f"{number(match[1])} to " if match[1] else "") + number(match[2]) + counted
 
 
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
@@ -311,9 +335,11 @@ def _place_on_earth(match: re.Match[str], around: Around) -> str:
 def _by(match: re.Match[str], around: Around) -> Said | None:
     unit = match["unit"]
     parts = re.split(r" ?[x×] ?", match["sizes"])
-    if not unit and "×" in match["sizes"]:
+    if (not unit and "×" in match["sizes"]) or re.match(r"\d+x ", match["sizes"]):
         return None
     said = [pairs(one) if len(one) == 4 else number(one) for one in parts]
+    if unit == "s":
+        return Said(plural(" by ".join(said)))
     return Said(" by ".join(said), units(unit.rstrip("."), False) if unit else "")
 
 
@@ -344,7 +370,7 @@ _OPERAND = (
 )
 _OPEN = r"(?:[-+±√(|∑∫]\s?)*"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
-_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-])(?!=)|{POWER})*)"
+_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-]| [a-z])(?!=)|{POWER})*)"
 _NAMED = "log|sin|cos|tan|mod|ln"
 _OPERATOR = (
     r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s-\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
@@ -427,15 +453,15 @@ def power(text: str) -> str:
 
 _MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{VALUE})"
 _MANY = r"(?:\s?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_RATE = rf"(?:/(?P<per>{UNIT_WORD}|[a-z]+)\b(?:\.(?= [a-z(\d=]|,))?)?"
+_DOT = r"(?:\.(?= [a-z(\d=]|[,/*)]))?"
+"""Of an abbreviation, which ends no sentence."""
+_RATE = rf"(?:/(?P<per>{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _PENCE = ("pence", "penny")
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
     r"[^.!?]{0,30}[ (])"
 )
 _DEGREES = r"(\d+(?:\.\d+)?)"
-_DOT = r"(?:\.(?= [a-z(\d=]|,))?"
-"""Of an abbreviation, which ends no sentence."""
 _ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
 FORMS["number"] = number
 FORMS["per"] = per
@@ -447,9 +473,11 @@ CLASSES = (
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
         rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
+    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))", say=_count),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
-    semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>[ -]?)(?P<unit>{UNIT}){_DOT}(?!\w|'\w)",
+    semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>(?P<hyphen>-)| ?)(?P<unit>{UNIT})",
+        rf"(?(hyphen)(?:\.(?= \w))?|{_DOT})(?!\w|'\w)",
         say=_measure, quantity=True),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
@@ -458,7 +486,8 @@ CLASSES = (
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
-    semiotic("measure", rf"({VALUE})(?:\"|'')(?!\w)", say=_inches),
+    semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches),
+    semiotic("measure", rf"({VALUE})(')(?= (?!{_NOT_A_NOUN})[a-z])", say=_inches, unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?: ?(?P<unit>(?!in \d){UNIT})(?!\w))?(?![\d^])", say=_by),
@@ -473,6 +502,8 @@ CLASSES = (
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
     semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z]|,))?", say=_unit_after_a_word),
     semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
+    semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
+        quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
@@ -485,7 +516,7 @@ CLASSES = (
         say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
     semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
     semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", say=_ordinal, quantity=True),
-    semiotic("cardinal", rf"({_SIGN})({NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
+    semiotic("cardinal", rf"({_SIGN})({_COMMA}|{NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
@@ -496,8 +527,10 @@ PLAIN = (
     semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
     semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
+    semiotic("mathematics", r"[<>]=(?= ?\d)", say=_BOUNDS, after=r"\b(?:to|of|with|use|at|from|for|is|are|be) "),
     semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),
     semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=_BOUNDS),
+    semiotic("mathematics", r"(?<=\d)(?:\.\.\.|…)(?= ?=)", say="and so on"),
     semiotic("mathematics", r"[<>](?= )", say=RELATIONS, after=r"\w "),
     semiotic("mathematics", POWER, say=lambda match, around: power(match[0][1:].strip("(){}")), after=r"[\w)]"),
 )

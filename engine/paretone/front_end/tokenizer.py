@@ -42,7 +42,7 @@ _EASY = re.compile(
 )
 """Plain words and marks, which need not be classified."""
 _HARD = frozenset((*SLANG, "et", *WEEKDAYS, *map(str.lower, WEEKDAYS), *filter(str.islower, UNITS))) - {"in", "a"}
-_DIVIDES = re.compile(r" (?:[ivxIVX]+)\b")
+_DIVIDES = re.compile(r" (?:[ivxIVX]+)[a-c]?\b")
 
 
 def tokens(text: str, british: bool = False) -> Iterator[Token]:

@@ -179,6 +179,8 @@ def _joined(found: list[Token]) -> str:
         if hyphen and place + 1 < len(found) and found[place + 1].text[:1].isalnum():
             words = " " if spoken or found[place + 1].kind else words
         changed = bool(token.kind)
+        if words == "/" and spoken and found[place - 1].kind == "measure":
+            words = ", "
         if words == "/" and spoken and place + 1 < len(found) and found[place + 1].kind:
             words = " slash"
         if words and (changed or spoken) and words[0].isalnum() and (said[-1:].isalnum() or said[-1:] in tuple(".',")):

@@ -62,8 +62,12 @@ UNITS = {
     kB KB: kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL:
     deciliter deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi:
     mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
-    tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt: quart quarts| pt: pint pints| ha: hectare hectares|
-    t: ton tons| dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| ly: light_year light_years| AU:
+    tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
+    t: ton tons| dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| Nm
+    N·m: newton_meter newton_meters| ft-lb ft-lbs lb-ft: foot_pound foot_pounds| bbl: barrel barrels| bpd:
+    barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
+    bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages|
+    ly: light_year light_years| AU:
     astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph: kilometer_per_hour
     kilometers_per_hour| kn kt kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
     revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
@@ -90,22 +94,36 @@ UNITS |= {
 TITLES = _table(
     "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
     "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Gov=Governor Hon=Honorable Mt=Mount Ft=Fort "
-    "Adm=Admiral Atty=Attorney Pres=President Rep=Representative Supt=Superintendent Cpl=Corporal Fig=Figure "
-    "fig=figure Figs=Figures Eq=Equation eq=equation Ch=Chapter Vol=Volume vol=volume approx=approximately vs=versus "
+    "Adm=Admiral Atty=Attorney Pres=President Rep=Representative Supt=Superintendent Cpl=Corporal "
+    "Figs=Figures Eq=Equation eq=equation Ch=Chapter Vol=Volume vol=volume approx=approximately vs=versus "
     "cf=compare Apt=Apartment apt=apartment Hwy=Highway Ste=Suite Rm=Room rm=room avg=average Ref=Reference "
     "max=maximum Max=Maximum min=minimum Min=Minimum figs=figures Wm=William Chas=Charles Thos=Thomas Geo=George "
     "Assoc=Associate Asst=Assistant Mgr=Manager Acct=Account acct=account Inv=Invoice inv=invoice doz=dozen Mk=Mark "
-    "lg=large pkg=package addr=address appt=appointment gen=generation"
+    "Pvt=Private Bn=Battalion Regt=Regiment tel=telephone Tel=Telephone Pls=Please pls=please lg=large "
+    "pkg=package addr=address appt=appointment gen=generation"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
 COUNTED = _table(
     "No=Number no=number Nos=Numbers nos=numbers Nr=Number p=page pp=pages P=page ext=extension Ext=Extension c=circa "
-    "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article tel=telephone Tel=Telephone ed=edition "
+    "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article App=Appendix app=appendix "
+    "ed=edition Fig=Figure fig=figure "
     "est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street bldg=building Fl=Floor "
     "fl=floor Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
     "sc=scene Sc=Scene r=ruled"
 )
-"""Abbreviations before a number; elsewhere their letters are other words."""
+"""Abbreviations before a number or a letter; elsewhere their letters are other words."""
+BEFORE_SMALL = _table(
+    "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required"
+)
+"""Abbreviations whose full stop a small letter or a comma follows."""
+SCRIPTURE = _table(
+    "Gen=Genesis Ex=Exodus Exod=Exodus Lev=Leviticus Num=Numbers Deut=Deuteronomy Josh=Joshua Judg=Judges Sam=Samuel "
+    "Kgs=Kings Chr=Chronicles Chron=Chronicles Neh=Nehemiah Ps=Psalm Pss=Psalms Prov=Proverbs Eccl=Ecclesiastes "
+    "Isa=Isaiah Jer=Jeremiah Ezek=Ezekiel Dan=Daniel Hos=Hosea Mic=Micah Hab=Habakkuk Zech=Zechariah Mal=Malachi "
+    "Matt=Matthew Rom=Romans Cor=Corinthians Gal=Galatians Eph=Ephesians Phil=Philippians Col=Colossians "
+    "Thess=Thessalonians Tim=Timothy Heb=Hebrews Jas=James Pet=Peter Rev=Revelation John=John Luke=Luke Mark=Mark "
+    "Acts=Acts Job=Job"
+)
 ENDINGS = (
     _table(
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
@@ -122,6 +140,7 @@ STREETS = {
 }  # fmt: skip
 DIRECTIONS = {"N": "North", "S": "South", "E": "East", "W": "West"}
 DIRECTIONS |= {"NE": "Northeast", "NW": "Northwest", "SE": "Southeast", "SW": "Southwest"}
+ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
 STATES = _table(
     "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut DE=Delaware FL=Florida "
     "GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa KS=Kansas KY=Kentucky LA=Louisiana ME=Maine "
@@ -139,6 +158,8 @@ SLANG = {
     "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
     "wwi": "World War One", "yoy": "year over year", "YoY": "year over year", "QoQ": "quarter over quarter",
     "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
+    "ttyl": "talk to you later", "nvm": "never mind", "smh": "shaking my head", "mtg": "meeting", "pkg": "package",
+    "q/q": "quarter over quarter", "y/y": "year over year", "m/m": "month over month",
     "l8r": "later", "b4": "before", "txt": "text", "msg": "message", "ngl": "not gonna lie", "rn": "right now",
     "mk": "Mark", "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
     "vol": "volume",
@@ -151,7 +172,7 @@ GREEK = _table(
 SIGNS = {
     "№": "number", "©": "copyright", "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",
     "≈": "about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "≠": "is not equal to",
-    "∞": "infinity", "√": "the square root of", "→": "to", "⇒": "implies", "¢": "cents", "∑": "the sum of",
+    "∞": "infinity", "√": "the square root of", "→": "to", "☉": "sun", "⇒": "implies", "¢": "cents", "∑": "the sum of",
     "∫": "the integral of", "∈": "in", "∂": "partial", "∩": "intersection", "∪": "union", "%": "percent",
     "‰": "per mille", "°": "degrees", "&": "and", "@": "at", "+": "plus", "=": "equals",
 } | {sign: many for sign, (_, many, *_) in CURRENCIES.items() if len(sign) == 1 and not sign.isalnum()}  # fmt: skip

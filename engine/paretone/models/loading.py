@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,18 +13,18 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.errors import CheckpointError
-from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
-from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, SpeechModel, TrainedWeights
+from paretone.models.catalogue import entry, plug_in
+from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import weight_files
-from paretone.models.files.releases import RELEASES
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.own_process import keep_freed_memory
 from paretone.paths import resource
 from paretone.reading import is_regular
-from paretone.setting.plan import imported
+from paretone.setting.plan import Part, imported
 
 if TYPE_CHECKING:
     from paretone.models.families.flow import FlowSpeech
@@ -60,7 +60,7 @@ def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callab
 class LoadRequest:
     """A model of the catalogue to load, its place and device."""
 
-    entry: CatalogueEntry
+    entry: Model
     place: Path
     """Existing folder of the checkpoint, or its file."""
     variant: str
@@ -135,17 +135,12 @@ PARTS = "tokenizer", "codec"
 """Folders of a bundled model's parts that loading does not hash."""
 DECODER = "models", "natural-decoder"
 """Resource folder of the decoder shared by all models of natural speech."""
-LOADERS: Mapping[str, str] = {
-    "f5": "paretone.models.f5.adapter:load_f5",
-    "megatts3": "paretone.models.megatts3.adapter:load_megatts3",
-    "lm_mini": "paretone.models.minis.lm_mini:load_lm_mini",
-    "omni_mini": "paretone.models.minis.omni_mini:load_omni_mini",
-    "cosyvoice2": "paretone.models.cosyvoice2.adapter:load_cosyvoice2",
-    "llasa": "paretone.models.llasa.adapter:load_llasa",
-    "omnivoice": "paretone.models.omnivoice.adapter:load_omnivoice",
+_FAMILIES = {
+    FLOW: "paretone.models.families.flow:FlowSpeech",
+    LANGUAGE: "paretone.models.families.language:LanguageSpeech",
+    MASKED: "paretone.models.families.masked:MaskedSpeech",
 }
-"""The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Imported on use, so that
-loading one model does not import the code of others."""
+"""What a loader gives, imported on use, so that loading one model does not import the code of others."""
 
 
 def load(
@@ -164,7 +159,7 @@ def load(
         error = CheckpointError(
             f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
-        error.command = f"paretone download {chosen.id}" if chosen.id in RELEASES and not folder else ""
+        error.command = f"paretone download {chosen.id}" if chosen.release and not folder else ""
         raise error
     torch.set_num_threads(devices.thread_count())
     # As speech takes shape, activations decay to denormal numbers, which processors compute in microcode: the input
@@ -179,8 +174,13 @@ def load(
     require_parts_shipped = verified_meanwhile(
         (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))
     )
-    load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
-    speech = load_chosen(request)
+    loader = replace(Part.of(chosen.loader), owner=plug_in(chosen.id))
+    speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
+    family = _FAMILIES[chosen.family]
+    if loader.owner and not isinstance(speech, imported(family)):
+        raise loader.wrong(
+            speech, f"a {family.partition(':')[2]}, since it is declared as of the family {chosen.family}"
+        )
     info = speech.look_for_weights(check)
     language: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
     require_shipped(Path(info.checkpoint), info.fingerprint)
@@ -188,7 +188,8 @@ def load(
         require_shipped(Path(one.path), one.fingerprint)
     speech.info = replace(info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
-    speech.warm_up()
+    with loader.blamed():
+        speech.warm_up()
     require_parts_shipped()
     return speech
 

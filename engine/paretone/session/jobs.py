@@ -57,7 +57,9 @@ def load_model(command: commands.LoadModel, executor: Executor, job: RunningJob)
 def download_model(command: commands.DownloadModel, executor: Executor, job: RunningJob) -> events.ModelDownloaded:
     """Download the missing files of the checkpoint."""
     observer = JobObserver(job)
-    files = download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)
+    files = download(
+        entry(command.model).published, Path(command.folder), command.licence, observer.progress, observer.check
+    )
     return events.ModelDownloaded(command.job, tuple(map(str, files)))
 
 

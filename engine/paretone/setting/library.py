@@ -24,7 +24,7 @@ from paretone.fields import record
 from paretone.models.voices import without_folder
 from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.setting import Setting, setting_of
-from paretone.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated
+from paretone.setting.take import EXAMPLE, DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated
 
 DATABASE = "takes.sqlite"
 
@@ -93,6 +93,11 @@ class TakeSummary:
     @property
     def seconds(self) -> float:
         return self.frames / self.sample_rate
+
+    @property
+    def is_example(self) -> bool:
+        """Whether it came with Paretone, so that its figures are not the user's."""
+        return EXAMPLE in self.notes
 
 
 class LibraryDamaged(LibraryError):

@@ -136,6 +136,8 @@ class Metrics:
     """Number of faults that the checks found; see :mod:`paretone.checks`."""
 
 
+EXAMPLE = "An example that came with Paretone"
+"""Note of takes that were not made here; see :attr:`paretone.setting.library.TakeSummary.is_example`."""
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
 """Outcomes of tokens: drafted and accepted; decoded by the model alone; resampled after a rejected draft; added by the
 model after a fully accepted draft."""

@@ -18,7 +18,7 @@ from paretone.errors import SettingError, StudyError
 from paretone.fields import Fields
 from paretone.measure.estimates import Margin, margin
 from paretone.measure.metrics import metric
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models.declaration import Model
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Number
 from paretone.techniques import technique
@@ -124,7 +124,7 @@ class Search:
         return f"The setting with {goals}{kept}."
 
 
-def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedKnob, ...]:
+def axes_of(given: Mapping[str, object], entry: Model) -> tuple[VariedKnob, ...]:
     """Axes of a grid. Raises :class:`StudyError`."""
     found = []
     if not given:
@@ -136,7 +136,7 @@ def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedK
     return tuple(found)
 
 
-def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
+def search_of(given: Mapping[str, object], entry: Model) -> Search:
     """Search of a study. Raises :class:`StudyError`."""
     fields = study_fields(given, "search.")
     axes = tuple(_searched(*one, entry) for one in _flat(fields.table("space")))
@@ -165,7 +165,7 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     return search
 
 
-def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> VariedKnob | Range:
+def _searched(owner: str, name: str, values: object, entry: Model) -> VariedKnob | Range:
     where = f"search.space.{_joined(owner, name)}"
     if isinstance(values, list) and values:
         return _axis(owner, name, values, entry, "search.space")
@@ -190,7 +190,7 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> V
     return Range(owner, name, low, high, step, log, knob.whole)
 
 
-def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where: str) -> VariedKnob:
+def _axis(owner: str, name: str, values: list[Any], entry: Model, where: str) -> VariedKnob:
     place = f"{where}.{_joined(owner, name)}"
     used = name if owner and name in _USED_AS_WRITTEN else ""
     if used:
@@ -210,7 +210,7 @@ def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where
     return VariedKnob(owner, name, found, used or USED)
 
 
-def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
+def _knob(owner: str, name: str, entry: Model, where: str) -> Knob:
     knobs = technique(owner).knobs if owner else entry.options
     title = technique(owner).title if owner else entry.title
     for knob in knobs:

@@ -28,7 +28,7 @@ from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
 from paretone.setting.setting import Published
-from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from paretone.techniques.base import GROUPS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
@@ -66,7 +66,7 @@ def _faults(one: Technique) -> Iterator[str]:
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():
             yield f"{field} must be a text, not {kind_of(value)}"
-    for field in ("benefit", "slot", "improves", "needs", "study", "exports"):
+    for field in ("benefit", "group", "slot", "improves", "needs", "study", "exports"):
         if not isinstance(getattr(one, field), str):
             yield f"{field} must be a text, not {kind_of(getattr(one, field))}"
     if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
@@ -78,12 +78,15 @@ def _faults(one: Technique) -> Iterator[str]:
     for family in one.families:
         if family not in FAMILIES:
             yield f"families has {shown(family)}, but there are {', '.join(FAMILIES)}"
-    known = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+    known = {knob.name for entry in catalogue.models() for knob in entry.options}
     for option in one.options:
         if option not in known:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
     if one.slot and (slot := fault_of_slot(one.slot)):
         yield f"slot is {slot}, or ''"
+    if one.group and one.group not in GROUPS:
+        near = _near(one.group, list(GROUPS))
+        yield f"group is {shown(one.group)}{near}; it must be one of {', '.join(GROUPS)}, or ''"
     metrics = [each.name for each in METRICS]
     if one.improves not in metrics:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
@@ -184,7 +187,7 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
         if error is not None:
             yield f"published: {error}".rstrip(".")
-        known = [entry.id for entry in catalogue.MODELS]
+        known = [entry.id for entry in catalogue.models()]
         texts = all(isinstance(text, str) for text in (each.name, each.source, each.remark))
         if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
             yield (
@@ -253,7 +256,7 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
         knobs = {knob.name for knob in one.knobs}
         if not isinstance(file.knobs, tuple) or not knobs.issuperset(file.knobs):
             yield f"artefact_file.knobs must be a tuple of names of its knobs, not {shown(file.knobs)}"
-        options = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+        options = {knob.name for entry in catalogue.models() for knob in entry.options}
         for field, names in (("option", (file.option,)), ("knobs", file.knobs)):
             for name in names:
                 if name in RESERVED | options:

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
+from paretone.models import catalogue
 from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
-from paretone.models.catalogue import MODELS
 from paretone.observer import Observer
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
@@ -45,6 +45,16 @@ SLOTS = (
     "launching",
 )
 """Slots of a plan, in the order in which techniques resolve; other slots come last."""
+GROUPS = {
+    "Fewer evaluations": ("grid", "solver", "guidance", "sampling"),
+    "Skipping": ("skipping",),
+    "Weights": ("weights",),
+    "Drafts": ("draft",),
+    "Precision and kernels": ("precision", "launching"),
+    "Streaming": ("passages", "blocks"),
+    "Other": (),
+}
+"""Groups of techniques in lists, in their order, with the slots whose techniques belong there unless they say else."""
 PARTS = {"weights": ("language",), "guidance": ("every", "running", "combining"), "draft": ("acceptance",)}
 """Parts of slots that several techniques may take. A plug-in may add others."""
 _PART = re.compile(r"[a-z][a-z0-9_]*")
@@ -257,6 +267,8 @@ class Technique:
     """Whether it is unpublished for such models; lists show experiments separately, and the title says so."""
     little: Callable[[ModelInfo], str] = lambda info: ""
     """Sentence why it gains little for a loaded model on its device, or ``""``; lists then show it late."""
+    group: str = ""
+    """Its group in lists, one of :data:`GROUPS`; by default that of its slot."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
     mark: Mark | None = None
@@ -292,6 +304,11 @@ class Technique:
     def not_offered(self, info: ModelInfo) -> str:
         """Reason why the model of ``info`` is not offered it, or its device cannot run it, as a sentence, or ``""``."""
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
+
+    @property
+    def listed_in(self) -> str:
+        """Its group in lists."""
+        return self.group or next((title for title, slots in GROUPS.items() if self.main_slot in slots), "Other")
 
     @property
     def main_slot(self) -> str:
@@ -367,7 +384,7 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
 def to_type(command: str, info: ModelInfo) -> str:
     """``paretone COMMAND`` for the loaded model, with the model's folder before other options if it is not the usual
     one; ``""`` for a model outside the catalogue."""
-    chosen = next((one for one in MODELS if one.id == info.id), None)
+    chosen = catalogue.find(info.id)
     if chosen is None:
         return ""
     root = Path(info.checkpoint).parent

@@ -16,6 +16,7 @@ from paretone.checks.beforehand import collapses
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
+from paretone.models.declaration import Model
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import WHOLE, FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
@@ -108,7 +109,7 @@ def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting) -> None:
+def require_family(model: ModelInfo | Model, setting: Setting) -> None:
     """Raise :class:`SettingError` if a technique of ``setting`` is for other families of models."""
     for entry in setting.techniques:
         declared = technique(entry.technique)

@@ -21,7 +21,8 @@ from paretone.files import reason, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
 from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry, judged_sentences, voices
+from paretone.models.catalogue import judged_sentences, voices
+from paretone.models.declaration import Model
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Prompt
@@ -307,7 +308,7 @@ def recorded_readings(run: Run, base: str, ready: Callable[[], Hear], *suffixes:
 
 def flow_speaker(
     request: FineTuningRequest,
-    chosen: CatalogueEntry,
+    chosen: Model,
     guidance: Values,
     keep: Callable[[Any, Any, np.ndarray], Arrays],
     check: Callable[[], None],
@@ -340,7 +341,7 @@ def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
     return np.concatenate([known, state[frames:]]).astype(np.float16)
 
 
-def _sentences(request: FineTuningRequest, chosen: CatalogueEntry) -> list[_Sentence]:
+def _sentences(request: FineTuningRequest, chosen: Model) -> list[_Sentence]:
     """Raises :class:`TrainingError` for a model without voices."""
     speakers = voices(request.model, request.folder)
     if not speakers:

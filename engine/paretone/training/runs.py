@@ -15,7 +15,7 @@ import torch
 
 from paretone import device, files
 from paretone.errors import TrainingError
-from paretone.models.catalogue import CatalogueEntry
+from paretone.models.declaration import Model
 from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
 from paretone.setting.knobs import Values
@@ -205,14 +205,14 @@ class Run(Generic[Request]):
 
     request: Request
     """With its validation set in the manifest."""
-    chosen: CatalogueEntry
+    chosen: Model
     """The model to train."""
     processes: Processes
     follower: Follower
     """Of this process."""
 
 
-def begin(request: Request, chosen: CatalogueEntry, follower: Follower) -> Run[Request]:
+def begin(request: Request, chosen: Model, follower: Follower) -> Run[Request]:
     """Raises :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
     check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
     Budget(request.minutes, request.steps, request.epochs)  # Raises before anything is read.

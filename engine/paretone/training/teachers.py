@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -23,11 +23,12 @@ from paretone.errors import CheckpointError, TextError, TrainingError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
 from paretone.models.base import Voice
-from paretone.models.catalogue import CatalogueEntry, entry, judged_sentences
+from paretone.models.catalogue import entry, judged_sentences
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import CosyNames
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
 from paretone.models.cosyvoice2.text import normalised, read_text
+from paretone.models.declaration import Model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import HuggingFaceNames, TrainingRow
 from paretone.models.files.checkpoints import fingerprint, read_weights
@@ -51,6 +52,7 @@ from paretone.models.minis.lm_mini import (
 from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler
+from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.manifest import ManifestRow, read_manifest, refuse
@@ -76,7 +78,7 @@ class Teacher(ABC):
     """Sentences per saved portion of its speech, which limits the loss when a run is stopped."""
 
     def __init__(
-        self, entry: CatalogueEntry, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
+        self, entry: Model, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
     ) -> None:
         """``root``: folder of its checkpoint; ``base``: the checkpoint's SHA-256; ``codes``: number of codes;
         ``sampler``: its default sampler."""
@@ -320,13 +322,13 @@ def _spoken(
 class CosyTeacher(OfficialTeacher):
     """Texts are stored as ids; a joined one is a transcript and the text after it, as in zero-shot."""
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
         folder = OfficialFolder(root, check=follower.check)
         folder.require_parts()
         self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
         model = folder.language_model()
-        self._names = CosyNames(len(model.text), len(model.marks))
+        self._names = CosyNames(len(model.text))
         tokens = model.tokens
         vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
         network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
@@ -359,7 +361,7 @@ class CosyTeacher(OfficialTeacher):
 class LlasaTeacher(OfficialTeacher):
     """Texts are stored as bytes; a joined one has blanks between its texts."""
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower, vocoder: str = "") -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower, vocoder: str = "") -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
         folder = LlasaFolder.read(root)
         self.vocoder = vocoder
@@ -407,7 +409,7 @@ class LmMiniTeacher(Teacher):
 
     portion = 8 * TOGETHER
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+    def __init__(self, entry: Model, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
         self.folder = LmMiniFolder(root, follower.check)
         self.layout = self.folder.layout()
@@ -444,18 +446,10 @@ class LmMiniTeacher(Teacher):
         return read_parts(request, self.folder)
 
 
-TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
-    "lm_mini": LmMiniTeacher,
-    "cosyvoice2": CosyTeacher,
-    "llasa": LlasaTeacher,
-}
-"""By the catalogue's ``loader``."""
-
-
-def require_teacher(model: str) -> CatalogueEntry:
+def require_teacher(model: str) -> Model:
     """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
-    if chosen.loader not in TEACHERS:
+    if not chosen.teacher:
         raise TrainingError(
             f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
         )
@@ -470,4 +464,5 @@ def read_teacher(model: str, folder: str, follower: Follower, vocoder: str = "")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
     chosen.require_vocoder(vocoder)
-    return TEACHERS[chosen.loader](chosen, place, follower, *((vocoder,) if vocoder else ()))
+    read: Callable[..., Teacher] = imported(chosen.teacher)
+    return read(chosen, place, follower, *((vocoder,) if vocoder else ()))

@@ -1,70 +1,82 @@
-"""The first start speaks, once, and never over what the user wants."""
+"""The first start opens an example and plays it, once, and never over what the user wants."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from paretone.models import catalogue
+from paretone.audio.resampling import resample
+from paretone.models.loading import load
 from paretone_app.shell.greeting import WORDS, Greeting
 from paretone_app.shell.window import MainWindow
-from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
-from tests.app.shell.running import run
-
-PARTS = SMALL
-LOOKED_AT = ("takes",)
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 
-def fresh(folder: Path) -> QSettings:
-    return QSettings(str(folder / "fresh.ini"), QSettings.Format.IniFormat)
+def begun(window: MainWindow, qtbot: QtBot, settings: QSettings | None = None) -> None:
+    """The greeting of a start with ``settings``, by default the window's own, until the example is open."""
+    greeting = Greeting(window, settings or window.settings)
+    assert window.first is not None
+    window.first()
+    qtbot.waitUntil(lambda: greeting._opened or window.first is None, timeout=PATIENCE_MILLISECONDS)
 
 
-def test_the_first_start_speaks_and_no_other_does(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    window, settings = borrowed_window, fresh(tmp_path)
-    greeting = Greeting(window, settings)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        window.built.emit()
-    assert blocker.args[1] is Outcome.FINISHED
-    take = window.state.comparison.take_a
-    assert take is not None and (take.text, take.setting.techniques) == (catalogue.greeting(), ())
-    assert window.state.selection.text == catalogue.greeting()
-    window.built.emit()
-    QApplication.processEvents()
-    assert not window.jobs.busy, "once"
+def test_the_first_start_plays_an_example_before_a_model_is_loaded(
+    make_window: Callable[..., MainWindow],
+    null_sink: NullSink,  # noqa: F811
+    tmp_path: Path,
+    qtbot: QtBot,
+) -> None:
+    window = make_window(load)
+    Greeting(window, window.settings)
+    with null_sink.recording() as recording:
+        window.show()
+        qtbot.waitUntil(lambda: bool(recording.samples.any()), timeout=PATIENCE_MILLISECONDS)
+        assert not window.state.selection.ready and not window.jobs.busy, "nothing is loaded yet"
+        ready(window, qtbot)
+    take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
+    whole = resample(take_a.samples, take_a.sample_rate, RATE)
+    likeness = np.correlate(recording.samples, whole, "valid") / (whole @ whole)
+    assert 0.5 < likeness.max() <= 1.01, "it was take A, and all of it"
+    # What they were made with is selected, their table included, so that a next step is to compare them.
+    assert not take_a.setting.techniques and window.state.selection.setting == take_b.setting
+    assert window.state.synthesis.baseline_is_current and window.state.synthesis.accelerated_is_current
+    assert window.state.availability.why_not_accelerate() == ""
+    # They are takes like others, but for the user's figures; their place is in their study.
+    takes, (study,) = window.results.takes, window.results.studies.values()
+    assert {one.id for one in takes.all} == {take_a.id, take_b.id} == {one.id for one in takes.all if one.is_example}
+    assert takes.measured == () and {take_a.id, take_b.id} <= set(study.takes)
+    takes.delete([take_a.id])
+    text = window.state.selection.text
+    close(window, qtbot)
+    again = make_window(load)
+    Greeting(again, again.settings)
+    assert again.first is None, "a second start has the last session"
+    ready(again, qtbot)
+    assert again.state.selection.text == text and again.state.comparison.take_b.id == take_b.id
+    assert again.state.comparison.take_a is None, "what was removed stays away"
+
+
+def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
+    window.state.selection.set_text("Something else.")
+    window.first()
+    qtbot.waitUntil(lambda: window.first is None, timeout=PATIENCE_MILLISECONDS)
+    assert window.state.selection.text == "Something else." and window.state.comparison.take_a is None
     greeting.deleteLater()
-    assert not Greeting.is_first(settings)
-    other = fresh(tmp_path / "other")
-    other.setValue("geometry", b"")
-    assert not Greeting.is_first(other), "a window was closed before"
 
 
-def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
-    greeting = Greeting(window, fresh(tmp_path))
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
-        window.built.emit()
+    begun(window, qtbot, QSettings("", QSettings.Format.IniFormat))
     banner, said = window.notices.banner, []
     while banner.isVisible():
         said.append(banner.text)
         banner.dismiss()
     assert said[-1] == "Nothing can be kept here." and WORDS not in said
-    greeting.deleteLater()
-
-
-def test_what_the_user_begins_comes_first(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    window = borrowed_window
-    for act in (
-        lambda: run(window, window.action.baseline, qtbot),
-        lambda: window.state.selection.set_text("Something else."),
-    ):
-        greeting = Greeting(window, fresh(tmp_path))
-        act()
-        window.built.emit()
-        QApplication.processEvents()
-        assert not window.jobs.busy and window.state.selection.text != catalogue.greeting()
-        greeting.deleteLater()

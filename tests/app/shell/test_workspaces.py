@@ -20,7 +20,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces
 from tests.workload import workload
 
-FAMILIES = sorted({one.family for one in catalogue.MODELS})
+FAMILIES = sorted({one.family for one in catalogue.models()})
 PLACES = (
     Place("words", "Words", Region.LEFT, workspaces=(LISTEN, INSPECT)),
     Place("sound", "Sound", Region.CENTRE, workspaces=(LISTEN,)),

@@ -26,7 +26,7 @@ from paretone_app.state.jobs import Jobs
 from paretone_app.state.model_selection import Remembered, RememberedModel
 from tests.app.presenters import INFO
 
-BUNDLED = tuple(one.id for one in catalogue.MODELS if one.bundled)
+BUNDLED = tuple(one.id for one in catalogue.models() if one.bundled)
 FIRST, OTHER, THIRD = "f5-mini", "omni-mini", "lm-mini"
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from paretone.models import catalogue
-from paretone.models.files.releases import RELEASES
 from paretone.setting.knobs import Number
 from paretone.techniques import applying_to
 from tests.engine.command_line import Console
@@ -21,7 +20,7 @@ def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return Console(capsys)
 
 
-@pytest.mark.parametrize("model", [one.id for one in catalogue.MODELS])
+@pytest.mark.parametrize("model", [one.id for one in catalogue.models()])
 def test_a_model_lists_what_it_has(paretone: Console, model: str) -> None:
     chosen = catalogue.entry(model)
     data, text = paretone("models", model, "--json").data, paretone("models", model).out
@@ -40,8 +39,8 @@ def test_a_model_lists_what_it_has(paretone: Console, model: str) -> None:
         assert all(f"{technique.name}:{knob.name} " in text for knob in technique.knobs)
     assert [one["id"] for one in data["voices"]] == [one.id for one in catalogue.voices(model)]
     assert data["available"] == chosen.bundled
-    assert (f"paretone download {model}" in text) == (model in RELEASES)
-    if chosen.released_voices:
+    assert (f"paretone download {model}" in text) == bool(catalogue.entry(model).release)
+    if chosen.voices.latents:
         assert "put name.wav and name.npy into" in text
 
 

@@ -13,7 +13,8 @@ from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
 from paretone.export.targets import account, target, targets
-from paretone.models.catalogue import MODELS, CatalogueEntry, entry
+from paretone.models.catalogue import entry, models
+from paretone.models.declaration import Model
 from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -21,12 +22,12 @@ from paretone.techniques import conflict, techniques
 from tests.disk import tiny_disk  # noqa: F401
 
 
-def plain(model: CatalogueEntry, **options: object) -> Profile:
+def plain(model: Model, **options: object) -> Profile:
     """A profile without techniques."""
     return Profile(Setting(model.id, model.options_with(**options), seed=7), "a" * 64, model.variant or model.id)
 
 
-def with_each_technique(model: CatalogueEntry) -> list[Profile]:
+def with_each_technique(model: Model) -> list[Profile]:
     """The plain profile, and one with each technique that needs no artefact."""
     found = [plain(model)]
     for one in techniques():
@@ -43,7 +44,7 @@ def with_each_technique(model: CatalogueEntry) -> list[Profile]:
 @pytest.mark.parametrize("name", [one.name for one in targets()])
 def test_every_option_and_technique_is_honoured_or_dropped(name: str) -> None:
     chosen, accepted = target(name), 0
-    for profile in (profile for model in MODELS for profile in with_each_technique(model)):
+    for profile in (profile for model in models() for profile in with_each_technique(model)):
         said = account(chosen, profile)
         if said.why_not:
             assert said.why_not.endswith(".")

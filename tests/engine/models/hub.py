@@ -9,7 +9,8 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from paretone.models.files.releases import INDEX, RELEASES, RemoteFile
+from paretone.models.catalogue import entry, models
+from paretone.models.files.releases import INDEX, RemoteFile
 
 SHARDS = tuple(f"model-0000{number}-of-00002.safetensors" for number in (1, 2))
 
@@ -22,13 +23,15 @@ def _content(name: str) -> bytes:
 
 def files_of(model: str) -> tuple[RemoteFile, ...]:
     """All files of a release, the shards that its index lists included."""
-    files = RELEASES[model].files
+    files = entry(model).release.files
     shards = (replace(one, name=name, saved_as=name) for one in files if one.index for name in SHARDS)
     return *files, *shards
 
 
 CONTENT = {
-    f"/{one.repository}/resolve/main/{one.name}": _content(one.name) for model in RELEASES for one in files_of(model)
+    f"/{one.repository}/resolve/main/{one.name}": _content(one.name)
+    for model in (each.id for each in models() if each.release)
+    for one in files_of(model)
 }
 WEIGHTS = "/SWivid/F5-TTS/resolve/main/F5TTS_v1_Base/model_1250000.safetensors"
 

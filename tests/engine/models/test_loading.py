@@ -19,8 +19,9 @@ from paretone import cli
 from paretone.errors import Cancelled, CheckpointError
 from paretone.models import catalogue, load_model
 from paretone.models.base import FLOW
-from paretone.models.catalogue import MODELS, CatalogueEntry, entry, voice_problem
-from paretone.models.loading import LOADERS, load_vocoder
+from paretone.models.catalogue import entry, models, voice_problem
+from paretone.models.declaration import Model
+from paretone.models.loading import load_vocoder
 from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Observer
@@ -35,9 +36,9 @@ from paretone.training.requests import FineTuningRequest
 from tests.engine.small_vocos import write_vocos
 
 
-@pytest.mark.parametrize("one", catalogue.MODELS, ids=lambda one: one.id)
-def test_every_entry_can_be_loaded_and_its_own_defaults_are_allowed(one: CatalogueEntry) -> None:
-    assert callable(imported(LOADERS[one.loader]))
+@pytest.mark.parametrize("one", catalogue.models(), ids=lambda one: one.id)
+def test_every_entry_can_be_loaded_and_its_own_defaults_are_allowed(one: Model) -> None:
+    assert callable(imported(one.loader))
     assert checked(one.options, one.options_with(), one.title) == one.options_with()
     if one.family == FLOW:
         assert {"steps", "spacing", "sway", "speed", "cross_fade"} <= {knob.name for knob in one.options}
@@ -77,8 +78,8 @@ def test_recordings_need_latents_only_where_there_is_no_encoder(tmp_path: Path) 
 )
 def test_transcripts_that_the_bundled_models_cannot_read_are_told_before(transcript: str, said: str) -> None:
     audio = Path("mine.wav")
-    for one in MODELS:
-        problem = voice_problem(audio, one.id, transcript=transcript) if not one.released_voices else ""
+    for one in models():
+        problem = voice_problem(audio, one.id, transcript=transcript) if not one.voices.latents else ""
         assert (f"The transcript of the recording {said}" in problem) == one.bundled
     assert voice_problem(audio, "f5-mini", transcript="We met in Los Angeles.") == ""
     assert voice_problem(audio, "f5-mini", "own", transcript) == "", "a checkpoint that may read it"

@@ -12,7 +12,7 @@ import pytest
 from paretone.commands import arguments
 from paretone.commands.compare import typed_side
 from paretone.errors import SettingError
-from paretone.models.catalogue import MODELS, entry
+from paretone.models.catalogue import entry, models
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique, techniques
@@ -163,9 +163,9 @@ def test_a_faulty_declaration_is_refused(changes: dict[str, Any], said: str) -> 
 
 
 def test_what_is_declared_can_be_set() -> None:
-    known = {one.id for one in MODELS}
+    known = {one.id for one in models()}
     for declared in techniques():
-        for model in MODELS:
+        for model in models():
             there = offered(declared, model.options) if model.family in declared.families else ()
             assert len({one.name for one in there}) == len(there)
             for one in there:

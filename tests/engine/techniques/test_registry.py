@@ -18,12 +18,13 @@ from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark, corners,
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
 from paretone.paths import resource
+from paretone.plug_ins import OURS
 from paretone.setting.knobs import defaults
 from paretone.setting.plan import Part, imported
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import Technique, applying_to, find, technique, techniques
 from paretone.techniques.base import Conflict, Context, fault_of_slot
-from paretone.techniques.registry import GROUP, OURS, problems, technique_mark
+from paretone.techniques.registry import GROUP, problems, technique_mark
 from paretone.techniques.resolving import known
 from paretone_app.features.registry import FEATURES
 
@@ -96,7 +97,7 @@ def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) 
 ROOT = Path(paretone.__file__).parents[2]
 WORDS = {
     # What models and samplers have by themselves: options, properties, algorithms.
-    *(knob.name for entry in catalogue.MODELS for knob in entry.options),
+    *(knob.name for entry in catalogue.models() for knob in entry.options),
     *ModelInfo.__dataclass_fields__,
     *(path.stem for path in (ROOT / "engine/paretone/sampling").glob("*.py")),
     *(path.stem for path in (ROOT / "engine/paretone/models/kernels").glob("*.py")),

@@ -230,7 +230,7 @@ class Doing:
     ) -> None:
         self._window, self._folder, self._say = window, folder, say
         self._draw = random.Random(seed)
-        self._models = list(models) or [one.id for one in catalogue.MODELS if one.bundled]
+        self._models = list(models) or [one.id for one in catalogue.models() if one.bundled]
         self._panels = Panels(window, folder, self._draw)
         self._turns: dict[str, list[Technique]] = {}
         self._rounds = 0

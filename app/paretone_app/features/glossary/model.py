@@ -66,7 +66,7 @@ def _declared() -> Iterator[Term]:
         owned.append((one.title, paper, one.knobs))
     owned += [(form.title, "", form.knobs) for form in training_forms()]
     owned += [(view.title, "", view.knobs(_LAYERS)) for view in views()]
-    owned += [("Sampler", "", entry.options) for entry in catalogue.MODELS]
+    owned += [("Sampler", "", entry.options) for entry in catalogue.models()]
     yield from (_of_knob(knob, owner, source) for owner, source, knobs in owned for knob in knobs)
 
 

@@ -57,7 +57,8 @@ class PlayerPresenter(Presenter):
         return self.playback.player
 
     def engine_starts(self) -> None:
-        self.playback.connect_device()
+        if not self.playback.looked:
+            self.playback.connect_device()
 
     def refresh(self) -> None:
         for action in (self._actions.compare, self._actions.play):

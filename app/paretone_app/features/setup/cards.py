@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QWidget
 
 from paretone.errors import PlainError, SettingError
 from paretone.measure.metrics import metric
 from paretone.sampling.demasking_schedule import demasking_times
 from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.studies.gains import Gain
-from paretone.techniques import find
+from paretone.techniques import find, technique
 from paretone.techniques.base import Technique
 from paretone.techniques.published import comparisons, offered
 from paretone.training.forms import TrainingOffer
@@ -26,6 +26,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import Applicability, Fit
 from paretone_app.state.differences import first_value, weights_title
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import VBoxLayout
@@ -105,9 +106,14 @@ NOT_MEASURED = "not measured here yet"
 _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
 
 
-def fit_words(technique: Technique, found: Applicability, little: str) -> str:
-    """Whether the technique applies here, or why not, without a full stop; ``little``: why it gains little."""
-    if found.fit is Fit.APPLIES:
+def fit_words(state: AppState, technique: Technique, found: Applicability, used: bool = False) -> str:
+    """Whether the technique applies here, and if it gains little why, or why not, without a full stop. A problem of one
+    in use is left to be said elsewhere."""
+    info = state.selection.info
+    if used and found.why:
+        words = ""
+    elif found.fit is Fit.APPLIES:
+        little = technique.little(info) if info is not None and state.selection.ready else ""
         words = little.rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
         words = f"Not with {listed(one.partition(' (')[0] for one in found.others)}"
@@ -115,7 +121,7 @@ def fit_words(technique: Technique, found: Applicability, little: str) -> str:
         words = _FIRST[technique.prepared_by]
     else:
         words = found.why.rstrip(".")
-    return words
+    return " · ".join(filter(None, ("Experiment" if technique.experimental else "", words)))
 
 
 def gain_words(gain: Gain | None) -> str:
@@ -163,9 +169,8 @@ class TechniqueCard(QGroupBox):
     published_chosen = Signal(object)
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
-        # The panel is narrow: the bracketed part of a title goes below it.
-        title, _, credit = technique.title.partition(" (")
-        super().__init__(title, checkable=True)
+        # The panel is narrow: the bracketed part of a title is in the tooltip.
+        super().__init__(technique.title.partition(" (")[0], checkable=True)
         self.technique = technique
         self.setProperty("look", "card")
         self.fit = Applicability(Fit.APPLIES)
@@ -178,10 +183,7 @@ class TechniqueCard(QGroupBox):
         self.benefit = build.words("plain")
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
-        summary = build.words("muted")
-        origin = ", ".join(filter(None, (credit.rstrip(")"), technique.paper.reference)))
-        summary.setText(f"{technique.summary} ({origin})")
-        self.controls = KnobControls(technique.title)
+        self.controls = KnobControls(technique.title, foremost=1)
         self.weights = ComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.weights.setAccessibleName(f"Weights of {technique.title}")
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
@@ -192,6 +194,7 @@ class TechniqueCard(QGroupBox):
         for signal in (self.published.activated, self.as_published.clicked):
             signal.connect(lambda _: self.published_chosen.emit(self.published.currentData()))
         self.comparison = build.words("muted")
+        self.controls.fold.toggled.connect(lambda on: self.comparison.setVisible(on and bool(self.comparison.text())))
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
         self.meaning, self.remarks, self.reason = build.words("muted"), build.words("muted"), build.words("warning")
@@ -204,7 +207,7 @@ class TechniqueCard(QGroupBox):
         column.setContentsMargins(0, NEAR, 0, TIGHT)
         said = (self.meaning, self.remarks, self.reason, self.estimate)
         source = build.row(self.as_published, self.published)
-        for one in (summary, source, self.controls, self.weights, self.grid, *said, self.comparison, self.train):
+        for one in (source, self.controls, self.weights, self.grid, *said, self.comparison, self.train):
             column.addWidget(one)
         build.fill(VBoxLayout(self), [self._head, self._body]).setContentsMargins(GAP, 0, GAP, NEAR)
 
@@ -251,7 +254,9 @@ class TechniqueCard(QGroupBox):
             self.published.setCurrentIndex(there.index(found.published))
         self.published.setVisible(len(there) > 1)
         self.as_published.setVisible(bool(there))
-        _say(self.comparison, localised(found.sentence) if found is not None else "")
+        self.comparison.setText(localised(found.sentence) if found is not None else "")
+        self.comparison.setVisible(bool(self.comparison.text()) and self.controls.fold.isChecked())
+        self.published.setToolTip(self.comparison.text() or "Settings of its source")
 
     def show_reason(self, state: AppState) -> None:
         """Show whether the technique applies, its gain, and what prevents a run."""
@@ -268,18 +273,11 @@ class TechniqueCard(QGroupBox):
 
     def _show_state(self, state: AppState) -> None:
         """Show whether the technique applies, and its gain; a problem of one in use has its own line."""
-        name, info = self.technique.name, state.selection.info
+        name = self.technique.name
         self.fit = state.availability.applicability(name)
-        little = self.technique.little(info) if info is not None and state.selection.ready else ""
-        fits = fit_words(self.technique, self.fit, little)
-        gain = state.gains.of(name)
-        used = state.selection.is_used(name)
-        parts = (
-            "Experiment" if self.technique.experimental else "",
-            "" if used and self.fit.why else fits,
-            "" if self.fit.fit is Fit.IMPOSSIBLE and gain is None else gain_words(gain),
-        )
-        said = " · ".join(filter(None, parts))
+        gain, used = state.gains.of(name), state.selection.is_used(name)
+        fits = fit_words(state, self.technique, self.fit, used)
+        said = " · ".join(filter(None, (fits, "" if self.fit.fit is Fit.IMPOSSIBLE and not gain else gain_words(gain))))
         _say(self.state, said[:1].upper() + said[1:])
         self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
         self.setAccessibleDescription(
@@ -320,134 +318,103 @@ def _sentence(words: str) -> str:
     return f"{words if symbol else words[0].upper() + words[1:]}." if words else ""
 
 
-LITTLE_GAIN = 1.05
-"""Techniques with a lower measured gain are listed late."""
+class _Cards(dict[str, TechniqueCard]):
+    """Cards by name of their technique; each is made when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], TechniqueCard]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> TechniqueCard:
+        return self._make(name)
 
 
 class TechniqueList(QWidget):
-    """All techniques that apply to the chosen model's family. Cards keep their order until a model is loaded or chosen,
-    so that none moves under the pointer."""
+    """The techniques in use, one card each, and *+ Add technique*. A card that is unticked stays until another is
+    added or a model is chosen, so that nothing moves under the pointer."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)
     rebuilt = Signal()
     """Widgets were added or reordered."""
 
-    def __init__(self, state: AppState, colours: Colours) -> None:
+    def __init__(self, state: AppState, colours: Colours, add: Action) -> None:
         super().__init__()
         self._state = state
         self._colours = colours
-        self.groups: dict[str, TechniqueCard] = {}
-        """Cards by technique name; each is created when first shown."""
-        self._order: tuple[str, ...] = ()
-        self.experiments = QPushButton(self)
-        self.experiments.hide()
-        self.experiments.setCheckable(True)
-        self.experiments.setProperty("look", "fold")
-        self.experiments.toggled.connect(self._fold)
+        self.groups = _Cards(self._made)
+        self._shown: tuple[str, ...] = ()
+        """Names of the cards in sight, in their order."""
+        self._used: frozenset[str] = frozenset()
+        self.add = ActionButton(add, "+ Add techni&que…", name="Add technique")
         self._column = VBoxLayout(self)
         self._column.setContentsMargins(0, NEAR, 0, 0)
         self._column.setSpacing(NEAR)
         heading = build.label("Techniques", "title")
         heading.setContentsMargins(NEAR, 0, 0, 0)  # Aligned with the headings of the groups.
         self._column.addWidget(heading)
+        self._column.addWidget(self.add)
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        found: list[QWidget] = []
-        for name in self._order:
-            if self.groups[name].technique.experimental and self.experiments not in found:
-                found.append(self.experiments)
-            found += self.groups[name].reachable
-        hidden = (one for name, group in self.groups.items() if name not in self._order for one in group.reachable)
-        return *found, *hidden
+        hidden = (one for name, group in self.groups.items() if name not in self._shown for one in group.reachable)
+        return *(one for name in self._shown for one in self.groups[name].reachable), self.add, *hidden
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         for group in self.groups.values():
             group.grid.set_colours(colours)
 
+    def where_to_use(self, name: str) -> QWidget:
+        """The control that switches a technique on."""
+        return self.groups[name] if name in self._shown else self.add
+
     def show_techniques(self) -> None:
-        """Show a card for each technique of the family, in order, and no others."""
-        techniques = self._state.selection.techniques
-        for one in techniques:
-            if one.name not in self.groups:
-                self._add(one)
-        order = tuple(one.name for one in sorted(techniques, key=self._rank))
-        if order != self._order:
-            self._order = order
-            self._arrange()
-        self._show_folded()
+        """Show the cards of the techniques in use, and no others."""
+        self._used = frozenset()
+        for group in self.groups.values():
+            group.controls.fold_defaults()
+        self.show_selection()
 
     def show_selection(self) -> None:
         """Show the techniques in use, and the knobs; :meth:`show_reasons` shows the rest."""
-        for name in self._order:
+        selection = self._state.selection
+        offered = tuple(one.name for one in selection.techniques)
+        used = frozenset(name for name in offered if selection.is_used(name))
+        stay = used if used - self._used else used.union(self._shown)
+        shown, self._used = tuple(name for name in offered if name in stay), used
+        for name in shown:
             self.groups[name].show_selection(self._state)
-        self._show_folded()
+        if shown != self._shown:
+            self._shown = shown
+            self._arrange()
 
     def show_reasons(self) -> None:
         """Show remarks, gains, what prevents a run, and offers of training."""
-        for name in self._order:
+        for name in self._shown:
             self.groups[name].show_reason(self._state)
 
-    def _rank(self, one: Technique) -> int:
-        """Sort key of a technique; equal keys keep the declared order."""
-        info, gain = self._state.selection.info, self._state.gains.of(one.name)
-        if self._state.availability.applicability(one.name).fit is Fit.IMPOSSIBLE:
-            return 3
-        if one.experimental:
-            return 2
-        ready = info is not None and self._state.selection.ready
-        little = bool(ready and info is not None and one.little(info))
-        return int(gain.ratio < LITTLE_GAIN if gain is not None else little)
-
     def _arrange(self) -> None:
-        for group in self.groups.values():
-            group.setVisible(group.technique.name in self._order)
-        place = 1  # Below the heading.
-        folded = [name for name in self._order if self.groups[name].technique.experimental]
-        for name in self._order:
-            if folded and name == folded[0]:
-                self._column.insertWidget(place, self.experiments)
-                place += 1
+        for name, group in self.groups.items():
+            group.setVisible(name in self._shown)
+        for place, name in enumerate(self._shown, start=1):  # Below the heading.
             self._column.insertWidget(place, self.groups[name])
-            place += 1
-        self.experiments.setVisible(bool(folded))
         self.rebuilt.emit()
 
-    def _fold(self, open_: bool) -> None:
-        """Show all experiments, or only those in use; focus the first one unfolded."""
-        before = self._folded
-        self._show_folded()
-        if open_ and before and self.experiments.hasFocus():
-            before[0].setFocus(Qt.FocusReason.TabFocusReason)
-
-    @property
-    def _folded(self) -> Sequence[TechniqueCard]:
-        cards = (self.groups[name] for name in self._order)
-        return [one for one in cards if one.technique.experimental and one.isHidden()]
-
-    def _show_folded(self) -> None:
-        experiments = [self.groups[name] for name in self._order if self.groups[name].technique.experimental]
-        open_ = self.experiments.isChecked()
-        for one in experiments:
-            one.setVisible(open_ or self._state.selection.is_used(one.technique.name))
-        count = len(experiments)
-        self.experiments.setText(f"{'▾' if open_ else '▸'} E&xperiments ({count})")
-        many = "1 technique" if count == 1 else f"{count} techniques"
-        self.experiments.setAccessibleName(f"Experiments: {many}, {'shown' if open_ else 'folded'}")
-        self.experiments.setToolTip("Techniques that nobody has published for such models")
-
-    def _add(self, one: Technique) -> None:
-        group = TechniqueCard(one, self._colours)
-        group.controls.rebuilt.connect(self.rebuilt)
-        group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
-        group.toggled.connect(lambda on: self._state.editing.switch(one.name, on))
-        group.training_wanted.connect(self.training_wanted)
-        group.weights_chosen.connect(lambda fingerprint: self._state.editing.choose_weights(one.name, fingerprint))
-        group.published_chosen.connect(lambda chosen: self._state.editing.use_published(one.name, chosen))
+    def _made(self, name: str) -> TechniqueCard:
+        one = technique(name)
+        group = self.groups[name] = TechniqueCard(one, self._colours)
+        group.hide()
         self._column.addWidget(group)
-        self.groups[one.name] = group
+        group.controls.rebuilt.connect(self.rebuilt)
+        group.controls.changed.connect(lambda knob, value: self._set_knob(name, knob, value))
+        group.toggled.connect(lambda on: self._state.editing.switch(name, on))
+        group.training_wanted.connect(self.training_wanted)
+        group.weights_chosen.connect(lambda fingerprint: self._state.editing.choose_weights(name, fingerprint))
+        group.published_chosen.connect(lambda chosen: self._state.editing.use_published(name, chosen))
+        group.show_selection(self._state)
+        group.show_reason(self._state)
+        return group
 
     def _set_knob(self, name: str, knob: str, value: object) -> None:
         try:

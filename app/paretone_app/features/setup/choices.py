@@ -59,6 +59,7 @@ class ModelActions:
     usual_vocoder: Action
     """Undoes ``choose_vocoder``."""
     download: Action
+    add_technique: Action
 
 
 class ModelChoice(QWidget):
@@ -69,7 +70,7 @@ class ModelChoice(QWidget):
         self._selection = selection
         self.can = can
         self.box = build.named(_ModelBox(), "Model")
-        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.MODELS], selection.model_id)
+        build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.models()], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
@@ -80,12 +81,14 @@ class ModelChoice(QWidget):
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
         self._vocoders = build.row(self.vocoder, self.usual_vocoder)
+        self.last = self.keep
+        """Its last control in the order of Tab."""
         parts = [self.box, self.note, self._official, self._vocoders, self._confirm]
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def show_models(self) -> None:
         chosen = self._selection
-        for index, one in enumerate(catalogue.MODELS):
+        for index, one in enumerate(catalogue.models()):
             there = chosen.is_installed(one.id) or one.id == chosen.model_id
             self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
 
@@ -122,7 +125,9 @@ class ModelChoice(QWidget):
             )
             details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
         self.note.setText(note)
-        self.note.setToolTip(details)
+        # What is usual is in the tooltip: the panel has to fit.
+        self.note.setVisible(not details)
+        self.box.setToolTip("\n".join(filter(None, (note, details))))
 
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
@@ -146,11 +151,12 @@ class VoiceChoice(QWidget):
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.named(NarrowBox(), "Voice")
+        self.voice.setMinimumContentsLength(18)
         self.voice.activated.connect(lambda: state.editing.choose_voice(self.voice.currentData()))
         self.own = build.button("O&wn…", name="Own recording")
         self.own.setCheckable(True)
         self.own.toggled.connect(self._begin_adding)
-        self.note = build.words("muted")
+        self.note = build.words("warning")
         self.edit = build.button("Edit…", tip="Change the name or the transcript of this recording")
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._begin_editing)
@@ -159,7 +165,8 @@ class VoiceChoice(QWidget):
         )
         self._changes = build.row(self.edit, self.remove)
         self.form = self._built_form()
-        parts = [build.row((self.voice, 1), self.own), self.note, self._changes, self.form]
+        voice = build.row(build.title_of("&Voice", self.voice), (self.voice, 1), self.own)
+        parts = [voice, self.note, self._changes, self.form]
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def _built_form(self) -> QWidget:
@@ -190,7 +197,7 @@ class VoiceChoice(QWidget):
             worker.shut_down(wait=False)
 
     def show_model(self) -> None:
-        released = self._state.selection.entry.released_voices
+        released = self._state.selection.entry.voices.latents
         self.transcript.setVisible(not released)
         self.own.setToolTip(OWN_RELEASED if released else OWN)
 
@@ -201,12 +208,16 @@ class VoiceChoice(QWidget):
             build.offer(self.voice, listed, None)
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
-            without = HEARD if chosen.entry.released_voices else "No transcript yet."
+            without = HEARD if chosen.entry.voices.latents else "No transcript yet."
             said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
             gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
-            self.note.setText(gone or self._state.availability.why_not_in_voice() or said)
+            problem = gone or self._state.availability.why_not_in_voice()
+            self.note.setText(problem or said)
+            self.voice.setToolTip(said)
         else:
-            self.note.setText(self._state.availability.why_no_voice())
+            problem = self._state.availability.why_no_voice()
+            self.note.setText(problem)
+        self.note.setVisible(bool(problem))
         own = self._state.own_voices.chosen
         self._changes.setVisible(own is not None)
         if self._edited is not None and self._edited != own:
@@ -220,7 +231,7 @@ class VoiceChoice(QWidget):
         self.transcript.clear()
         self._forget_findings()
         self._look_at_recording()
-        (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
+        (self.use_recording if self._state.selection.entry.voices.latents else self.transcript).setFocus()
 
     def _begin_adding(self, adding: bool) -> None:
         if adding:
@@ -272,7 +283,7 @@ class VoiceChoice(QWidget):
         self._propose_name(Path(path))
         if not Path(path).is_file():
             self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript and not chosen.entry.released_voices:
+        elif not transcript and not chosen.entry.voices.latents:
             self._refuse("The transcript is missing: type the words spoken in the recording.")
         elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
             self._refuse(reason)
@@ -308,7 +319,7 @@ class VoiceChoice(QWidget):
             self._conclude(found, path, transcript, use)
 
         worker = Background("recordings", self)
-        shortened = self._state.selection.entry.shortens_voices
+        shortened = self._state.selection.entry.voices.shortened
         worker.run(lambda: examine(path, transcript, shortened, lambda: number != self._asked), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:

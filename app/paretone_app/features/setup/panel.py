@@ -1,4 +1,4 @@
-"""Setup: model, voice, text, sampler options, techniques, and the estimated cost."""
+"""Setup: text, voice, seed, model, techniques, sampler options, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -96,12 +96,11 @@ class SetupPanel(QWidget):
         self._column = VBoxLayout(content)
         self._column.setSpacing(TIGHT)
         self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
-        self._group("Model").addWidget(self.model_choice)
         self.voice_choice = VoiceChoice(state)
         self.voice_choice.problem.connect(self.problem)
-        self._group("Voice").addWidget(self.voice_choice)
-        self._add_text_group()
-        self.techniques = TechniqueList(state, colours)
+        self._add_speech_group()
+        self._group("Model").addWidget(self.model_choice)
+        self.techniques = TechniqueList(state, colours, model_actions.add_technique)
         self.techniques.problem.connect(self.problem)
         self.techniques.training_wanted.connect(self.training_wanted)
         self._column.addWidget(self.techniques)
@@ -129,7 +128,8 @@ class SetupPanel(QWidget):
         self._column.addWidget(group)
         return layout
 
-    def _add_text_group(self) -> None:
+    def _add_speech_group(self) -> None:
+        """What every take needs: text, voice and seed."""
         layout = self._group("Text")
         self.text = build.named(QPlainTextEdit(tabChangesFocus=True), "Text to speak")
         self.text.setPlaceholderText("Type any English sentence")
@@ -143,20 +143,6 @@ class SetupPanel(QWidget):
         self.as_spoken = AsSpoken(self._state, self.text)
         self.as_spoken.problem.connect(self.problem)
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
-        layout.addWidget(self.text)
-        layout.addWidget(self.as_spoken)
-        layout.addWidget(self.sentences)
-
-    def _add_sampler_group(self, colours: Colours) -> None:
-        layout = self._group("Sampler")
-        self.sampler = KnobControls("Sampler")
-        self.sampler.changed.connect(self._set_option)
-        layout.addWidget(self.sampler)
-        self.grid = StepGrid(colours)
-        layout.addWidget(self.grid)
-        self.notes = build.words("warning")
-        self.notes.hide()
-        layout.addWidget(self.notes)
         tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
         self.seed = build.named(SpinBox(maximum=SEED_LIMIT), "Seed of the noise", tip)
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -164,7 +150,21 @@ class SetupPanel(QWidget):
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
-        layout.addWidget(build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock))
+        seed = build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock)
+        texts = build.row((self.sentences, 1), self.as_spoken.pronounce)
+        for one in (self.text, self.as_spoken, texts, self.voice_choice, seed):
+            layout.addWidget(one)
+
+    def _add_sampler_group(self, colours: Colours) -> None:
+        layout = self._group("Model options")
+        self.sampler = KnobControls("Sampler", foremost=0)
+        self.sampler.changed.connect(self._set_option)
+        layout.addWidget(self.sampler)
+        self.grid = StepGrid(colours)
+        layout.addWidget(self.grid)
+        self.notes = build.words("warning")
+        self.notes.hide()
+        layout.addWidget(self.notes)
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
@@ -173,8 +173,7 @@ class SetupPanel(QWidget):
 
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
-        added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
-        insert_after(self.sentences, added)
+        insert_after(self.model_choice.last, (*self.techniques.reachable, *self.sampler.reachable))
 
     def shut_down(self) -> None:
         self.voice_choice.shut_down()
@@ -187,6 +186,7 @@ class SetupPanel(QWidget):
         self.voice_choice.show_model()
         self.model_choice.show_models()
         self.techniques.show_techniques()
+        self.sampler.fold_defaults()
         self._show_selection()
 
     def _show_selection(self) -> None:
@@ -228,15 +228,13 @@ class SetupPanel(QWidget):
 
     def explain_knob(self, technique: str, knob: str, tip: str) -> None:
         """Show ``tip`` in the status bar for a knob of a technique."""
-        group = self.techniques.groups.get(technique)
-        if group is not None:
-            group.controls.editor(knob).setStatusTip(tip)
+        self.techniques.groups[technique].controls.editor(knob).setStatusTip(tip)
 
     def reveal(self, technique: str = "", knob: str = "") -> None:
         """Scroll to a knob, of the sampler by default, or to the card of a technique, and focus it."""
-        card = self.techniques.groups.get(technique)
+        card = self.techniques.groups[technique] if technique else None
         controls = card.controls if card is not None else self.sampler
-        wanted = controls.editor(knob) if knob else card or self.text
+        wanted = controls.reveal(knob) if knob else card or self.text
         self._scroll.ensureWidgetVisible(wanted)
         wanted.setFocus(Qt.FocusReason.ShortcutFocusReason)
 

@@ -12,12 +12,16 @@ from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
+from paretone.models.declaration import Model
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.setting.knobs import Knob
 from paretone.techniques import problems
+from paretone.techniques.base import GROUPS, Technique
 from paretone.techniques.published import offered
+from paretone_app.features.palette import Palette
 from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.setup.cards import fit_words, gain_details, gain_words
 from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
@@ -34,12 +38,14 @@ if TYPE_CHECKING:
     from paretone.models.files.releases import Extent
 
 
+COLUMNS = "Technique", "What it gains", "Here", "Measured here", "Paper"
 CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 
 
 class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self._settings = services.settings
         self._candidates: tuple[str, ...] = ()
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
@@ -62,6 +68,7 @@ class SetupPresenter(Presenter):
                 lambda: self._ask_to_download(self._shown),
                 "Show the licence, then download the official checkpoint",
             ),
+            add_technique=services.actions["add_technique"],
         )
         self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
         self.setup.problem.connect(services.notices.warn)
@@ -71,6 +78,7 @@ class SetupPresenter(Presenter):
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
+        actions.bind(actions["add_technique"], self._ask_for_technique)
         actions.bind(actions.reload, self._state.loading.reload, lambda: jobs.why_wait)
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self.choose_device)
@@ -146,7 +154,7 @@ class SetupPresenter(Presenter):
 
     def findable(self) -> Iterator[Findable]:
         chosen, edit = self._state.selection, self._state.editing
-        for model in catalogue.MODELS:
+        for model in catalogue.models():
             load = partial(self._actions.model_wanted.emit, model.id)
             yield Findable(model.title, "Model", model.family, model.summary, load)
         for voice in chosen.voices:
@@ -154,16 +162,38 @@ class SetupPresenter(Presenter):
             yield Findable(voice.title, "Voice", "", meaning, partial(edit.choose_voice, voice.id))
         for knob in chosen.sampler_knobs:
             yield self._setting(knob, chosen.options.get(knob.name, knob.default))
+        yield from self._techniques()
         for one in chosen.techniques:
-            used, fit = chosen.is_used(one.name), self._state.availability.applicability(one.name)
-            why_not = fit.why if fit.fit is Fit.IMPOSSIBLE and not used else ""
-            use, state = partial(self._use, one.name), "in use" if used else ""
-            yield Findable(one.title, "Technique", state, one.summary, use, why_not, one.paper.title)
             for published in offered(one, chosen.sampler_knobs):
                 adopt = partial(edit.use_published, one.name, published)
+                why_not = self._why_impossible(one)
                 yield Findable(f"{one.title}: {published.name}", "As published", "", published.source, adopt, why_not)
-            for knob in one.knobs if used else ():
+            for knob in one.knobs if chosen.is_used(one.name) else ():
                 yield self._setting(knob, chosen.knobs(one.name)[knob.name], one.title, one.name)
+
+    def _techniques(self) -> Iterator[Findable]:
+        """All that the model's family has, by group."""
+        state = self._state
+        for one in sorted(state.selection.techniques, key=lambda one: list(GROUPS).index(one.listed_in)):
+            used, gain = state.selection.is_used(one.name), state.gains.of(one.name)
+            fit = state.availability.applicability(one.name)
+            title = one.title.partition(" (")[0]
+            here = "In use" if used else fit_words(state, one, fit)
+            paper = f"{one.paper.title}, {one.paper.reference}"
+            meaning = " ".join(filter(None, (one.summary, fit.why, gain_details(gain), f"{paper}.")))
+            cells = one.benefit or one.summary, here, gain_words(gain) if gain else "", one.paper.reference
+            more = " ".join((one.title, one.paper.title, one.paper.reference, one.benefit))
+            use, detail = partial(self._use, one.name), "in use" if used else ""
+            why_not = self._why_impossible(one)
+            yield Findable(title, "Technique", detail, meaning, use, why_not, more, one.listed_in, cells)
+
+    def _why_impossible(self, one: Technique) -> str:
+        fit = self._state.availability.applicability(one.name)
+        return fit.why if fit.fit is Fit.IMPOSSIBLE and not self._state.selection.is_used(one.name) else ""
+
+    def _ask_for_technique(self) -> None:
+        found, what = list(self._techniques()), "techniques by name, benefit or paper"
+        build.show(Palette("Add technique", what, found, self._settings, self._window, COLUMNS))
 
     def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
         detail = " · ".join(filter(None, (owner, value_text(knob, value))))
@@ -223,7 +253,7 @@ class SetupPresenter(Presenter):
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
         """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,
         with a bundled one."""
-        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        chosen, usual = self._state.selection, catalogue.models()[0]
         kept, load = chosen.info, self._state.loading.load_model
         if files := self._files:
             self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
@@ -264,13 +294,13 @@ class SetupPresenter(Presenter):
 
         sizes = Background("sizes", box)
         box.finished.connect(lambda: sizes.shut_down(wait=False))
-        sizes.run(lambda: _extent(model, entry.folder), tell)
+        sizes.run(lambda: _extent(entry), tell)
 
 
-def _extent(model: str, folder: Path) -> Extent:
+def _extent(model: Model) -> Extent:
     from paretone.models.files.releases import extent
 
-    return extent(model, folder, lambda: None)
+    return extent(model.published, model.folder, lambda: None)
 
 
 def size_text(found: Extent | BaseException) -> str:

@@ -39,7 +39,7 @@ def marked(sentences: tuple[Sentence, ...]) -> str:
 
 
 class AsSpoken(QWidget):
-    """Below the text of Setup; for the bundled models."""
+    """Below the text of Setup, with a button that is put elsewhere; for the bundled models."""
 
     taught = Signal()
     problem = Signal(str)
@@ -51,19 +51,20 @@ class AsSpoken(QWidget):
         self.spoken = build.words("muted", name="As spoken", rich=True, selectable=True)
         tip = "Teach the bundled models the selected word of the text, or the one at the cursor"
         self.pronounce = build.button("&Pronounce as…", self.ask, tip)
-        build.fill(VBoxLayout(self), [self.spoken, build.row(self.pronounce, 1)])
+        build.fill(VBoxLayout(self), [self.spoken])
 
     def show_text(self) -> None:
         """Follow text, model and order of dates."""
         selection = self._state.selection
-        self.setVisible(selection.entry.bundled)
+        self.pronounce.setVisible(selection.entry.bundled)
         now = selection.text[:MOST_READ], selection.options.get("dates") == "british"
         if not selection.entry.bundled or now == self._shown:
+            self.setVisible(selection.entry.bundled and bool(self.spoken.text()))
             return
         self._shown = now
         said = marked(write_out(*now).sentences)
         self.spoken.setText(f"As spoken: {said}" if said else "")
-        self.spoken.setVisible(bool(said))
+        self.setVisible(bool(said))
 
     @Slot()
     def ask(self) -> None:

@@ -19,7 +19,7 @@ from paretone.techniques.ditreducio import END, NAME
 from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.presenter import Part, Presenter, Services, built
-from paretone_app.features.strategy.state import CalibrationStore, StrategyState, running_reports
+from paretone_app.features.strategy.state import SHIPPED, CalibrationStore, StrategyState, running_reports
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class StrategyPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)
+        self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations", SHIPPED), self)
         self.state.trouble.connect(services.notices.warn)
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}

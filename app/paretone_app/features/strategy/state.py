@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from paretone.errors import PlainError, ProfileError, SettingError
 from paretone.files import reason, write_atomically
 from paretone.models.base import Utterance
+from paretone.paths import resource
 from paretone.reading import read_json
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare
@@ -40,23 +41,28 @@ from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
 
 SCHEMA_VERSION = 2
+SHIPPED = resource("calibrations")
+"""Folder of the example's calibration, made by ``python -m tests.tools.example_table``."""
 
 
 class CalibrationStore:
     """Calibrations by fingerprint, newest last. Unreadable files are left alone and named in ``problems``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *others: Path) -> None:
+        """``others``: folders with further calibrations, which count as older than those in ``folder``."""
         self._folder = folder
         self._records: dict[str, CalibrationRecord] = {}
         self.problems: list[str] = []
-        for path in sorted(folder.glob("*.json")):
+        own: set[str] = set()
+        for path in (path for one in (*others, folder) for path in sorted(one.glob("*.json"))):
             try:
                 record = read_record(path)
             except PlainError as error:
                 self.problems.append(str(error))
                 continue
             self._records[record.fingerprint] = record
-        self._records = dict(sorted(self._records.items(), key=lambda item: item[1].created))
+            own |= {record.fingerprint} if path.parent == folder else set()
+        self._records = dict(sorted(self._records.items(), key=lambda item: (item[0] in own, item[1].created)))
 
     def __len__(self) -> int:
         return len(self._records)

@@ -23,6 +23,7 @@ from paretone.extras import why_no_search
 from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.base import Voice
+from paretone.models.declaration import Model
 from paretone.techniques import applying_to
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
 from paretone_app.features.studies.forms import (
@@ -121,7 +122,7 @@ class StudyMaker(QDialog):
         self.title = QLineEdit("My study")
         self.title.textChanged.connect(self._title_changed)
         self.model = ComboBox()
-        for one in catalogue.MODELS:
+        for one in catalogue.models():
             self.model.addItem(one.title, one.id)
             item = entry(self.model, one.id)
             installed, place = self._selection.is_installed(one.id), self._selection.place(one.id)[0]
@@ -301,7 +302,7 @@ class StudyMaker(QDialog):
         )
 
     @property
-    def _entry(self) -> catalogue.CatalogueEntry:
+    def _entry(self) -> Model:
         return catalogue.entry(self.model.currentData())
 
     def _changed(self) -> None:

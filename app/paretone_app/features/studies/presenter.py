@@ -33,6 +33,7 @@ from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
+    from paretone.setting.take import Take
     from paretone.studies.study import Study
     from paretone_app.features.studies.forms import Within
     from paretone_app.features.studies.maker import StudyMaker
@@ -277,6 +278,17 @@ class StudiesPresenter(Presenter):
         from paretone.studies.example import copy_for_user
 
         self.open(copy_for_user(self._studies))
+
+    def read_example(self, done: Callable[[tuple[Path, Take, Take] | BaseException], object]) -> None:
+        """Read two takes of the example study in the background; see
+        :func:`paretone_app.results.study.example_session`."""
+
+        def read() -> tuple[Path, Take, Take]:
+            from paretone_app.results.study import example_session
+
+            return example_session(self._studies)
+
+        self._results.run(read, done)
 
     @Slot(object)
     def _go_to(self, found: OpenStudy) -> None:

@@ -329,7 +329,7 @@ class TakeGridPresenter(Presenter):
                 for name in (one.id, one.id.rpartition("/")[2], one.title):
                     found[name.casefold()] = one.id
         elif dimension.name == MODEL:
-            for entry in catalogue.MODELS:
+            for entry in catalogue.models():
                 found |= dict.fromkeys((entry.id.casefold(), entry.title.casefold()), entry.id)
         return found
 

@@ -190,7 +190,7 @@ class TakesPresenter(Presenter):
         self.judging.checked.disconnect(self._keep_faults)
 
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(self._kept.finished)
+        self._state.gains.set_takes(self._kept.measured)
 
     def _keep_take(self, take: Take) -> None:
         for note in take.notes:
@@ -273,6 +273,8 @@ class TakesPresenter(Presenter):
         if gone:
             self._notices.warn(" ".join(gone))
         comparison.changed.connect(self._keep_comparison)
+        if self._compared:
+            self._keep_comparison()
 
     def _play(self) -> None:
         """Play a take without making it A or B, or stop it."""

@@ -147,7 +147,7 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 
 def _setting(take: TakeSummary) -> str:
-    cut = "failed" if isinstance(take, FailedTake) else take.unfinished
+    cut = "failed" if isinstance(take, FailedTake) else take.unfinished or ("example" if take.is_example else "")
     return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
 
 

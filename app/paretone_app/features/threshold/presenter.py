@@ -52,8 +52,8 @@ class ThresholdPresenter(Presenter):
         before = strategy.threshold
         return (
             Part(
-                f"tick <b>{TECHNIQUE.title}</b> in Setup.",
-                lambda: self._setup.techniques.groups.get(NAME),
+                f"add <b>{TECHNIQUE.title}</b> in Setup.",
+                lambda: self._setup.techniques.where_to_use(NAME),
                 lambda: used(NAME),
                 lambda: self._state.selection.switch(NAME, True),
                 place="setup",

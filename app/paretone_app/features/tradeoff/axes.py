@@ -164,7 +164,7 @@ def _of_knob(technique: str, knob: Knob) -> TradeoffAxis:
 
 _NUMBERS = (
     *((each.name, knob) for each in techniques() for knob in each.knobs if isinstance(knob, Number)),
-    *(("", knob) for each in catalogue.MODELS for knob in each.options if isinstance(knob, Number)),
+    *(("", knob) for each in catalogue.models() for knob in each.options if isinstance(knob, Number)),
 )
 KNOB_AXES = tuple({(owner, knob.name): _of_knob(owner, knob) for owner, knob in _NUMBERS}.values())
 """Axes of settings: knobs of techniques, then options of models."""

@@ -126,7 +126,7 @@ def within(shown: Parallel) -> Within:
         raise SettingError("Brush ranges first: no point lies within." if shown.ranges else "Brush ranges first.")
     if len(models) != 1:
         raise SettingError("The points in all ranges are of several models; choose one above Trade-off.")
-    if all(one.id not in models for one in catalogue.MODELS):
+    if all(one.id not in models for one in catalogue.models()):
         raise SettingError("The model of these points is not there any more, so no study can be made of it.")
     spans = _spans(settings, {one.axis for one in shown.ranges})
     if not spans:

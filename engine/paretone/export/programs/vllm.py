@@ -17,7 +17,6 @@ from paretone.errors import ProfileError
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.language_targets import (
-    BIASED,
     common_files,
     drafts,
     is_repetition_aware,
@@ -42,7 +41,7 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
     if reason := why_not_counted(profile, "vLLM"):
         return reason
     model = entry(profile.setting.model)
-    if model.loader in BIASED and drafts(profile):
+    if model.exports and model.exports.biased and drafts(profile):
         return (
             f"The scores of {model.title} have a bias, which vLLM takes as logit_bias and ignores while a draft "
             "proposes tokens; export a profile without the draft."

@@ -1,4 +1,4 @@
-"""CosyVoice 2: implementation of :class:`paretone.models.families.language.LanguageSpeech`."""
+"""CosyVoice 2 and 3: implementation of :class:`paretone.models.families.language.LanguageSpeech`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, OfficialIds, Voice
-from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, FLOW, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.config import TOKEN_RATE
-from paretone.models.cosyvoice2.flow_networks import Estimator
 from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
@@ -28,7 +27,7 @@ from paretone.models.cosyvoice2.token_to_mel import (
     AcousticPrompt,
     FewEvaluations,
     MelStream,
-    TokenToMel,
+    TokenFlow,
     interval_estimator,
 )
 from paretone.models.families.language import LanguageSpeech
@@ -62,18 +61,19 @@ class CosyDecoder(TokenDecoder):
 
     def __init__(
         self,
-        flow: TokenToMel,
+        flow: TokenFlow,
         vocoder: Hift,
         prompt: AcousticPrompt,
         seed: int = 0,
         speed: float = 1.0,
         at_once: bool = False,
         few: FewEvaluations | None = None,
+        edition: Edition = COSYVOICE2,
     ) -> None:
         """``few`` replaces the flow's own steps. Raises :class:`paretone.errors.AudioError` for a prompt whose parts do
         not belong together."""
         self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
-        self._few = few
+        self._few, self._edition, self._silent = few, edition, 0
         self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
@@ -81,7 +81,7 @@ class CosyDecoder(TokenDecoder):
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
-        mel = self._kept(self._frames.push(tokens))
+        mel = self._kept(self._frames.push(self._spoken(tokens)))
         return self._heard(mel) if mel.shape[-1] else _silence()
 
     def finish(self) -> np.ndarray:
@@ -92,10 +92,19 @@ class CosyDecoder(TokenDecoder):
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """See :class:`TokenDecoder`: one pass of flow and vocoder each, with the attention of streaming."""
-        frames = MelStream(self._flow, self._prompt, few=self._few)
-        mel = sped_up(frames.whole(tokens), self._speed)
+        frames, self._silent = MelStream(self._flow, self._prompt, few=self._few), 0
+        mel = sped_up(frames.whole(self._spoken(tokens)), self._speed)
         samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
         return Decoded(samples, mel[0].T.cpu().numpy())
+
+    def _spoken(self, tokens: Sequence[int]) -> list[int]:
+        """``tokens`` without those of long silence."""
+        kept = []
+        for token in tokens:
+            self._silent = self._silent + 1 if token in self._edition.silent else 0
+            if self._silent <= self._edition.most_silent:
+                kept.append(token)
+        return kept
 
     @property
     def mel(self) -> np.ndarray | None:
@@ -140,7 +149,7 @@ class CosySpeech(LanguageSpeech):
         info: ModelInfo,
         folder: OfficialFolder,
         model: LanguageModel,
-        flow: TokenToMel,
+        flow: TokenFlow,
         vocoder: Hift,
         tokenizer: TextTokenizer,
         prompts: VoicePrompts,
@@ -151,10 +160,11 @@ class CosySpeech(LanguageSpeech):
         super().__init__(
             info, network_of(model), TOKEN_RATE, lambda student: network_of(folder.student(student)), folder.draft
         )
-        self._flow, self._vocoder = flow, vocoder
+        self._flow, self._vocoder, self._edition = flow, vocoder, folder.edition
+        self._names = CosyNames(len(model.text), folder.edition.layout)
         self._tokenizer, self._prompts = tokenizer, prompts
         self._flow_base, self._flow_path = flow_base, folder.root / FLOW
-        self._estimators: LastUsed[Estimator] = LastUsed(MOST_ESTIMATORS)
+        self._estimators: LastUsed[Any] = LastUsed(MOST_ESTIMATORS)
         """Other estimators of the flow, by fingerprint of their weights."""
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
@@ -205,7 +215,7 @@ class CosySpeech(LanguageSpeech):
     ) -> tuple[CosyPrompt, Passages[CosyPassage]]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])
-        return prepare(text, mode, instruction, voice, heard, self._tokenizer)
+        return prepare(text, mode, instruction, voice, heard, self._tokenizer, self._edition.prefix)
 
     def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
         return model_of(network).request(prompt.ids, passage.ids)
@@ -213,14 +223,13 @@ class CosySpeech(LanguageSpeech):
     @property
     def official_ids(self) -> OfficialIds:
         model = model_of(self.own)
-        first = len(model.text) + len(model.marks)
+        first = len(model.text) + self._names.marks
         stops = tuple(first + stop for stop in model.tokens.stops)
         return OfficialIds(first + model.tokens.rows, first, model.codes, stops)
 
     def _official_prompt(self, passage: CosyPassage, prompt: CosyPrompt) -> tuple[int, ...]:
         model = model_of(self.own)
-        names = CosyNames(len(model.text), len(model.marks))
-        return names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
+        return self._names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
 
     def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
@@ -229,7 +238,8 @@ class CosySpeech(LanguageSpeech):
         self, prompt: CosyPrompt, seed: int, options: Values, few: FewEvaluations | None = None
     ) -> CosyDecoder:
         speed, at_once = float(options["speed"]), not options["stream"]
-        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, speed, at_once, few)
+        acoustic = prompt.voice.acoustic
+        return CosyDecoder(self._flow, self._vocoder, acoustic, seed, speed, at_once, few, self._edition)
 
     def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan) -> CosyDecoder:
         return self._decoder(prompt, seed, plan.options, self._few(plan))
@@ -256,13 +266,19 @@ FRONT_END = "qwen2"
 
 
 def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
+    """Raises :class:`CheckpointError`."""
+    return load_cosyvoice(request, COSYVOICE2)
+
+
+def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str = LANGUAGE_MODEL) -> CosySpeech:
     """Load all parts except the recording encoders, which are loaded with the first new voice. Raises
     :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
     request.require_folder(
-        f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."
+        f"{edition.title} is a folder of several models; choose the folder that holds {language_weights} and the "
+        "others."
     )
-    folder = OfficialFolder(request.place, device, request.check)
+    folder = OfficialFolder(request.place, device, request.check, edition, language_weights)
     folder.require_parts()
     encoder, tokenizer = folder.recording_encoder(), folder.tokenizer()
     request.status("Reading flow and vocoder …")
@@ -272,7 +288,7 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     tokenizer.require_rows(len(model.text), f"the text embedding in {folder.checkpoint}")
     if flow.config.tokens < model.codes:
         raise CheckpointError(
-            f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
+            f"{language_weights} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
             "they do not belong together. Download the official release again."
         )
     info = request.info(
@@ -284,6 +300,6 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
         parameters=model.parameters,
         text_front_end=FRONT_END,
     )
-    prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
+    prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width, mel=edition.mel)
     flow_base = fingerprint(folder.root / FLOW, request.check)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

@@ -1,34 +1,36 @@
-"""The folder of the official release, part by part.
+"""The folder of an official release of CosyVoice 2 or 3, part by part.
 
 ===========================  =====================================================
 ``llm.pt``                     the language model
 ``flow.pt``                    speech tokens to mel frames
 ``hift.pt``                    mel frames to audio
-``speech_tokenizer_v2.onnx``   speech tokens of recordings
+``speech_tokenizer_v2.onnx``   speech tokens of recordings (``_v3`` in CosyVoice 3)
 ``campplus.onnx``              the speaker's embedding
 ``CosyVoice-BlankEN``          the text tokenizer, and sizes of the transformer
 ===========================  =====================================================
 
-``cosyvoice2.yaml`` is not read: upstream executes it, and all sizes that could differ follow from the weights. They are
-read without running code in them, and strictly.
+The release's ``.yaml`` is not read: upstream executes it, and all sizes that could differ follow from the weights. They
+are read without running code in them, and strictly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
-from paretone.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
-from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from paretone.models.cosyvoice2.language_model import COSYVOICE_2, HEAD, LAYERS, LanguageModel, TableLayout
+from paretone.models.cosyvoice2.speech_tokenizer import MEL, SPEAKER, TOKENIZER, RecordingEncoder
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
-from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.models.cosyvoice2.token_to_mel import TokenFlow, TokenToMel
 from paretone.models.families.language_network import DraftTensors
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, read_weights, shapes_of
 from paretone.models.files.config_file import ConfigFile, WeightShapes
@@ -37,7 +39,39 @@ from paretone.models.networks.causal import CausalConfig
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
 BLANK = "CosyVoice-BlankEN"
 CONFIG = f"{BLANK}/config.json"
-PARTS = (LANGUAGE_MODEL, FLOW, VOCODER, TOKENIZER, SPEAKER, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What differs between CosyVoice 2 and 3."""
+
+    layout: TableLayout
+    flow: Callable[[Mapping[str, Tensor], str], TokenFlow] = field(repr=False)
+    """Makes the flow of the tensors of ``flow.pt`` and its path, strictly."""
+    tokenizer: str
+    """File of the model from recordings to speech tokens."""
+    causal_vocoder: bool
+    mel: MelFrontEnd
+    """Mel frames of recordings."""
+    more_text: tuple[str, ...] = ()
+    """Tokens of text after CosyVoice 2's."""
+    prefix: str = ""
+    """Beginning of every prompt, which ends with the mark of an instruction; without it, only instructions do."""
+    silent: frozenset[int] = frozenset()
+    """Speech tokens of silence, of which a run reaches the flow only up to ``most_silent``."""
+    most_silent: int = 0
+
+    @property
+    def title(self) -> str:
+        return self.layout.title
+
+
+def _flow_of_cosyvoice2(weights: Mapping[str, Tensor], where: str) -> TokenFlow:
+    config = flow_config(shapes_of(weights), where)
+    return loaded_strictly(lambda: TokenToMel(config), weights, where)
+
+
+COSYVOICE2 = Edition(COSYVOICE_2, _flow_of_cosyvoice2, TOKENIZER, causal_vocoder=False, mel=MEL)
 
 
 @dataclass(frozen=True)
@@ -47,52 +81,57 @@ class OfficialFolder:
     root: Path
     device: torch.device | str = "cpu"
     check: Callable[[], None] = lambda: None
+    edition: Edition = COSYVOICE2
+    language_weights: str = LANGUAGE_MODEL
+    """File of the language model."""
 
     def require_parts(self) -> None:
         """Raise :class:`CheckpointError` that names missing files."""
-        missing = [name for name in PARTS if not (self.root / name).is_file()]
+        parts = (self.language_weights, FLOW, VOCODER, self.edition.tokenizer, SPEAKER)
+        text = (CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
+        missing = [name for name in (*parts, *text) if not (self.root / name).is_file()]
         if missing:
             raise CheckpointError(
-                f"{self.root} is not a complete release of CosyVoice 2: it lacks {', '.join(missing)}; download it "
-                "again."
+                f"{self.root} is not a complete release of {self.edition.title}: it lacks {', '.join(missing)}; "
+                "download it again."
             )
 
     @property
     def checkpoint(self) -> Path:
         """Weight file that identifies the model."""
-        return self.root / LANGUAGE_MODEL
+        return self.root / self.language_weights
 
     def tokenizer(self) -> TextTokenizer:
-        return TextTokenizer.load(self.root / BLANK)
+        return TextTokenizer.load(self.root / BLANK, self.edition.more_text)
 
     def recording_encoder(self) -> RecordingEncoder:
-        return RecordingEncoder(self.root)
+        return RecordingEncoder(self.root, self.edition.tokenizer)
 
     def language_model(self) -> LanguageModel:
         """The language model as trained, float32 on the device."""
         weights = read_weights(self.checkpoint, self.check)
-        model = LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint))
+        where, layout = str(self.checkpoint), self.edition.layout
+        model = LanguageModel.from_official(weights, self._transformer(), where, layout=layout)
         return model.to(torch.device(self.device))
 
     def student(self, student: StudentWeights) -> LanguageModel:
         """The language model in a student's file, under the names of ``llm.pt``; the tied head may be missing."""
         weights = read_float_weights(Path(student.path), self.check)
-        model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True)
+        layout = self.edition.layout
+        model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True, layout=layout)
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
         return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
-    def flow(self) -> TokenToMel:
+    def flow(self) -> TokenFlow:
         path = self.root / FLOW
-        weights = read_weights(path, self.check)
-        config = flow_config(shapes_of(weights), str(path))
-        return loaded_strictly(lambda: TokenToMel(config), weights, str(path)).to(self.device)
+        return self.edition.flow(read_weights(path, self.check), str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
         path = self.root / VOCODER
         weights = read_weights(path, self.check)
-        vocoder = Hift(hift_config(shapes_of(weights), str(path)))
+        vocoder = Hift(hift_config(shapes_of(weights), str(path), self.edition))
         vocoder.load_official(weights, str(path))
         return vocoder.eval().requires_grad_(False).to(self.device)
 
@@ -131,10 +170,10 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
     )
 
 
-def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig:
+def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str, edition: Edition = COSYVOICE2) -> HiftConfig:
     """Sizes of ``hift.pt``, by its tensors; all but the widths are the release's. Raises :class:`CheckpointError`."""
     plain = {name.removeprefix(GENERATOR): value for name, value in shapes.items()}
-    shape = WeightShapes(plain, where, "the vocoder of CosyVoice 2")
+    shape = WeightShapes(plain, where, f"the vocoder of {edition.title}")
     channels, bands, _ = shape("conv_pre.parametrizations.weight.original1", 3)
     pitch_channels = shape("f0_predictor.classifier.weight", 2)[1]
-    return HiftConfig(bands=bands, channels=channels, pitch_channels=pitch_channels)
+    return HiftConfig(bands=bands, channels=channels, pitch_channels=pitch_channels, causal=edition.causal_vocoder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -423,6 +423,37 @@ def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
     return torch.cat([present, torch.zeros_like(present)])
 
 
+class FlowEstimator(nn.Module):
+    """A network of the velocity, run part by part. CosyVoice 2 and 3 have different ones."""
+
+    def forward(
+        self, state: Tensor, conditions: Tensor, times: Any, first: int, chunked: bool, memory: Memory
+    ) -> Tensor:
+        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
+
+        ``conditions`` from :func:`conditions`, or only its first branch;
+        ``times`` is one row of :meth:`time_table`. ``memory`` belongs to one solver step.
+        """
+        raise NotImplementedError
+
+    def time_table(self, times: Tensor) -> Any:
+        """What depends on each of ``times``, (n,) or intervals (n, 2), row by row."""
+        raise NotImplementedError
+
+    def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
+        """Velocities (B, bands, n) of complete items as in training, with gradients: each item has its own of
+        ``times``, (B,) or intervals (B, 2).
+
+        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``within`` (B, n) true within the items. Output
+        in the padding is undefined. Attention is that of streaming.
+        """
+        raise NotImplementedError
+
+    def add_interval(self) -> None:
+        """Accept intervals, without effect until the new perceptron is trained."""
+        raise NotImplementedError
+
+
 class EstimatorStage(nn.ModuleList):
     """A residual block, transformer blocks and, in the outer stages, a convolution, under their official numbers."""
 
@@ -446,7 +477,7 @@ class EstimatorStage(nn.ModuleList):
         return cast("CausalConv", self[2])
 
 
-class Estimator(nn.Module):
+class Estimator(FlowEstimator):
     """State and conditions to velocities, both guidance branches in one batch."""
 
     def __init__(self, config: EstimatorConfig, bands: int, chunk: int) -> None:
@@ -455,7 +486,7 @@ class Estimator(nn.Module):
         inputs, channels = (1 + CONDITIONS) * bands, config.channels
         time_width = 4 * channels
 
-        self.time_mlp = EstimatorTimeEmbedding(inputs, time_width)
+        self.time_mlp: EstimatorTimeEmbedding = EstimatorTimeEmbedding(inputs, time_width)
         self.down_blocks = Modules([EstimatorStage(config, inputs, time_width, smooth=True)])
         self.mid_blocks = Modules(
             EstimatorStage(config, channels, time_width, smooth=False) for _ in range(config.middle_stages)
@@ -463,6 +494,17 @@ class Estimator(nn.Module):
         self.up_blocks = Modules([EstimatorStage(config, 2 * channels, time_width, smooth=True)])
         self.final_block = CausalBlock(channels, channels)
         self.final_proj = nn.Conv1d(channels, bands, 1)
+
+    def add_interval(self) -> None:
+        own = self.time_mlp
+        embedding = EstimatorIntervalEmbedding(own.linear_1.in_features, own.linear_2.out_features)
+        embedding = embedding.to(own.linear_1.weight.device, own.linear_1.weight.dtype)
+        embedding.linear_1, embedding.linear_2 = own.linear_1, own.linear_2
+        last = embedding.interval_mlp[2]
+        assert isinstance(last, nn.Linear)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.time_mlp = embedding
 
     @property
     def residuals(self) -> list[Residual]:
@@ -481,26 +523,18 @@ class Estimator(nn.Module):
     def forward(
         self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory
     ) -> Tensor:
-        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
-
-        ``conditions`` from :func:`conditions`, or only its first branch; ``times`` (stages, channels) is one row of
-        :meth:`time_table`. ``memory`` belongs to one solver step.
-        """
+        """See :class:`FlowEstimator`; ``times`` are (stages, channels)."""
         chunk = self.chunk if chunked else None
         mask = chunk_mask(first, state.shape[-1], chunk, state.device)
         return self._passed(state.expand(len(conditions), -1, -1), conditions, times, mask, memory)
 
     def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
-        """Velocities (B, bands, n) of complete items as in training, with gradients: each item has its own time.
-
-        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``times`` from :meth:`time_rows`, ``within`` (B,
-        n) true within the items. Output in the padding is undefined. Attention is that of streaming.
-        """
+        """See :class:`FlowEstimator`."""
         seen = chunk_mask(0, states.shape[-1], self.chunk, states.device)
         mask = within[:, None, None] if seen is None else within[:, None, None] & seen
         memory = Memory()
         memory.closing = True
-        return self._passed(states, conditions, times, mask, memory)
+        return self._passed(states, conditions, self.time_rows(times), mask, memory)
 
     def _passed(self, states: Tensor, conditions: Tensor, times: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         down, up = self.down_blocks[0], self.up_blocks[0]

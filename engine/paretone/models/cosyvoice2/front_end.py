@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from paretone.audio.mel import resample_prompt
+from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.files import write_atomically
@@ -78,9 +78,16 @@ class VoicePrompt:
 class VoicePrompts:
     """Prepares recordings with the models of one release."""
 
-    def __init__(self, encoder: RecordingEncoder, codes: int, speaker_width: int, folder: Path | None = None) -> None:
-        """``codes`` and ``speaker_width``: limits of the other models; ``folder``: disk cache."""
-        self._encoder, self._codes, self._speaker_width = encoder, codes, speaker_width
+    def __init__(
+        self,
+        encoder: RecordingEncoder,
+        codes: int,
+        speaker_width: int,
+        folder: Path | None = None,
+        mel: MelFrontEnd = MEL,
+    ) -> None:
+        """``codes`` and ``speaker_width``: limits of the other models; ``folder``: disk cache; ``mel``: the flow's."""
+        self._encoder, self._codes, self._speaker_width, self._mel = encoder, codes, speaker_width, mel
         self._folder = folder or data_folder() / "cache" / "cosyvoice2"
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
@@ -90,7 +97,7 @@ class VoicePrompts:
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
             raise AudioError(
-                f"The recording {audio} lasts {beyond(recording.seconds)}, but CosyVoice 2 takes at most "
+                f"The recording {audio} lasts {beyond(recording.seconds)}, but CosyVoice takes at most "
                 f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
             )
         key = self._key(recording, check)
@@ -134,9 +141,8 @@ class VoicePrompts:
                 f"{self._speaker_width}: {apart}"
             )
 
-    @staticmethod
-    def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
-        mel = MEL(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))[0]
+    def _prepared(self, recording: Recording, heard: EncodedRecording) -> VoicePrompt:
+        mel = self._mel(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))[0]
         # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:
@@ -174,13 +180,15 @@ class CosyPrompt:
     voice: VoicePrompt = field(repr=False)
     ids: PromptIds
     notes: tuple[str, ...] = ()
+    transcript: int = 0
+    """Number of the transcript's ids, with which the prompt's text ends."""
 
     @property
     def tokens_per_text(self) -> float:
         """Expected speech tokens per text token."""
-        if not (self.ids.text and self.ids.speech):
+        if not (self.transcript and self.ids.speech):
             return USUAL_TOKENS
-        return min(max(len(self.ids.speech) / len(self.ids.text), LEAST_TOKENS), MOST_TOKENS)
+        return min(max(len(self.ids.speech) / self.transcript, LEAST_TOKENS), MOST_TOKENS)
 
 
 @dataclass(frozen=True)
@@ -192,44 +200,50 @@ class CosyPassage:
 
 
 def prepare(
-    text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
+    text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer, prefix: str = ""
 ) -> tuple[CosyPrompt, Passages[CosyPassage]]:
-    """Prepare ``text`` to follow the ``voice`` with the prompt ``heard``; ``instruction`` applies in its ``mode``.
+    """Prepare ``text`` to follow the ``voice`` with the prompt ``heard``; ``instruction`` applies in its ``mode``. All
+    prompts begin with ``prefix``, which lets zero-shot follow an instruction, too.
 
     Raises :class:`TextError` for an instruction that is missing or within the text, and :class:`AudioError` for a
     recording without a required transcript.
     """
-    instructed = _instructed(text, mode, instruction)
+    instructed = _instructed(text, mode, instruction, prefix)
     read = read_text(text, tokenizer.count)
     if mode == ZERO_SHOT:
-        prompt = _continued(voice, heard, tokenizer)
+        prompt = _continued(voice, heard, tokenizer, instructed)
     else:
         prompt = CosyPrompt(heard, PromptIds(tuple(tokenizer.encode(instructed))), heard.notes)
     passages = tuple(_passage(piece, prompt, tokenizer) for piece in read.pieces)
     notes, length = read.notes, sum(len(passage.ids) for passage in passages)
-    if prompt.ids.speech and length < SHORT_TEXT * len(prompt.ids.text):
+    if prompt.ids.speech and length < SHORT_TEXT * prompt.transcript:
         notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
-    if instruction.strip() and mode != INSTRUCT:
+    if instruction.strip() and not _follows(mode, prefix):
         notes = *notes, f"The instruction was ignored: choose the mode {_INSTRUCTED}."
     return prompt, Passages(passages, notes)
 
 
-def _instructed(text: str, mode: str, instruction: str) -> str:
-    """Replacement of the transcript: the instruction with its end mark, or ``""``."""
+def _follows(mode: str, prefix: str) -> bool:
+    """Whether an instruction is followed."""
+    return mode == INSTRUCT or bool(prefix and mode == ZERO_SHOT)
+
+
+def _instructed(text: str, mode: str, instruction: str, prefix: str) -> str:
+    """Beginning of the prompt: prefix and instruction with their end mark, or ``""``."""
     instruction = instruction.strip()
     if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
         raise TextError(
             f"{END_OF_PROMPT} is inserted automatically; leave it out, write how to speak into the option "
             f"“{INSTRUCTION.title}”, and choose {_INSTRUCTED} as the mode."
         )
-    if mode != INSTRUCT:
-        return ""
-    if not instruction:
+    if not _follows(mode, prefix):
+        return prefix and prefix + END_OF_PROMPT
+    if not instruction and mode == INSTRUCT:
         raise TextError(f"There is no instruction; write how to speak into the option “{INSTRUCTION.title}”.")
-    return instruction + END_OF_PROMPT
+    return " ".join(filter(None, (prefix, instruction))) + END_OF_PROMPT
 
 
-def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> CosyPrompt:
+def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer, instructed: str) -> CosyPrompt:
     transcript, _ = normalised(voice.transcript)
     ids = tokenizer.encode(transcript)
     if not ids:
@@ -244,10 +258,10 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
         amount = "long" if ratio < FASTEST_TRANSCRIPT else "short"
         mismatch = (
             f"The transcript is too {amount} for the recording's {heard.seconds:.1f} s; if they do not "
-            "match, CosyVoice 2 repeats, drops or invents words."
+            "match, CosyVoice repeats, drops or invents words."
         )
     notes = (*heard.notes, *transcript_notes(voice, mismatch))
-    return CosyPrompt(heard, PromptIds(tuple(ids), heard.tokens), notes)
+    return CosyPrompt(heard, PromptIds((*tokenizer.encode(instructed), *ids), heard.tokens), notes, len(ids))
 
 
 def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> CosyPassage:

@@ -1,9 +1,11 @@
-"""CosyVoice 2's language model, with text and prompt before the speech tokens.
+"""The language model of CosyVoice 2 and 3, with text and prompt before the speech tokens.
 
 ``[sos] text [task] speech``: the prompt's transcript and the text are concatenated, and the prompt's speech tokens
-precede the new ones. The transformer is Qwen2; text, the two marks and speech have separate tables. The rows of speech
-after the codes are the end, an unused one and, between parts of a text that is still being typed, the request for more
-(``llm/llm.py``, ``Qwen2LM``).
+precede the new ones. The transformer is Qwen2 (``llm/llm.py``, ``Qwen2LM`` and ``CosyVoice3LM``).
+
+In CosyVoice 2, text, the two marks and speech have separate tables. The rows of speech after the codes are the end, an
+unused one and, between parts of a text that is still being typed, the request for more. In CosyVoice 3, the marks are
+among 200 rows of speech after the codes, any of which ends speech, and the head has no bias.
 """
 
 from __future__ import annotations
@@ -30,6 +32,24 @@ END = 0
 """Index, into the stop ids, of the one that ends speech in training."""
 START, TASK = 0, 1
 """Rows of the marks."""
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Rows of a release's tables."""
+
+    title: str
+    stops: int = STOPS
+    """Rows of speech after the codes."""
+    end: int = END
+    marks: tuple[int, int] | None = None
+    """Start and task among the stops; ``None``: in a table of their own."""
+    biased: bool = True
+    """Whether the head has a bias."""
+
+
+COSYVOICE_2 = TableLayout("CosyVoice 2")
+COSYVOICE_3 = TableLayout("CosyVoice 3", stops=200, end=1, marks=(0, 2), biased=False)
 TRANSFORMER = "llm.model.model."
 LAYERS = f"{TRANSFORMER}layers."
 TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
@@ -55,29 +75,36 @@ class LanguageModel:
 
     @classmethod
     def from_official(
-        cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
+        cls,
+        weights: Mapping[str, Tensor],
+        config: CausalConfig,
+        where: str,
+        tied: bool = False,
+        layout: TableLayout = COSYVOICE_2,
     ) -> LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
         of text. Tensors are not copied. Raises :class:`CheckpointError`."""
-        weights = dict(weights)
-        shape = WeightShapes(shapes_of(weights), where, "a language model of CosyVoice 2")
+        weights, title = dict(weights), f"a language model of {layout.title}"
+        shape = WeightShapes(shapes_of(weights), where, title)
         (rows, _), (ids, _) = shape(SPEECH, 2), shape(TEXT, 2)
-        if rows <= STOPS:
-            raise CheckpointError(f"{where} has no speech tokens: it is not a language model of CosyVoice 2.")
+        if rows <= layout.stops:
+            raise CheckpointError(f"{where} has no speech tokens: it is not {title}.")
         config = replace(config, layers=shape.count(rf"{re.escape(LAYERS)}(\d+)\."))
         with without_weights(weights, where):
             transformer = CausalTransformer(config)
-        expected = official_shapes(config, ids, rows)
+        expected = official_shapes(config, ids, rows, layout)
         if tied and TEXT_HEAD not in weights:
             del expected[TEXT_HEAD]
         check_shapes(expected, shapes_of(weights), where)
         weights.pop(TEXT_HEAD, None)
         require_fractions(weights, where)
         require_numbers(weights, where)
-        text, marks, speech, head, bias = (weights.pop(name) for name in (TEXT, MARKS, SPEECH, HEAD, BIAS))
+        text, speech, head = (weights.pop(name) for name in (TEXT, SPEECH, HEAD))
+        bias, codes = weights.pop(BIAS, None), rows - layout.stops
+        marks = weights.pop(MARKS) if layout.marks is None else speech[[codes + mark for mark in layout.marks]]
         layers = {name.removeprefix(TRANSFORMER): value for name, value in weights.items()}
         transformer.load_state_dict(layers, strict=True, assign=True)
-        tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
+        tokens = TokenModel(transformer, speech, head, bias, codes=codes)
         return cls(text, marks, tokens.eval().requires_grad_(False))
 
     def to(self, device: torch.device) -> LanguageModel:
@@ -108,21 +135,24 @@ class LanguageModel:
         return Request(embedded, positions, length, int(ids * least), int(ids * most))
 
 
-def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
+def official_shapes(
+    config: CausalConfig, text: int, speech: int, layout: TableLayout = COSYVOICE_2
+) -> dict[str, tuple[int, ...]]:
     """Names and shapes of all tensors in ``llm.pt``, for ``text`` and ``speech`` rows, including stops."""
     with without_weights():
         layers = CausalTransformer(config).state_dict()
-    return {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
+    named = {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
         TEXT: (text, config.hidden),
         TEXT_HEAD: (text, config.hidden),
-        MARKS: (2, config.hidden),
         SPEECH: (speech, config.hidden),
         HEAD: (speech, config.hidden),
-        BIAS: (speech,),
     }
+    if layout.marks is None:
+        named[MARKS] = (2, config.hidden)
+    return named | {BIAS: (speech,)} if layout.biased else named
 
 
-# CosyVoice 2's training format: the tensors of ``llm.pt``, and a sentence as a sequence.
+# Their training format: the tensors of ``llm.pt``, and a sentence as a sequence.
 #
 # ``prepare_lm_input_target`` of ``llm/llm.py``. Upstream also trains on sequences with interleaved text and speech, for
 # texts spoken while typed; that is not supported here.
@@ -130,13 +160,18 @@ def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, t
 
 @dataclass(frozen=True)
 class CosyNames:
-    """Names as in ``llm.pt``. The vocabulary is text, then the two marks, then speech."""
+    """Names as in ``llm.pt``. The vocabulary is text, then the marks if they have a table, then speech."""
 
     text: int
     """Rows of the text table."""
-    marks: int
+    layout: TableLayout = COSYVOICE_2
     layers: str = LAYERS
     head: str = HEAD
+
+    @property
+    def marks(self) -> int:
+        """Rows of the marks' table."""
+        return 2 if self.layout.marks is None else 0
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
         body = {
@@ -144,8 +179,8 @@ class CosyNames:
             for name, value in tensors.items()
             if name.startswith(TRANSFORMER) and name != TEXT
         }
-        embedding = torch.cat([tensors[TEXT], tensors[MARKS], tensors[SPEECH]])
-        return Parts(body, embedding, tensors[HEAD], tensors[BIAS])
+        embedding = torch.cat([tensors[name] for name in (TEXT, MARKS, SPEECH) if name in tensors])
+        return Parts(body, embedding, tensors[HEAD], tensors.get(BIAS))
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
         """As in :class:`TensorNames`, without the unused tied head of text."""
@@ -153,7 +188,10 @@ class CosyNames:
             [self.text, self.marks, len(parts.embedding) - self.text - self.marks]
         )
         named = {TRANSFORMER + name: value for name, value in parts.transformer.items()}
-        return named | {TEXT: text, MARKS: marks, SPEECH: speech, HEAD: parts.head, BIAS: parts.bias}
+        named |= {TEXT: text, SPEECH: speech, HEAD: parts.head}
+        if self.marks:
+            named[MARKS] = marks
+        return named if parts.bias is None else named | {BIAS: parts.bias}
 
     def spoken(self, head: Tensor) -> Tensor:
         """All rows can be spoken."""
@@ -162,8 +200,13 @@ class CosyNames:
     def row(self, text: Sequence[int], speech: Sequence[int], codes: int) -> TrainingRow:
         """All of the ``text``, then all of the ``speech``, from ``codes`` possible ones."""
         first = self.text + self.marks
-        ids = (self.text + START, *text, self.text + TASK, *(first + code for code in speech))
-        return TrainingRow(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + END))
+        start, task = (
+            (self.text + START, self.text + TASK)
+            if self.layout.marks is None
+            else (first + codes + mark for mark in self.layout.marks)
+        )
+        ids = (start, *text, task, *(first + code for code in speech))
+        return TrainingRow(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + self.layout.end))
 
 
 def with_text_head(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -101,11 +101,11 @@ TOKENIZER, SPEAKER = "speech_tokenizer_v2.onnx", "campplus.onnx"
 class RecordingEncoder:
     """Both models of one release folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tokenizer: str = TOKENIZER) -> None:
         """Raises :class:`CheckpointError` if a file or the package is missing; reads nothing yet."""
-        with needing("CosyVoice 2 encodes recordings with the package onnxruntime", INSTALL):
+        with needing("CosyVoice encodes recordings with the package onnxruntime", INSTALL):
             import onnxruntime  # noqa: F401
-        self.tokenizer_path, self.speaker_path = folder / TOKENIZER, folder / SPEAKER
+        self.tokenizer_path, self.speaker_path = folder / tokenizer, folder / SPEAKER
         self._tokenizer, self._speaker = OnnxModel(self.tokenizer_path), OnnxModel(self.speaker_path)
 
     def fingerprints(self, check: Callable[[], None] = lambda: None) -> tuple[str, str]:

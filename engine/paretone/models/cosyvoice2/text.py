@@ -193,9 +193,10 @@ class TextTokenizer:
         self.where = where
 
     @classmethod
-    def load(cls, folder: Path) -> TextTokenizer:
-        """Load the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
-        with needing("CosyVoice 2 reads text with the package tokenizers", INSTALL):
+    def load(cls, folder: Path, more: Sequence[str] = ()) -> TextTokenizer:
+        """Load the files in ``CosyVoice-BlankEN``; ``more`` tokens follow CosyVoice 2's. Raises
+        :class:`CheckpointError` that names what is missing."""
+        with needing("CosyVoice reads text with the package tokenizers", INSTALL):
             from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
@@ -216,7 +217,7 @@ class TextTokenizer:
             ]
         )
         tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.add_special_tokens(list(ADDED))
+        tokenizer.add_special_tokens([*ADDED, *more])
         return cls(tokenizer, str(folder))
 
     @property

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from paretone.models.base import IntervalWeights
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig, FlowSizes
 from paretone.models.cosyvoice2.flow_networks import (
     Estimator,
-    EstimatorIntervalEmbedding,
+    FlowEstimator,
     Memory,
     UpsamplingEncoder,
     conditions,
@@ -51,8 +51,8 @@ class AcousticPrompt:
 class FewEvaluations:
     """Replacement of the flow's steps: an estimator that carries frames over intervals of time, guidance included."""
 
-    estimator: Any
-    """The flow's kind of estimator, which takes intervals as times."""
+    estimator: FlowEstimator
+    """Estimator that takes intervals as times."""
     count: int
     """Evaluations from noise to frames."""
     temperature: float = 1.0
@@ -64,32 +64,31 @@ def cosine_times(steps: int) -> Tensor:
     return 1 - torch.cos(torch.linspace(0, 1, steps + 1) * 0.5 * math.pi)
 
 
-def new_estimator(config: FlowConfig) -> Estimator:
-    return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
-
-
 class TokenFlow(nn.Module):
     """What the flows of CosyVoice 2 and 3 share: tables of tokens and speakers, and the initial noise.
     :class:`MelStream` runs a flow."""
 
     noise: Tensor
 
-    def __init__(self, config: FlowSizes, width: int, estimator: nn.Module) -> None:
+    def __init__(self, config: FlowSizes, width: int) -> None:
         """``width`` is that of an embedded token."""
         super().__init__()
         self.config = config
         self.input_embedding = nn.Embedding(config.tokens, width)
         self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
-        self.decoder = nn.ModuleDict({"estimator": estimator})
+        self.decoder = nn.ModuleDict({"estimator": self.new_estimator()})
         frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
         generator = torch.Generator().manual_seed(NOISE_SEED)
         noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
         self.register_buffer("noise", noise, persistent=False)
 
+    def new_estimator(self) -> FlowEstimator:
+        """A network of the velocity like the flow's own, not initialised."""
+        raise NotImplementedError
+
     @property
-    def estimator(self) -> Any:
-        """Network of the velocity; see :meth:`Estimator.forward` and :meth:`Estimator.time_table`."""
-        return self.decoder["estimator"]
+    def estimator(self) -> FlowEstimator:
+        return cast("FlowEstimator", self.decoder["estimator"])
 
     def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         """The estimator's input (1, bands, 2 · n) for ``tokens``, which follow the ``first`` ones. ``ahead`` are the
@@ -118,9 +117,13 @@ class TokenToMel(TokenFlow):
     config: FlowConfig
 
     def __init__(self, config: FlowConfig = FlowConfig()) -> None:
-        super().__init__(config, config.encoder.width, new_estimator(config))
+        super().__init__(config, config.encoder.width)
         self.encoder = UpsamplingEncoder(config.encoder)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
+
+    def new_estimator(self) -> Estimator:
+        config = self.config
+        return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
     def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
@@ -247,7 +250,7 @@ class MelStream:
         return torch.stack(starts).to(device), [length.to(device) for length in lengths]
 
 
-# Weights for carrying mel frames over intervals of time in CosyVoice 2's flow.
+# Weights for carrying mel frames over intervals of time.
 #
 # A file has the keys of the estimator in ``flow.pt``, and those of one more perceptron,
 # ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``; its metadata are those of
@@ -258,31 +261,18 @@ class MelStream:
 PREFIX = "decoder.estimator."
 
 
-def add_interval(estimator: Estimator) -> None:
-    """Make ``estimator`` accept intervals, without effect until the new perceptron is trained."""
-    own = estimator.time_mlp
-    embedding = EstimatorIntervalEmbedding(own.linear_1.in_features, own.linear_2.out_features)
-    embedding = embedding.to(own.linear_1.weight.device, own.linear_1.weight.dtype)
-    embedding.linear_1, embedding.linear_2 = own.linear_1, own.linear_2
-    last = embedding.interval_mlp[2]
-    assert isinstance(last, nn.Linear)
-    nn.init.zeros_(last.weight)
-    nn.init.zeros_(last.bias)
-    estimator.time_mlp = embedding
-
-
 def official(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """``weights`` of an estimator under their keys in ``flow.pt``."""
     return {PREFIX + name: value for name, value in weights.items()}
 
 
-def interval_estimator(flow: TokenToMel, weights: IntervalWeights) -> Estimator:
+def interval_estimator(flow: TokenFlow, weights: IntervalWeights) -> FlowEstimator:
     """Copy of ``flow``'s estimator with interval weights, on its device, ready for inference. Raises
     :class:`paretone.errors.CheckpointError`."""
 
-    def make() -> Estimator:
-        made = new_estimator(flow.config)
-        add_interval(made)
+    def make() -> FlowEstimator:
+        made = flow.new_estimator()
+        made.add_interval()
         return made
 
     path = Path(weights.path)

@@ -16,12 +16,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import BRANCHES, CONDITIONS, CausalConv, LookAhead, Memory, chunk_mask
+from paretone.models.cosyvoice2.flow_networks import (
+    BRANCHES,
+    CONDITIONS,
+    CausalConv,
+    FlowEstimator,
+    LookAhead,
+    Memory,
+    chunk_mask,
+)
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow
 from paretone.models.cosyvoice3.config import FlowConfig
 from paretone.models.f5.dit import DiTBlock
 from paretone.models.f5.layers import RotaryEmbedding
-from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts, add_interval
 from paretone.models.networks.layers import (
     AdaptiveNorm,
     SelfAttention,
@@ -82,7 +90,7 @@ class CausalInput(nn.Module):
         return self.conv_pos_embed(projected, memory) + projected
 
 
-class CausalDiT(DiffusionTransformer[CausalRun]):
+class CausalDiT(DiffusionTransformer[CausalRun], FlowEstimator):
     """The velocity estimator."""
 
     def __init__(self, config: FlowConfig) -> None:
@@ -114,6 +122,9 @@ class CausalDiT(DiffusionTransformer[CausalRun]):
     def block(self, index: int) -> LayerParts:
         parts = self.transformer_blocks[index]
         return LayerParts(parts.attn_norm, parts.attn, parts.ff)
+
+    def add_interval(self) -> None:
+        add_interval(self)
 
     def time_table(self, times: Tensor) -> list[tuple[Tensor, Tensor]]:
         """AdaLN vectors at each of ``times``, (n,) or intervals (n, 2): those of the layers (1, layers, 6, width), and
@@ -181,17 +192,15 @@ class CausalDiT(DiffusionTransformer[CausalRun]):
         chunked: bool,
         memory: Memory,
     ) -> Tensor:
-        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n); see
-        :meth:`paretone.models.cosyvoice2.flow_networks.Estimator.forward`."""
+        """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`."""
         run = self.begin(conditions, times, first, chunked, memory)
         return self.velocity(state.mT, 0, run).mT
 
     def at_once(
         self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor, chunked: bool = True
     ) -> Tensor:
-        """Velocities (B, bands, n) of complete items as in training, with gradients: each item has its own of
-        ``times``, (B,) or intervals (B, 2). ``within`` (B, n) is true within the items; output in the padding is
-        undefined."""
+        """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`; without ``chunked``, attention sees
+        everything."""
         memory = Memory()
         memory.closing = True
         empty = states.new_empty(0)
@@ -226,8 +235,11 @@ class TokenToMel(TokenFlow):
     config: FlowConfig
 
     def __init__(self, config: FlowConfig = FlowConfig()) -> None:
-        super().__init__(config, config.bands, CausalDiT(config))
+        super().__init__(config, config.bands)
         self.pre_lookahead_layer = LookAhead(config.bands, config.look_ahead_channels, config.look_ahead)
+
+    def new_estimator(self) -> CausalDiT:
+        return CausalDiT(self.config)
 
     def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None

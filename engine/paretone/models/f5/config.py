@@ -14,6 +14,8 @@ from paretone.reading import shown
 from paretone.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 from paretone.setting.knobs import Choice, Number
 
+LAYOUT = "f5-tts"
+"""Layout of the official checkpoints, in declarations."""
 MEL_BANDS = 100
 SAMPLE_RATE = 24_000
 HOP = 256

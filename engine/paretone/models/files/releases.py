@@ -1,4 +1,4 @@
-"""Official releases: files, addresses and licences of each model; and their downloads from the Hugging Face Hub, with
+"""Releases of models: files, addresses and licences; and their downloads from the Hugging Face Hub, with
 progress, cancelling and resuming. Torch-free.
 
 ``huggingface_hub`` (an optional package) finds the files. The transfer is done here, because its partial downloads
@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from paretone.by_name import meant
 from paretone.errors import PlainError
 from paretone.extras import how_to_add
 from paretone.files import flows, reason, target
@@ -87,6 +86,9 @@ class Release:
     licence: str
     """The licence to accept: the strictest of all files."""
     files: tuple[RemoteFile, ...]
+    """Small ones first, so that a wrong address shows at once."""
+    advice: str = ""
+    """What is left to do after the download, as sentences; ``{}`` stands for the folder of its voices."""
 
     @property
     def terms(self) -> str:
@@ -94,83 +96,9 @@ class Release:
         return "; ".join(f"{one.repository}/{one.name}: {one.licence}" for one in self.files)
 
 
-def _files(repository: str, licence: str, *names: str, folder: str = "") -> tuple[RemoteFile, ...]:
+def files_of(repository: str, licence: str, *names: str, folder: str = "") -> tuple[RemoteFile, ...]:
+    """Files of a ``repository`` under one licence, saved by their names in a ``folder`` relative to the model's."""
     return tuple(RemoteFile(repository, name, f"{folder}{name}", licence) for name in names)
-
-
-_VOCODER = _files("charactr/vocos-mel-24khz", MIT, "config.yaml", "pytorch_model.bin", folder="../vocos-mel-24khz/")
-
-
-def _official(repository: str, weights: str, vocabulary: str) -> Release:
-    return Release(
-        NON_COMMERCIAL,
-        (
-            RemoteFile("SWivid/F5-TTS", vocabulary, "vocab.txt", NON_COMMERCIAL),
-            *_VOCODER,
-            RemoteFile(repository, weights, Path(weights).name, NON_COMMERCIAL),
-        ),
-    )
-
-
-_MEGATTS3 = _files(
-    "ByteDance/MegaTTS3",
-    APACHE,
-    *(f"{part}/config.yaml" for part in ("diffusion_transformer", "aligner_lm", "duration_lm", "wavvae")),
-    *(f"g2p/{name}.json" for name in ("added_tokens", "config", "generation_config", "special_tokens_map")),
-    *(f"g2p/{name}.json" for name in ("tokenizer", "tokenizer_config", "vocab")),
-    "g2p/merges.txt",
-    *(f"{part}/model_only_last.ckpt" for part in ("aligner_lm", "duration_lm")),
-    "wavvae/decoder.ckpt",
-    "g2p/model.safetensors",
-    "diffusion_transformer/model_only_last.ckpt",
-)
-"""The complete release except its training logs. The encoder, ``wavvae/model_only_last.ckpt``, was never published."""
-
-_COSYVOICE2 = _files(
-    "FunAudioLLM/CosyVoice2-0.5B",
-    APACHE,
-    *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
-    *("campplus.onnx", "hift.pt", "flow.pt", "speech_tokenizer_v2.onnx", "llm.pt"),
-)
-"""Required files of the release. Not needed: the configuration, which is code; the weights in ``CosyVoice-BlankEN``,
-which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
-
-
-def _llasa(size: str, weights: str) -> Release:
-    """Includes the release of XCodec2 converted for ``transformers``, the only one with a usable encoder. Meta's
-    community licence for the underlying Llamas applies as well."""
-    repository, codec = f"HKUSTAudio/Llasa-{size}", "HKUSTAudio/xcodec2-hf"
-    return Release(
-        NON_COMMERCIAL,
-        (
-            *_files(repository, NON_COMMERCIAL, "config.json", "tokenizer.json"),
-            *_files(codec, NON_COMMERCIAL, "config.json", folder="../xcodec2/"),
-            RemoteFile(repository, weights, weights, NON_COMMERCIAL, index=weights == INDEX),
-            *_files(codec, NON_COMMERCIAL, "model.safetensors", folder="../xcodec2/"),
-        ),
-    )
-
-
-_OMNIVOICE = (
-    *_files("k2-fsa/OmniVoice", NON_COMMERCIAL, "config.json", "tokenizer.json"),
-    *_files("k2-fsa/OmniVoice", HIGGS, "audio_tokenizer/config.json", "audio_tokenizer/model.safetensors"),
-    *_files("k2-fsa/OmniVoice", NON_COMMERCIAL, "model.safetensors"),
-)
-"""The code is published under Apache-2.0, the weights are not: some of their training data forbid commercial use
-(issues 235, 258 and 262 of k2-fsa/OmniVoice). The codec is Boson AI's."""
-
-RELEASES: Mapping[str, Release] = {
-    "F5TTS_v1_Base": _official("SWivid/F5-TTS", "F5TTS_v1_Base/model_1250000.safetensors", "F5TTS_v1_Base/vocab.txt"),
-    "F5TTS_Base": _official("SWivid/F5-TTS", "F5TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
-    "E2TTS_Base": _official("SWivid/E2-TTS", "E2TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
-    "MegaTTS3": Release(APACHE, _MEGATTS3),
-    "CosyVoice2-0.5B": Release(APACHE, _COSYVOICE2),
-    "OmniVoice": Release(NON_COMMERCIAL, _OMNIVOICE),
-    "Llasa-1B": _llasa("1B", "model.safetensors"),
-    "Llasa-3B": _llasa("3B", INDEX),
-    "Llasa-8B": _llasa("8B", INDEX),
-}
-"""Official models by catalogue name. Small files come first, so that a wrong address shows at once."""
 
 
 BLOCK = 1 << 20
@@ -222,14 +150,14 @@ class _Transfer:
 
 
 def download(
-    model: str,
+    release: Release,
     folder: Path,
     licence: str,
     progress: Callable[[int, int, str], None],
     check: Callable[[], None],
     endpoint: str | None = None,
 ) -> tuple[Path, ...]:
-    """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); return all of its files.
+    """Download missing files of ``release`` into ``folder`` (and its vocoder next to it); return all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with finished bytes, total bytes and a
     text; ``check`` may cancel, and partial files are resumed later. ``endpoint`` replaces ``HF_ENDPOINT``.
@@ -237,9 +165,8 @@ def download(
     Raises :class:`PlainError` if the package is missing, the licence differs, the server is unreachable or refuses, the
     disk is full, or the data differ from the announcement.
     """
-    release = _release(model)
     if licence != release.licence:
-        raise PlainError(f"{model} is published under {release.licence}; accept that licence to download it.")
+        raise PlainError(f"The files are published under {release.licence}; accept that licence to download them.")
     hub = _hub()
     transfers = _transfers(hub, release, folder, check, endpoint)
     total = sum(one.size for one in transfers)
@@ -258,17 +185,11 @@ def download(
     return tuple(one.destination for one in transfers)
 
 
-def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
-    """Size of ``model``, and of the part missing in ``folder``. Asks the server, but downloads nothing. Raises
+def extent(release: Release, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
+    """Size of ``release``, and of the part missing in ``folder``. Asks the server, but downloads nothing. Raises
     :class:`PlainError` if the package is missing or the server cannot be asked."""
-    transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
+    transfers = _transfers(_hub(), release, folder, check, endpoint)
     return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
-
-
-def _release(model: str) -> Release:
-    if model not in RELEASES:
-        raise PlainError(f"There is nothing to download for {model!r}; {meant(model, RELEASES, 'known models:')}")
-    return RELEASES[model]
 
 
 def _transfers(

@@ -15,6 +15,8 @@ from paretone.models.files.config_file import WeightShapes
 from paretone.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 from paretone.setting.knobs import Number
 
+LAYOUT = "megatts3"
+"""Layout of the official checkpoint, in declarations."""
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
 """Duration frames (mel frames) per latent."""

@@ -16,7 +16,11 @@ from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
-from paretone.models.catalogue import F5, CatalogueEntry, entry
+from paretone.models.catalogue import entry
+from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
+from paretone.models.declaration import Model
+from paretone.models.f5.config import LAYOUT as F5
+from paretone.models.megatts3.config import LAYOUT as MEGATTS3
 from paretone.setting.knobs import NO_VALUES, Number, Values
 from paretone.setting.plan import FlowPlan, LanguagePlan, NotPrepared
 from paretone.setting.profile import Profile
@@ -87,9 +91,9 @@ class AverageVelocityRequest(FineTuningRequest):
     """File of average-velocity weights from the same checkpoint to start from; default: the model's own."""
 
 
-def why_not_trained(chosen: CatalogueEntry) -> str:
+def why_not_trained(chosen: Model) -> str:
     """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
-    if chosen.kind == F5 or chosen.loader == "megatts3" or chosen.mel_steps:
+    if chosen.layout in (F5, MEGATTS3, COSYVOICE2):
         return ""
     return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2."
 
@@ -218,6 +222,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Average velocity",
     summary="Uses weights trained to go the way of many guided steps in one to four evaluations.",
+    group="Fewer evaluations",
     benefit="One to four evaluations instead of many",
     paper=Paper("IntMeanFlow: Few-step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
     families=("flow", "language"),

@@ -16,9 +16,9 @@ from paretone.models.base import Voice
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
+from paretone.models.cosyvoice2.flow_networks import FlowEstimator, conditions
 from paretone.models.cosyvoice2.front_end import VoicePrompts
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel, add_interval, official
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, official
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
@@ -78,19 +78,19 @@ class CosyProblem:
     """(B, 3 · bands, frames)."""
 
 
-class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
+class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
     """The estimator of a flow; the encoder of the tokens stays frozen."""
 
     layers = LAYER_MATRICES
 
     def __init__(
-        self, flow: TokenToMel, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
+        self, flow: TokenFlow, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
     ) -> None:
         self._flow = flow
         super().__init__(flow.estimator, clips, held_out, frames, seed)
 
     def add_interval(self, model: Any) -> None:
-        add_interval(model)
+        model.add_interval()
 
     @torch.no_grad()
     def problem(
@@ -123,17 +123,17 @@ class CosySubject(ClipSubject[Estimator, CosyProblem, CosyClip]):
         )
         return moved(problem, device)
 
-    def field(self, model: Estimator, problem: CosyProblem) -> Field:
+    def field(self, model: FlowEstimator, problem: CosyProblem) -> Field:
         return self._field(model, problem, problem.conditions)
 
     @staticmethod
-    def _field(model: Estimator, problem: CosyProblem, given: Tensor) -> Field:
+    def _field(model: FlowEstimator, problem: CosyProblem, given: Tensor) -> Field:
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            return model.at_once(state.mT, given, model.time_rows(times), problem.span).mT
+            return model.at_once(state.mT, given, times, problem.span).mT
 
         return velocity
 
-    def guided(self, model: Estimator, problem: CosyProblem, guidance: Values) -> Field:
+    def guided(self, model: FlowEstimator, problem: CosyProblem, guidance: Values) -> Field:
         conditional = self.field(model, problem)
         strength = float(guidance["guidance"])
         if not is_guided(strength):
@@ -166,7 +166,7 @@ def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     return CosySubject(flow, training, held_out, request.frames, seed), base
 
 
-def _recorded(folder: OfficialFolder, flow: TokenToMel, follower: Follower) -> Callable[[], Hear]:
+def _recorded(folder: OfficialFolder, flow: TokenFlow, follower: Follower) -> Callable[[], Hear]:
     """Encodes recordings by the release's own models; their texts are not needed."""
 
     def ready() -> Hear:

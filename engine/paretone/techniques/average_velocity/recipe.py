@@ -26,8 +26,11 @@ from torch import Tensor, nn
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
-from paretone.models.catalogue import F5, CatalogueEntry, entry
+from paretone.models.catalogue import entry
+from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
 from paretone.models.cosyvoice2.config import FlowConfig
+from paretone.models.declaration import Model
+from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.trained_weights import (
     described_interval,
@@ -382,7 +385,7 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
     return plain_names(read_float_weights(path))
 
 
-def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:
+def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocityOptions:
     usual, sway = _usual(chosen)
     unknown = [name for name in request.guidance if name not in usual]
     if unknown:
@@ -403,7 +406,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
     )
 
 
-def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
+def _usual(chosen: Model) -> tuple[dict[str, float], float]:
     """Usual guidance of the model, and the sway of its grid."""
     if chosen.mel_steps:  # Not options of the model.
         return {"guidance": FlowConfig().guidance}, MEL_SWAY
@@ -414,11 +417,11 @@ def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
 def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = own_seed(run.request.seed, run.processes)
-    if run.chosen.mel_steps:
+    if run.chosen.layout == COSYVOICE2:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
         return cosyvoice2_subject(run, seed)
-    if run.chosen.kind != F5:
+    if run.chosen.layout != F5:
         from paretone.techniques.average_velocity.megatts3 import megatts3_subject
 
         return megatts3_subject(run, guidance, corpus, seed)

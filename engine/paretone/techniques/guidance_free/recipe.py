@@ -31,8 +31,9 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
-from paretone.models.catalogue import F5, entry
+from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import F5Checkpoint, save_official
+from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import WEIGHT_SETS
@@ -362,7 +363,7 @@ def fine_tune(
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     chosen = entry(request.model)
-    if chosen.kind != F5:
+    if chosen.layout != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
     run = begin(request, chosen, follower)
     checkpoint = guided_checkpoint(run)

@@ -82,7 +82,7 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
     assert one.target is Target.MODEL
 
 
-BUNDLED = [one.id for one in catalogue.MODELS if one.bundled]
+BUNDLED = [one.id for one in catalogue.models() if one.bundled]
 
 
 @pytest.mark.parametrize("model", BUNDLED[:1] + BUNDLED[-1:])

@@ -53,7 +53,7 @@ def test_all_declared_knobs_have_entries_with_symbol_and_paper() -> None:
             term = keys[f"{technique.title}: {knob.title}"]
             assert (term.symbol, term.unit) == (knob.symbol, knob.unit)
             assert technique.paper.reference in term.source
-    for entry in catalogue.MODELS:
+    for entry in catalogue.models():
         assert all(f"Sampler: {knob.title}" in keys for knob in entry.options)
 
 

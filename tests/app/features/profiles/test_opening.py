@@ -131,7 +131,7 @@ def test_the_model_that_it_is_for_is_loaded_first(
     assert (chosen.setting.baseline, chosen.setting.techniques) == (setting, ())
     assert window.notices.banner.text.startswith("Opened language.json: ")
 
-    absent = next(one for one in catalogue.MODELS if not one.available)
+    absent = next(one for one in catalogue.models() if not one.available)
     variant = next(iter(absent.architectures))
     Profile(Setting(absent.id, absent.options_with()), "ab" * 32, variant).save(path)
     window.features["profiles"].open(path)

@@ -18,6 +18,7 @@ from tests.app.presenters import Presenter
 def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
     made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(made)
+    made.resize(400, 900)
     made.show()
     yield made
     made.shut_down()

@@ -62,19 +62,6 @@ def shown(panel: SetupPanel) -> list[str]:
     return sorted(seen, key=lambda name: layout.indexOf(groups[name]))
 
 
-def test_what_cannot_apply_goes_last_with_its_reason(panel: SetupPanel, presenter: Presenter) -> None:
-    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
-    assert shown(panel)[-2:] == ["compilation", "graphs"], "what gains little comes before what cannot be"
-    cards = panel.techniques.groups
-    assert cards["graphs"].state.text() == NO_CUDA.rstrip(".")
-    assert (
-        "Processors gain little" in cards["compilation"].state.text() or "Not with" in cards["compilation"].state.text()
-    )
-    assert shown(panel).index("precision") < shown(panel).index("error_curve"), "it helps this device"
-    load(presenter, "f5-mini", device="NVIDIA H200", device_type="cuda", lacking=(), precisions=("float32", "bfloat16"))
-    assert shown(panel).index("graphs") < shown(panel).index("error_curve"), "as declared, where it helps"
-
-
 def test_a_card_says_whether_it_applies_before_it_is_used(panel: SetupPanel, presenter: Presenter) -> None:
     cards = panel.techniques.groups
     presenter.state.selection.switch("ditreducio", False)
@@ -113,42 +100,17 @@ def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPane
     assert card.state.text().endswith(NOT_MEASURED)
 
 
-def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
-    panel: SetupPanel, presenter: Presenter
-) -> None:
-    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
-    state = presenter.state
-    state.selection.switch("ditreducio", False)
-    plain, before = state.selection.baseline_setting, shown(panel)
-    state.selection.switch("steps", True)
-    state.gains.set_takes([take(state.selection.setting, 2.0, 1), take(plain, 2.0)])
-    assert shown(panel) == before, "nothing moves under the pointer"
-    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
-    assert shown(panel).index("steps") > shown(panel).index("guidance_interval")
-
-
-def test_experiments_are_folded_and_reached_in_as_many_keys(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
-) -> None:
-    load(presenter, "omni-mini")
-    experiments = {one.name for one in presenter.state.selection.techniques if one.experimental}
-    assert experiments and not experiments & set(shown(panel))
-    fold = panel.techniques.experiments
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
-    fold.setFocus()
-    qtbot.keyClick(fold, Qt.Key.Key_Space)
-    assert experiments <= set(shown(panel))
-    first = next(name for name in shown(panel) if name in experiments)
-    assert panel.focusWidget() is panel.techniques.groups[first], "opening goes to the first: that saves a Tab"
-    qtbot.keyClick(panel.focusWidget(), Qt.Key.Key_Space)
-    assert presenter.state.selection.is_used(first)
-    fold.setChecked(False)
-    assert experiments & set(shown(panel)) == {first}, "what is used stays in sight"
-    assert panel.techniques.groups[first].state.text().startswith("Experiment")
-    assert fold.accessibleName() == f"Experiments: {len(experiments)} techniques, folded"
+def test_an_unticked_card_stays_until_another_technique_is_added(panel: SetupPanel, presenter: Presenter) -> None:
+    """Nothing moves under the pointer, and what is not in use does not pile up."""
+    assert shown(panel) == ["ditreducio"], "as it is at first"
+    panel.techniques.groups["ditreducio"].setChecked(False)
+    assert shown(panel) == ["ditreducio"] and not presenter.state.selection.is_used("ditreducio")
+    presenter.state.selection.switch("multistep", True)
+    presenter.state.selection.switch("steps", True)
+    assert shown(panel) == ["steps", "multistep"], "in their own order"
+    panel.techniques.groups["multistep"].setChecked(False)
     load(presenter, "f5-mini")
-    assert not fold.isVisibleTo(panel)
+    assert shown(panel) == ["steps"]
 
 
 def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
@@ -164,17 +126,19 @@ def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Pre
     assert not presenter.state.selection.is_used("steps")
 
 
-@pytest.mark.parametrize("model", workload([one.id for one in catalogue.MODELS if one.bundled], ["f5-mini", "lm-mini"]))
+@pytest.mark.parametrize(
+    "model", workload([one.id for one in catalogue.models() if one.bundled], ["f5-mini", "lm-mini"])
+)
 def test_cards_fit_and_no_raw_key_is_shown(
     panel: SetupPanel, presenter: Presenter, model: str, request: pytest.FixtureRequest
 ) -> None:
     request.addfinalizer(lambda: numbers.use_sign("."))
     numbers.use_sign(",")
     load(presenter, model)
-    for card in panel.techniques.groups.values():
+    for one in presenter.state.selection.techniques:
+        card = panel.techniques.groups[one.name]
         said = f"{card.accessibleDescription()} {card.state.toolTip()}"
         assert not WITH_POINT.findall(NAMES.sub("", said)), said
-    panel.techniques.experiments.setChecked(True)
     for one in presenter.state.selection.techniques:
         presenter.state.selection.switch(one.name, True)
     panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
@@ -189,7 +153,7 @@ def test_cards_fit_and_no_raw_key_is_shown(
 
 
 def test_every_choice_has_words() -> None:
-    knobs = [knob for entry in catalogue.MODELS for knob in entry.options]
+    knobs = [knob for entry in catalogue.models() for knob in entry.options]
     knobs += [knob for one in techniques() for knob in one.knobs]
     for one in techniques():
         assert one.experimental == one.title.endswith("(experiment)"), one.name

@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone.models.files.releases import RELEASES, Extent
+from paretone.models.declaration import Model
+from paretone.models.files.releases import Extent
 from paretone.session.events import AudioReady
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
@@ -35,7 +36,7 @@ def choose(window: MainWindow, model: str) -> SetupPanel:
 
 def other_bundled(window: MainWindow) -> str:
     """A model with weights that is not the loaded one."""
-    return next(one.id for one in catalogue.MODELS if one.available and one.id != window.state.selection.model_id)
+    return next(one.id for one in catalogue.models() if one.available and one.id != window.state.selection.model_id)
 
 
 def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_window: MainWindow) -> None:
@@ -114,9 +115,9 @@ def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
 ) -> None:
     window, sent = borrowed_window, []
     choice = window.panels["setup"].model_choice
-    monkeypatch.setattr(catalogue.CatalogueEntry, "available", True)
-    offered = {one.id for one in catalogue.MODELS if choose(window, one.id) and choice.vocoder.isVisibleTo(choice)}
-    assert offered == {one.id for one in catalogue.MODELS if one.has_separate_vocoder} and "f5-mini" not in offered
+    monkeypatch.setattr(Model, "available", True)
+    offered = {one.id for one in catalogue.models() if choose(window, one.id) and choice.vocoder.isVisibleTo(choice)}
+    assert offered == {one.id for one in catalogue.models() if one.has_separate_vocoder} and "f5-mini" not in offered
     choose(window, MISSING)
     monkeypatch.setattr(window.state.loading, "load_model", lambda *asked, **how: sent.append((*asked, how)))
     qtbot.mouseClick(choice.vocoder, Qt.MouseButton.LeftButton)
@@ -154,7 +155,7 @@ def test_enter_does_not_accept_a_licence(
 
 
 def test_the_size_is_told_or_why_it_is_not_known() -> None:
-    one, two = RELEASES[MISSING].files[:2]
+    one, two = catalogue.entry(MISSING).release.files[:2]
     assert size_text(Extent({one: 1_500_000_000, two: 10_000_000}, 1_510_000_000)) == "They are 1.51 GB."
     assert size_text(Extent({one: 1_500_000_000}, 500_000_000)) == "They are 1.50 GB; 1.00 GB of them are here."
     assert size_text(PlainError("There is no network.")) == "The size is not known: There is no network."

@@ -115,7 +115,6 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
     assert {one.name for one in presenter.state.selection.techniques} >= {"ditreducio", "steps", "precision"}
-    assert not panel.techniques.groups["guidance_free"].isVisibleTo(panel)
     assert panel.techniques.groups["ditreducio"].isVisibleTo(panel)
     # Where there is no voice, what to do is said.
     presenter.state.loading.load_model("MegaTTS3", str(tmp_path / "voices"))
@@ -124,7 +123,6 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     # Back at the bundled model all is as it was.
     presenter.state.loading.load_model("f5-mini")
     assert presenter.state.selection.voice.id == FIRST
-    assert panel.techniques.groups["guidance_free"].isVisibleTo(panel)
 
 
 def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
@@ -148,21 +146,25 @@ def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presen
 
 
 def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) -> None:
-    """Knobs follow the technique that they are of, also those that are made when it is used; the sampler is last."""
+    """Knobs follow the technique that they are of, also those that are made when it is used; those with their defaults
+    are folded."""
     presenter.state.selection.switch("steps", True)
+    presenter.state.selection.set_knob("ditreducio", "marked", 11.0)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
-    groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
-    column = panel.techniques.layout()
-    for one in sorted(presenter.state.selection.techniques, key=lambda one: column.indexOf(groups[one.name])):
-        expected.append(groups[one.name].accessibleName())
-        if presenter.state.selection.is_used(one.name):
-            if one.published:
-                expected += [f"{one.title} as published", f"Published settings of {one.title}"]
-            expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
-    expected += [f"Sampler: {knob.label}" for knob in presenter.state.selection.sampler_knobs]
-    expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
-    start = found.index(expected[0])
-    assert [name for name in found[start:] if not name.startswith("Reset ")] == expected
+    expected = [panel.text.accessibleName(), panel.sentences.accessibleName(), panel.as_spoken.pronounce.text()]
+    expected += ["Voice", "Own recording", panel.seed.accessibleName(), panel.seed_lock.text(), "Model"]
+    for name, knobs in (("ditreducio", ("threshold", "marked")), ("steps", ("steps",))):
+        card = panel.techniques.groups[name]
+        expected.append(card.accessibleName())
+        if card.technique.published:
+            expected += [card.as_published.accessibleName(), card.published.accessibleName()]
+        expected += [f"{card.technique.title}: {knob.label}" for knob in card.technique.knobs if knob.name in knobs]
+        expected.append(card.controls.fold.accessibleName())
+    expected += ["Add technique", f"Sampler: {presenter.state.selection.sampler_knobs[0].label}"]
+    expected.append(panel.sampler.fold.accessibleName())
+    expected = [one for one in expected if not one.startswith("Steps")]
+    assert [name for name in found if not name.startswith("Reset ")] == expected
+    assert panel.sampler.fold.accessibleName().endswith("with their defaults, folded")
 
 
 def test_a_model_that_is_being_loaded_is_said_to_be(panel: SetupPanel, presenter: Presenter) -> None:
@@ -271,6 +273,7 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presen
     assert group.meaning.text().startswith("w = 0.67 equals guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
     assert group.train.isVisibleTo(panel)
+    panel.grab()
     with qtbot.waitSignal(panel.training_wanted) as wanted:
         qtbot.mouseClick(group.train, Qt.MouseButton.LeftButton)
     assert wanted.args == ["guidance_free", {"weight": 0.67}]

@@ -27,7 +27,7 @@ from paretone.measure.roofline.report import (
 )
 from paretone.models import load_model
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
-from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.catalogue import entry, models, voice
 from paretone.models.llasa import adapter as llasa
 from paretone.models.megatts3 import graphemes
 from paretone.observer import Observer
@@ -155,7 +155,7 @@ def _known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_model_of_the_catalogue_is_here() -> None:
-    assert {SAME.get(one.id, one.id) for one in MODELS} == set(LAYOUTS)
+    assert {SAME.get(one.id, one.id) for one in models()} == set(LAYOUTS)
 
 
 @pytest.mark.parametrize("layout", workload(list(LAYOUTS), ["f5-mini", "Llasa-1B"]))

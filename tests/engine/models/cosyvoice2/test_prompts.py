@@ -94,7 +94,7 @@ def test_a_damaged_memory_is_no_harm(release: Path, audio: Path, tmp_path: Path)
 
 def test_recordings_that_are_too_long_are_refused(release: Path, tmp_path: Path) -> None:
     prompts = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")
-    with pytest.raises(AudioError, match=r"lasts 31 s, but CosyVoice 2 takes at most 30 s"):
+    with pytest.raises(AudioError, match=r"lasts 31 s, but CosyVoice takes at most 30 s"):
         prompts(write_recording(tmp_path / "long.wav", 31, 8000))
 
 

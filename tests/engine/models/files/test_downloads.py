@@ -12,8 +12,9 @@ import pytest
 
 from paretone.errors import Cancelled, PlainError
 from paretone.models import catalogue
+from paretone.models.catalogue import entry, models
 from paretone.models.files import releases
-from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
+from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, download, extent
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
@@ -37,7 +38,7 @@ class Watcher:
 
 def fetch(hub: Hub, folder: Path, watcher: Watcher | None = None, model: str = "F5TTS_v1_Base") -> Watcher:
     watcher = watcher or Watcher()
-    download(model, folder, RELEASES[model].licence, watcher.progress, watcher.check, hub.address)
+    download(entry(model).release, folder, entry(model).release.licence, watcher.progress, watcher.check, hub.address)
     return watcher
 
 
@@ -51,7 +52,7 @@ def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -
     watcher = fetch(hub, tmp_path / "models" / model, model=model)
     assert_complete(tmp_path / "models" / model, model)
     vocoder = tmp_path / "models" / "vocos-mel-24khz" / "config.yaml"
-    assert vocoder.is_file() == any("vocos" in one.saved_as for one in RELEASES[model].files)
+    assert vocoder.is_file() == any("vocos" in one.saved_as for one in entry(model).release.files)
     done = [entry[0] for entry in watcher.seen]
     total = sum(size for _, size in sizes(model))
     assert done == sorted(done) and done[0] == 0 and done[-1] == total
@@ -60,10 +61,12 @@ def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -
 
 
 def test_shards_are_those_that_the_index_lists(hub: Hub, tmp_path: Path) -> None:
-    known = extent("Llasa-3B", tmp_path / "m", Watcher().check, hub.address)
+    known = extent(entry("Llasa-3B").release, tmp_path / "m", Watcher().check, hub.address)
     assert {one.name for one in known.sizes} > set(SHARDS) and not (tmp_path / "m").exists()
     assert {one.licence for one in known.sizes} == {"CC-BY-NC-4.0"}
-    written = download("Llasa-3B", tmp_path / "m", NON_COMMERCIAL, lambda *_: None, lambda: None, hub.address)
+    written = download(
+        entry("Llasa-3B").release, tmp_path / "m", NON_COMMERCIAL, lambda *_: None, lambda: None, hub.address
+    )
     assert {path.name for path in written} > set(SHARDS)
     hub.requests.clear()
     fetch(hub, tmp_path / "m", model="Llasa-3B")
@@ -90,12 +93,12 @@ def test_a_release_of_several_parts_is_laid_out_in_their_folders(hub: Hub, tmp_p
 
 def test_how_much_there_is_to_fetch(hub: Hub, tmp_path: Path) -> None:
     total = sum(size for _, size in sizes("F5TTS_Base"))
-    before = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    before = extent(entry("F5TTS_Base").release, tmp_path / "m", Watcher().check, hub.address)
     assert before.total == before.missing == total
-    assert [before.sizes[one] for one in RELEASES["F5TTS_Base"].files] == [size for _, size in sizes("F5TTS_Base")]
+    assert [before.sizes[one] for one in entry("F5TTS_Base").release.files] == [size for _, size in sizes("F5TTS_Base")]
     assert not hub.transfers()
     fetch(hub, tmp_path / "m", model="F5TTS_Base")
-    after = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    after = extent(entry("F5TTS_Base").release, tmp_path / "m", Watcher().check, hub.address)
     assert (after.total, after.missing) == (total, 0)
 
 
@@ -211,17 +214,17 @@ def test_what_is_no_place_for_a_file_is_said_before_anything_is_fetched(
 @pytest.mark.parametrize("licence", ["", "MIT"])
 def test_the_licence_has_to_be_accepted(hub: Hub, tmp_path: Path, licence: str) -> None:
     with pytest.raises(PlainError, match=r"published under CC-BY-NC-4\.0; accept"):
-        download("F5TTS_Base", tmp_path, licence, print, lambda: None, hub.address)
+        download(entry("F5TTS_Base").release, tmp_path, licence, print, lambda: None, hub.address)
     assert not hub.requests
 
 
 def test_every_licence_can_be_read() -> None:
-    assert {one.licence for release in RELEASES.values() for one in release.files} == set(LICENCES)
+    assert {one.licence for model in models() if model.release for one in model.release.files} == set(LICENCES)
 
 
 def test_unknown_models_and_a_missing_package_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PlainError, match=r"nothing to download for 'f5-mini'; known models: F5TTS_v1_Base"):
-        download("f5-mini", tmp_path, NON_COMMERCIAL, print, lambda: None)
+    with pytest.raises(PlainError, match=r"F5 mini comes with Paretone; there is nothing to download"):
+        download(entry("f5-mini").published, tmp_path, NON_COMMERCIAL, print, lambda: None)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PlainError, match=r"pip install 'paretone\[download\]"):
-        download("F5TTS_Base", tmp_path, NON_COMMERCIAL, print, lambda: None)
+        download(entry("F5TTS_Base").release, tmp_path, NON_COMMERCIAL, print, lambda: None)

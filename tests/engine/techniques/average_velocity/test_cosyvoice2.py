@@ -21,7 +21,6 @@ from paretone.models.cosyvoice2.token_to_mel import (
     FewEvaluations,
     MelStream,
     TokenToMel,
-    add_interval,
     interval_estimator,
     official,
 )
@@ -55,7 +54,7 @@ def flow() -> TokenToMel:
 
 def with_interval(flow: TokenToMel, learnt: bool = False) -> Estimator:
     estimator = small_flow().estimator
-    add_interval(estimator)
+    estimator.add_interval()
     if learnt:
         torch.manual_seed(3)
         torch.nn.init.normal_(estimator.time_mlp.interval_mlp[2].weight, std=0.5)
@@ -102,7 +101,7 @@ def test_items_of_a_batch_are_what_they_are_alone(flow: TokenToMel) -> None:
     states, given = torch.randn(2, 8, 26, generator=generator), torch.randn(2, 24, 26, generator=generator)
     times, lengths = torch.tensor([0.3, 0.8]), (26, 17)
     within = torch.arange(26)[None] < torch.tensor(lengths)[:, None]
-    together = flow.estimator.at_once(states, given, flow.estimator.time_rows(times), within)
+    together = flow.estimator.at_once(states, given, times, within)
     for row, length in enumerate(lengths):
         table = flow.estimator.time_table(times[row : row + 1])[0]
         alone = flow.estimator(

@@ -1,0 +1,40 @@
+"""CosyVoice 2, declared."""
+
+from __future__ import annotations
+
+from paretone.models.base import LANGUAGE
+from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig
+from paretone.models.declaration import LanguageExports, Model
+from paretone.models.files.releases import APACHE, Release, files_of
+
+_FILES = files_of(
+    "FunAudioLLM/CosyVoice2-0.5B",
+    APACHE,
+    *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
+    *("campplus.onnx", "hift.pt", "flow.pt", "speech_tokenizer_v2.onnx", "llm.pt"),
+)
+"""Required files of the release. Not needed: the configuration, which is code; the weights in ``CosyVoice-BlankEN``,
+which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
+
+MODEL = Model(
+    id="CosyVoice2-0.5B",
+    title="CosyVoice 2",
+    summary="506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
+    family=LANGUAGE,
+    licence=APACHE,
+    loader="paretone.models.cosyvoice2.adapter:load_cosyvoice2",
+    options=OPTIONS,
+    release=Release(APACHE, _FILES),
+    variant="CosyVoice2-0.5B",
+    mel_steps=FlowConfig().steps,
+    layout=LAYOUT,
+    teacher="paretone.training.teachers:CosyTeacher",
+    exports=LanguageExports(
+        "paretone.export.language:CosySource",
+        "A prompt is `<|sos|>`, the recording's transcript and the text, `<|task|>`, and the recording's speech tokens "
+        "`<|s_n|>`; the tokenizer, in which CosyVoice 2's tables are one vocabulary, reads it.",
+        biased=True,
+        official=True,
+    ),
+    place=90,
+)

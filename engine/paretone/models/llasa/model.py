@@ -1,0 +1,61 @@
+"""LLaSA in its three sizes, declared."""
+
+from __future__ import annotations
+
+from paretone.models.base import LANGUAGE
+from paretone.models.declaration import LanguageExports, Model
+from paretone.models.files.releases import INDEX, NON_COMMERCIAL, Release, RemoteFile, files_of
+from paretone.models.llasa.config import OPTIONS
+
+CODEC = "xcodec2"
+
+
+def _release(size: str, weights: str) -> Release:
+    """Includes the release of XCodec2 converted for ``transformers``, the only one with a usable encoder. Meta's
+    community licence for the underlying Llamas applies as well."""
+    repository, codec = f"HKUSTAudio/Llasa-{size}", "HKUSTAudio/xcodec2-hf"
+    return Release(
+        NON_COMMERCIAL,
+        (
+            *files_of(repository, NON_COMMERCIAL, "config.json", "tokenizer.json"),
+            *files_of(codec, NON_COMMERCIAL, "config.json", folder=f"../{CODEC}/"),
+            RemoteFile(repository, weights, weights, NON_COMMERCIAL, index=weights == INDEX),
+            *files_of(codec, NON_COMMERCIAL, "model.safetensors", folder=f"../{CODEC}/"),
+        ),
+    )
+
+
+def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model:
+    return Model(
+        id=f"Llasa-{size}",
+        title=f"LLaSA {size}",
+        summary=summary,
+        family=LANGUAGE,
+        licence=NON_COMMERCIAL,
+        loader="paretone.models.llasa.adapter:load_llasa",
+        options=OPTIONS,
+        release=_release(size, weights),
+        kind="LLaSA",
+        variant=f"Llasa-{size}",
+        vocoder=CODEC,
+        has_separate_vocoder=True,
+        teacher="paretone.training.teachers:LlasaTeacher",
+        exports=LanguageExports(
+            "paretone.export.language:llasa_source",
+            "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
+            "recording's speech tokens `<|s_n|>`; the tokenizer reads it.",
+        ),
+        place=place,
+    )
+
+
+MODELS = (
+    _of_size(
+        "1B",
+        "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz.",
+        100,
+        "model.safetensors",
+    ),
+    _of_size("3B", "The same with 3.4 billion parameters; for a graphics card.", 110),
+    _of_size("8B", "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card.", 120),
+)
