@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from typing import IO, Any, TextIO, cast
 
@@ -137,6 +138,7 @@ class PlugIns:
         return list(found.values())
 
 
+@lru_cache(maxsize=64)
 def _distribution(one: Distribution | None) -> str:
     """Name and version of a package; ``""`` if its metadata cannot be read."""
     try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from paretone.models.base import ModelInfo, OperationCounts
 from paretone.session.commands import Command
-from paretone.session.events import ModelLoaded, Prepared
+from paretone.session.events import JobFinished, ModelLoaded, Prepared
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.techniques.ditreducio.record import Calibrated, CalibrationRecord
@@ -35,6 +35,7 @@ class Presenter:
         self.state.availability.explain("guidance", lambda: why_no_guidance(self.state.selection))
         self.state.loading.load_model("f5-mini")
         self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.sampler_knobs), 0.1))
+        self.state.jobs.handle(JobFinished(1))
         self.state.selection.set_option("steps", STEPS)
 
     def calibrated(self, found: CalibrationRecord) -> None:

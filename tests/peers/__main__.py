@@ -26,6 +26,7 @@ PEERS = {
     "omnivoice": "tests.peers.omnivoice",
     "own-voices": "tests.peers.own_voices",
     "study-scale": "tests.peers.study_scale",
+    "load-client": "tests.peers.load_client",
 }
 
 

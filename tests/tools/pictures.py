@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -38,9 +40,11 @@ from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.palette import Palette
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
+from paretone_app.features.servers.presenter import ServersPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.forms import Varied
 from paretone_app.features.studies.maker import SEARCH
@@ -81,6 +85,20 @@ class GuidePicture:
     name: str
     shown: Callable[[MainWindow], Shown]
     scheme: Scheme = Scheme.LIGHT
+
+
+@asynccontextmanager
+async def _adding(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The list of techniques."""
+    await _load(window, FLOW)
+    window.action["add_technique"].trigger()
+    found = window.findChild(Palette)
+    assert found is not None
+    try:
+        await settled(window)
+        yield found
+    finally:
+        found.reject()
 
 
 @asynccontextmanager
@@ -165,6 +183,27 @@ async def _roofline(window: MainWindow) -> AsyncIterator[QWidget]:
     async with _alone(window, "roofline", 1200, 800) as panel:
         built(presenter.roofline).table.setFocus(Qt.FocusReason.OtherFocusReason)
         yield panel
+
+
+@asynccontextmanager
+async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A real server of the bundled language model, measured with one client and with many."""
+    command = [sys.executable, "-m", "paretone", "serve", "--speech-api", "--model", "lm-mini", "--port", "0"]
+    server = subprocess.Popen([*command, "--batch", "8"], stderr=subprocess.PIPE, text=True)
+    try:
+        said = await asyncio.to_thread(lambda: next((one for one in server.stderr or () if "http://" in one), ""))
+        presenter = window.features.find(ServersPresenter)
+        window.workspaces.go_to("servers")
+        panel = built(presenter.servers)
+        panel.url.setText(f"http://{said.partition('http://')[2].partition('/v1')[0]}")
+        panel.clients.setText("1 2 4 8 16")
+        presenter.measure()
+        await until(lambda: panel.state.text() == "Measured.", window)
+        async with _alone(window, "servers", 1240, 420) as shown:
+            yield shown
+    finally:
+        server.send_signal(signal.SIGINT)
+        await asyncio.to_thread(server.communicate)
 
 
 @asynccontextmanager
@@ -374,9 +413,41 @@ async def _faulty(window: MainWindow) -> AsyncIterator[QWidget]:
     yield bar
 
 
+@asynccontextmanager
+async def _queued(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The queue with a take that is paused, and jobs of two models."""
+    await _load(window, FLOW)
+    chosen, jobs, before = window.state.selection, window.jobs, dict(window.state.selection.choices)
+    chosen.set_option("steps", 128)
+    for text in islice(catalogue.sentences(), 3):
+        chosen.set_text(text)
+        window.action.baseline.trigger()
+    chosen.switch("ditreducio", True)
+    window.action["calibrate"].trigger()
+    window.action.accelerated.trigger()
+    await _until(lambda: "step 4" in window.status.text.lower(), window)
+    jobs.stop(True)
+    window.action.model_wanted.emit("lm-mini")
+    window.action.baseline.trigger()
+    window.action.model_wanted.emit("f5-mini")
+    window.workspaces.go_to("queue")
+    window.workspaces.maximise()
+    window.resize(1100, 420)
+    await asyncio.sleep(SETTLE_SECONDS)
+    try:
+        yield window.panels["queue"]
+    finally:
+        window.workspaces.maximise()
+        jobs.cancel_all()
+        jobs.stop(False)
+        await _until(lambda: not jobs.busy, window)
+        chosen.put_choices(before)
+
+
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
+    GuidePicture("servers", _servers),
     GuidePicture("studies", _studies),
     GuidePicture("studies-new", _new_study),
     GuidePicture("trade-off", _chosen_point),
@@ -386,6 +457,7 @@ PICTURES = (
     GuidePicture("lab-mushra", _mushra, Scheme.DARK),
     GuidePicture("views-light", lambda window: _view(window, "tables")),
     GuidePicture("views-dark", lambda window: _view(window, "temporal-redundancy"), Scheme.DARK),
+    GuidePicture("add-technique", _adding),
     GuidePicture("menu-light", _menu),
     GuidePicture("menu-dark", _menu, Scheme.DARK),
     GuidePicture("roofline", _roofline),
@@ -393,6 +465,7 @@ PICTURES = (
     GuidePicture("layers", _layers),
     GuidePicture("demasking", _demasking),
     GuidePicture("faults", _faulty),
+    GuidePicture("queue", _queued),
 )
 
 

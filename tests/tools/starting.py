@@ -33,6 +33,7 @@ def measured(sink: NullSink, folder: Path) -> tuple[float, float, float, float]:
     recorded = folder / "monitor.raw"
     command = ["parec", "-d", f"{SINK}.monitor", "--format=float32le", f"--rate={RATE}", f"--channels={CHANNELS}"]
     environment = {**sink.clients, "PYTHONUNBUFFERED": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # As for users.
     with open(recorded, "wb") as sound, open(folder / "said", "w+") as said:
         recorder = subprocess.Popen([*command, "--raw", "--latency-msec=10"], env=sink.clients, stdout=sound)
         sink.wait(lambda: recorded.stat().st_size > 0, "The recorder did not start")

@@ -112,6 +112,8 @@ class Deck(QObject):
         self._load_pending = False
         self._play_wanted = False
         self._late: Analysis | None = None
+        self._patient = False
+        """Whether A and B are heard to their end before new ones replace them."""
         self._later_take = False
         """Whether a take was set after the current sound was loaded; earlier takes do not replace the sound."""
 
@@ -120,14 +122,16 @@ class Deck(QObject):
         return self.row[self._at] if self.row else None
 
     # --- Takes -------------------------------------------------------------------------------------------------------
-    def set_take(self, side: str, take: Take | None) -> None:
-        """Put ``take`` on side ``"A"`` or ``"B"``. A worker thread analyses it; then ``analysed`` is emitted."""
+    def set_take(self, side: str, take: Take | None, later: bool = False) -> None:
+        """Put ``take`` on side ``"A"`` or ``"B"``. A worker thread analyses it; then ``analysed`` is emitted.
+        ``later``: let the takes being heard end first."""
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
         before, self.takes[side] = self.takes[side], take
         if take is not before and _sounds_the_same(before, take):
             return  # Same sound with other measurements, such as a take timed again.
         self._later_take |= take is not before
+        self._patient = later and self.sound is None and self.player.busy
         self._analyse()
 
     def set_aligned(self, aligned: bool) -> None:
@@ -174,7 +178,7 @@ class Deck(QObject):
         return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
 
     def _load(self) -> None:
-        self._load_pending = False
+        self._load_pending = self._patient = False
         after_row = bool(self.row)
         self.row, self._envelope = (), None
         before = dict(self._loaded).get(self.heard)
@@ -206,7 +210,7 @@ class Deck(QObject):
 
     def load_when_silent(self) -> None:
         """Reload A and B after a stream was heard, or after another sound has ended."""
-        waits = self.player.streaming or (self.sound is not None and self.player.busy)
+        waits = self.player.streaming or ((self.sound is not None or self._patient) and self.player.busy)
         if self._load_pending and not waits:
             self._load()
 

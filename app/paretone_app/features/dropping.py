@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT, require_text
 from paretone.models import catalogue
 from paretone.models.files import config_file
 from paretone.models.files.config_file import ConfigFile
@@ -68,6 +67,8 @@ def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
 
 def text_of(path: Path) -> str:
     """The text in a file. Raises :class:`TextError` if it cannot be read or spoken."""
+    from paretone.front_end.speakable import LARGEST_TEXT, require_text  # Slow to import.
+
     try:
         text = read_text(path, "utf-8-sig", LARGEST_TEXT)
     except OSError as error:

@@ -29,7 +29,7 @@ from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.numbers import counted, localised
+from paretone_app.numbers import counted
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import Scheme
 from paretone_app.widgets import build
@@ -134,10 +134,7 @@ class PreferencesDialog(QDialog):
         build.above_close(self, form)
         self.setMinimumWidth(38 * self.fontMetrics().height())
 
-    def show_choices(
-        self, scheme: Scheme, devices: Sequence[str], device: str, why_no_device: str, folder: str
-    ) -> None:
-        """Show the current choices; ``why_no_device``: why the device cannot be changed now, or ``""``."""
+    def show_choices(self, scheme: Scheme, devices: Sequence[str], device: str, folder: str) -> None:
         self.scheme.setCurrentIndex(self.scheme.findData(scheme))
         offered = (BEST, *devices)
         if [self.device.itemData(one) for one in range(self.device.count())] != list(offered):
@@ -145,8 +142,6 @@ class PreferencesDialog(QDialog):
             for one in offered:
                 self.device.addItem("Best available" if one == BEST else one.upper(), one)
         self.device.setCurrentIndex(self.device.findData(device))
-        self.device.setEnabled(not why_no_device)
-        self.device.setToolTip(localised(why_no_device) or "Where models run. Another device loads the model again")
         self.folder.setText(folder)
 
 
@@ -248,12 +243,11 @@ class EditPresenter(Presenter):
         preferences = self._opened(PreferencesDialog)
         if preferences is None:
             return
-        selection, running = self._state.selection, self._state.jobs.running
+        selection = self._state.selection
         preferences.show_choices(
             self._theme.scheme,
             self._state.machine.devices,
             selection.device_wanted,
-            f"{running[0].kind.value} is running; wait for its end or cancel it." if running else "",
             str(self._results.library.folder.parent),
         )
 

@@ -48,7 +48,7 @@ class Guide(QWidget):
 
     def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
         """Tick the steps in ``done`` and highlight the next; ``None`` hides a step that the model lacks. ``changed``:
-        steps done for another selection. ``instead`` replaces the hint."""
+        steps done for another selection. ``instead`` replaces the hint, which goes once all are done."""
         left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
         for index, (step, button) in enumerate(zip(self._steps, self.buttons, strict=True)):
@@ -64,10 +64,9 @@ class Guide(QWidget):
                 button.setProperty("next", index == following)
                 button.style().unpolish(button)
                 button.style().polish(button)
-        if instead:
+        self.hint.setVisible(following is not None)  # Done, the guide is one line.
+        if instead or following is None:
             self.hint.setText(instead)
-        elif following is None:
-            self.hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
             # The reason why a step is unavailable replaces its hint.
@@ -95,6 +94,8 @@ class GuidePresenter(Presenter):
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
         elif running:
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
+        elif state.jobs.stopped and state.jobs.waiting:
+            instead = "The queue is paused; <b>Pause all</b> in Queue goes on."
         elif not state.machine.device:
             instead = f"Opening Paretone: {state.selection.entry.title} is loaded next."
         elif not state.selection.ready or state.selection.candidate:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QSettings, Qt
+from PySide6.QtCore import QEvent, QObject, QSettings, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -34,8 +34,8 @@ from paretone_app.widgets.layouts import VBoxLayout
 
 MOST = 200
 RECENT = 8
-_DETAIL = 13
-"""Most width of the third column, in heights of a line."""
+_CUT_OFF, _DETAIL = (2, 4), 11
+"""Columns with long texts, and their greatest width in heights of a line."""
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 NEARLY = 75
 """Least similarity, of 100, of a misspelt word; words of fewer than ``LETTERS`` letters have to be right."""
@@ -97,11 +97,15 @@ class Palette(QDialog):
         self.list.setHeaderLabels(columns or [""] * 3)
         self.list.setAllColumnsShowFocus(True)
         self.list.setUniformRowHeights(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._row = QSize(0, int(1.5 * self.fontMetrics().height()))
         self.list.header().setStretchLastSection(False)
         header, modes = self.list.header(), QHeaderView.ResizeMode
         for column in range(self.list.columnCount()):
-            header.setSectionResizeMode(column, modes.Interactive if column == 2 else modes.ResizeToContents)
-        header.setSectionResizeMode(1 if columns else 0, modes.Stretch)
+            header.setSectionResizeMode(column, modes.Interactive if column in _CUT_OFF else modes.ResizeToContents)
+        self._wide = int(bool(columns))
+        """The column that takes the room that is left."""
+        header.setSectionResizeMode(self._wide, modes.Stretch)
         self.list.currentItemChanged.connect(self._show_meaning)
         self.list.itemActivated.connect(lambda _: self.choose())
         self.meaning = build.words("muted", name="Meaning")
@@ -111,7 +115,8 @@ class Palette(QDialog):
         parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
         build.fill(VBoxLayout(self), parts, (GAP,) * 4)
         em = self.fontMetrics().height()
-        self.resize(min(62 * em, parent.width() - 2 * em) if columns and parent else 44 * em, 28 * em)
+        room = parent.size() - QSize(2 * em, 4 * em) if parent is not None else QSize(44 * em, 28 * em)
+        self.resize(QSize(74 * em if columns else 44 * em, 40 * em if columns else 28 * em).boundedTo(room))
         self._show_found()
 
     @property
@@ -146,11 +151,8 @@ class Palette(QDialog):
     def _show_found(self) -> None:
         words = self.search.text()
         found = search(self._entries, words, self._recent)
-        groups = (
-            []
-            if words.strip() or not self._columns
-            else list(dict.fromkeys(one.group for one in self._entries if one.group))
-        )
+        in_groups = self._entries if self._columns and not words.strip() else ()
+        groups = list(dict.fromkeys(one.group for one in in_groups if one.group))
         self.found = sorted(found[:MOST], key=lambda one: groups.index(one.group)) if groups else found[:MOST]
         self.list.clear()
         self._shown.clear()
@@ -158,18 +160,21 @@ class Palette(QDialog):
             if groups and one.group == groups[0]:
                 heading = QTreeWidgetItem(self.list, [groups.pop(0)])
                 heading.setFirstColumnSpanned(True)
+                heading.setSizeHint(self._wide, self._row)
                 heading.setFlags(Qt.ItemFlag.NoItemFlags)
                 heading.setFont(0, text_font(self.font(), strong=True))
             self._shown[self.list.topLevelItemCount()] = one
             texts = [localised(text) for text in one.cells] if self._columns else [one.kind, one.detail]
             item = QTreeWidgetItem(self.list, [one.title, *texts])
+            item.setSizeHint(self._wide, self._row)
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, one.why_not or one.meaning)
             for column in range(self.list.columnCount() if one.why_not else 0):
                 item.setForeground(column, self.palette().placeholderText())
         for first in [*self._shown][:1]:
             self.list.setCurrentIndex(self.list.model().index(first, 0))
-        # Titles have the room; long details are cut off.
-        self.list.header().resizeSection(2, min(self.list.sizeHintForColumn(2), _DETAIL * self.fontMetrics().height()))
+        for column in _CUT_OFF[: self.list.columnCount() // 2]:
+            most = _DETAIL * self.fontMetrics().height()
+            self.list.header().resizeSection(column, min(max(self.list.sizeHintForColumn(column), most // 2), most))
         cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
         self._count.setText(f"{counted(len(found), 'entry', 'entries')}{cut}")
         if not found:

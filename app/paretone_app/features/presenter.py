@@ -80,13 +80,29 @@ class Presenter(QObject):
             self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
         )
 
-    def _ask_for_file(self, title: str, kinds: str, use: Callable[[Path], object]) -> None:
-        """Ask for an existing file and use it; report problems that the user can act on."""
+    def _ask_for_file(self, title: str, kinds: str, use: Callable[[Path], object], of_engine: bool = False) -> None:
+        """Ask for an existing file and use it; report problems that the user can act on. ``of_engine``: one on the
+        engine's machine."""
+        if of_engine and self._ask_on_host(title, use, files=True):
+            return
         file_dialogs.ask_for_file(self._window, title, kinds, lambda path: self._actions.attempt(lambda: use(path)))
 
-    def _ask_for_folder(self, title: str, use: Callable[[Path], object]) -> None:
-        """Ask for a folder and use it; report problems that the user can act on."""
+    def _ask_for_folder(self, title: str, use: Callable[[Path], object], of_engine: bool = False) -> None:
+        """Ask for a folder and use it; report problems that the user can act on. ``of_engine``: as above."""
+        if of_engine and self._ask_on_host(title, use):
+            return
         file_dialogs.ask_for_folder(self._window, title, lambda folder: self._actions.attempt(lambda: use(folder)))
+
+    def _ask_on_host(self, title: str, use: Callable[[Path], object], files: bool = False) -> bool:
+        """Ask for a folder or file of the engine's machine, if that is another one."""
+        machine = self._state.machine
+        if machine.ask is None:
+            return False
+        from paretone_app.engines.dialogs import HostFolder
+
+        take: Callable[[Path], None] = lambda path: self._actions.attempt(lambda: use(path))  # noqa: E731
+        HostFolder(self._window, title, machine.host, machine.ask, take, files).open()
+        return True
 
     def _opened(self, kind: type[Panel]) -> Panel | None:
         """The open dialog of this class."""
@@ -100,12 +116,14 @@ class Presenter(QObject):
         )
 
     def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:
-        """Add a cancel action, enabled while a job of ``kind`` runs."""
+        """Add an action that cancels the job of ``kind`` under way, or the next that waits."""
+        jobs = self._state.jobs
 
-        def why_not() -> str:
-            return "" if any(job.kind is kind for job in self._state.jobs.running) else "Nothing to cancel."
+        def cancel() -> None:
+            jobs.cancel(next(job for job in jobs.all if job.kind is kind))
 
-        return self._actions.add(text, self._actions.cancel.trigger, tip, why_not)
+        there = partial(jobs.why_one, kind, "yes")
+        return self._actions.add(text, cancel, tip, lambda: "" if there() else "Nothing to cancel.")
 
     def engine_starts(self) -> None:
         """Report earlier problems; called once the window is painted and the engine starts."""

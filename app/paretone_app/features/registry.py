@@ -6,6 +6,7 @@ construction a presenter can find only the presenters before it; later, all of t
 
 from __future__ import annotations
 
+from paretone_app import engines
 from paretone_app.features import (
     attention,
     decoding,
@@ -18,6 +19,7 @@ from paretone_app.features import (
     listen,
     meters,
     player,
+    queue,
     roofline,
     servers,
     setup,
@@ -188,6 +190,8 @@ FEATURES = (
     listen.FEATURE,
     takes.FEATURE,
     LOG,
+    engines.FEATURE,
+    queue.FEATURE,
     views.FEATURE,
     transfer.FEATURE,
     GUIDANCE,

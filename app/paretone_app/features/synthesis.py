@@ -18,9 +18,9 @@ class SynthesisPresenter(Presenter):
         actions = services.actions
         self._status = services.status
         available, jobs = services.state.availability, services.state.jobs
-        actions.bind(actions.baseline, self._baseline, lambda: available.why_not_synthesise() or jobs.why_wait)
-        actions.bind(actions.accelerated, self._accelerated, lambda: available.why_not_accelerate() or jobs.why_wait)
-        actions.bind(actions.cancel, self.cancel, lambda: "" if jobs.busy else "Nothing to cancel.")
+        actions.bind(actions.baseline, self._baseline, available.why_not_speak)
+        actions.bind(actions.accelerated, self._accelerated, available.why_not_accelerate)
+        actions.bind(actions.cancel, self.cancel, lambda: "" if jobs.running else "Nothing to cancel.")
 
     def _baseline(self) -> None:
         self._ask_if_long(self._state.selection.baseline_setting, self._state.synthesis.synthesise_baseline)
@@ -38,9 +38,10 @@ class SynthesisPresenter(Presenter):
         self._notices.ask(question, (_ALL_OF_IT,), lambda _: self._actions.attempt(synthesise), "info")
 
     def cancel(self) -> None:
-        if self._state.jobs.busy:
+        """Cancel the job under way; the next begins."""
+        for job in self._state.jobs.running:
             self._status.say("Cancelling…")
-            self._state.jobs.cancel_all()
+            self._state.jobs.cancel(job)
 
     def step_done(self, action: str) -> bool:
         made = self._state.synthesis

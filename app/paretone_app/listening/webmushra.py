@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from paretone import __version__, files
 from paretone.export.delivery import deliver
@@ -238,6 +237,8 @@ def bundle(
             },
         ],
     }
+    import yaml  # Only for this.
+
     about = {
         "schema": 1,
         "made_by": f"Paretone {__version__}",

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from paretone.errors import SettingError
 from paretone.listening.results import ListeningScore
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import METRICS, figure_of
 from paretone.models import catalogue
+from paretone.serving.records import ServerRecord, marks
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
 from paretone.studies.gains import PublishedPoint
@@ -23,8 +25,8 @@ from paretone.techniques.registry import in_order
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.state.differences import label_of, technique_text
 
-TAKE, STUDY, PUBLISHED = "take", "study", "published"
-TAKES = "Takes"
+TAKE, STUDY, PUBLISHED, SERVER = "take", "study", "published", "server"
+TAKES, SERVERS = "Takes", "Servers"
 LISTENING = "listening:"
 """Prefix of the names of listening scores; the method follows."""
 _NO_FIGURES: Mapping[str, Estimate] = {}
@@ -50,7 +52,7 @@ class Point:
     key: str
     """Id of a take, or folder and setting of a study's point."""
     kind: str
-    """``TAKE``, ``STUDY`` or ``PUBLISHED``."""
+    """``TAKE``, ``STUDY``, ``PUBLISHED`` or ``SERVER``."""
     title: str
     source: str
     """``TAKES``, the study's title, or the paper."""
@@ -62,7 +64,7 @@ class Point:
     baseline: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
     """The baseline's figures; empty without one."""
     setting: Setting | None = None
-    """The setting used; for studies without seed and artefacts. ``None`` for published results."""
+    """The setting used; for studies without seed and artefacts. ``None`` for published results and servers."""
     sounds: tuple[Sound, ...] = field(default=(), repr=False)
     folder: Path | None = None
     machines: tuple[str, ...] = ()
@@ -243,4 +245,19 @@ def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
                 f"published:{place}", PUBLISHED, title, one.paper, one.model, techniques, figures, remarks=(*remarks,)
             )
         )
+    return tuple(found)
+
+
+def server_points(records: Sequence[ServerRecord]) -> tuple[Point, ...]:
+    """One point per measured server, at :data:`paretone.serving.records.TYPICAL` clients or the nearest load."""
+    found = []
+    for one in records:
+        load, marked = str(one.typical["load"]), marks(one.loads)
+        remarks = [f"A server at {load}, measured {one.made[:10]} from {one.machine}"]
+        remarks += [f"{words.capitalize()} at {one.loads[place]['load']}" for place, words in marked.items()]
+        failed = one.typical.get("failed", 0)
+        remarks += [f"{failed} of {one.typical['requests']} requests failed"] if failed else []
+        title = f"{one.title}, at {load}"
+        known: dict[str, Any] = {"figures": one.figures(), "remarks": tuple(remarks), "finished": 1}
+        found.append(Point(f"server:{one.key}", SERVER, title, SERVERS, one.title, (), **known))
     return tuple(found)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MARKED = 8
 """Most marked points with the setting in Setup: those of studies first, then the newest takes."""
-_TAKES, _LISTENED = "takes", "listened"
+_TAKES, _LISTENED, _SERVERS = "takes", "listened", "servers"
 """Sources other than the folders of studies."""
 _Found = TypeVar("_Found")
 _Load = Callable[[str], tuple[np.ndarray, int]]
@@ -54,7 +54,8 @@ class Results(QObject):
         self._under_way: dict[object, Callable[[], None] | None] = {}
         """Reads under way, each with the repeat requested meanwhile."""
         self._watching: list[QWidget] = []
-        self._stale: set[str | Path] = {_LISTENED, _TAKES}
+        self.servers_folder = folder / "servers"
+        self._stale: set[str | Path] = {_LISTENED, _TAKES, _SERVERS}
         """Sources of points that changed."""
         self.studies: dict[Path, OpenStudy] = {}
         """Open studies by results folder, in the order of opening."""
@@ -68,6 +69,7 @@ class Results(QObject):
         """Keys of the points of each setting (key in studies, fingerprint of its strategy table); those of studies
         first."""
         self._of_takes: tuple[Point, ...] = ()
+        self._of_servers: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()
         """Ids of the library's takes that are points."""
         self._said: dict[tuple[str, tuple[str, str, int]], Sound] | None = None
@@ -108,8 +110,19 @@ class Results(QObject):
                 self._run(what, self._listened, self._take_heard)
             elif what == _TAKES:
                 self._run(what, partial(self._points_of, self.takes.measured), self._take_points)
+            elif what == _SERVERS:
+                self._run(what, partial(_points_of_servers, self.servers_folder), self._take_servers)
             elif isinstance(what, Path):
                 self.read_study(what)
+
+    def read_servers(self) -> None:
+        """Read the measured servers again after one was measured or forgotten."""
+        self._stale.add(_SERVERS)
+        self.read()
+
+    def _take_servers(self, points: tuple[Point, ...]) -> None:
+        self._of_servers = points
+        self._arrange()
 
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""
@@ -269,7 +282,7 @@ class Results(QObject):
     def _arrange(self) -> None:
         """Rebuild the indices of points by take and by setting."""
         parts = [one.parts for one in self.studies.values() if one.parts is not None]
-        self.points = (*(point for one in parts for point in one.points), *self._of_takes)
+        self.points = (*(point for one in parts for point in one.points), *self._of_servers, *self._of_takes)
         self.of_take, self._of_setting = {}, {}
         for point in self.points:
             # A study calibrates automatically, so its points also match settings without a table.
@@ -299,7 +312,7 @@ class Results(QObject):
 
     def takes_of(self, points: Iterable[Point]) -> set[str]:
         """Ids of the library's takes for these points, and of takes with the settings of study points."""
-        points = [one for one in points if not one.published]
+        points = [one for one in points if one.setting is not None]
         settings = {one.candidate for one in points if one.folder is not None}
         own = {one.key for one in points if one.folder is None}
         return own | {one.key for one in self._of_takes if one.candidate in settings} if settings else own
@@ -381,3 +394,11 @@ class Results(QObject):
             return setting, ()
         named = setting.with_technique(replace(entry, artefact="" if found is None else found.fingerprint))
         return named, () if found is None else (found,)
+
+
+def _points_of_servers(folder: Path) -> tuple[Point, ...]:
+    """In the worker: the points of measured servers; the panel reports damaged records."""
+    from paretone.serving.records import read_all
+    from paretone_app.results.points import server_points
+
+    return server_points(read_all(folder)[0])

@@ -32,6 +32,7 @@ class Actions(QObject):
         self.baseline = make("Synthesise &baseline", "Speak the text without any technique", "Ctrl+B")
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the techniques in use", "Ctrl+Return")
         self.cancel = make("Cance&l", "Cancel the running job", "Esc")
+        self.queue = make("&Queue", "What runs and what waits", "Ctrl+Shift+J")
         self.export_profile = make("&Export profile…", "Save the setting with its measurements", "Ctrl+E")
         self.export_weights = make(
             "Export &student or draft…", "Save weights with fewer layers for other software", "Ctrl+Shift+E"
@@ -57,7 +58,7 @@ class Actions(QObject):
         self.keys = make("&Keyboard", "All shortcuts", "Ctrl+Shift+F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")
-        self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
+        self.quit = make("&Quit", "Quit; what runs or waits is kept in the queue", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
         self._declared = {one.name: make(one.text, one.tip, one.shortcut, one.checkable) for one in declared}
 

@@ -14,7 +14,7 @@ from paretone.session.commands import Synthesise
 from paretone.session.events import EngineStatus, Event, Progress, Telemetry
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
-from paretone_app.numbers import fixed, localised, rough_duration
+from paretone_app.numbers import counted, fixed, localised, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Workspace
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, icon, palette
@@ -45,7 +45,7 @@ class Header(QWidget):
 
     screen_role = GROUP
 
-    def __init__(self, state: AppState, cancel: QAction) -> None:
+    def __init__(self, state: AppState, cancel: QAction, queue: QAction) -> None:
         super().__init__()
         self._state = state
         self._measured: tuple[float, Setting, str] | None = None
@@ -61,11 +61,29 @@ class Header(QWidget):
         self.cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.cancel.setProperty("look", "step")
         self.cancel.setAccessibleName("Cancel")
-        parts: list[build.Placed] = [self.model, self.voice, self.setting, 1, self.factor, self.device, self.cancel]
+        self.queue = QToolButton()
+        self.queue.clicked.connect(queue.trigger)
+        self.queue.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.queue.setProperty("look", "step")
+        self._queue_keys = queue.shortcut().toString()
+        self.queue.setText("Queue 00")
+        self.queue.setMinimumWidth(self.queue.sizeHint().width())  # Nothing moves while it counts.
+        self._show_queue()
+        parts: list[build.Placed] = [self.model, self.voice, self.setting, 1]
+        parts += [self.factor, self.device, self.queue, self.cancel]
         build.fill(HBoxLayout(self), parts, (NEAR, 0, NEAR, 0)).setSpacing(GAP)
         state.synthesis.take_added.connect(self._show_take)
         state.synthesis.remeasured.connect(self._show_take)
         state.jobs.ended.connect(self._job_ended)
+        state.jobs.changed.connect(self._show_queue)
+
+    def _show_queue(self) -> None:
+        jobs = self._state.jobs
+        waiting = len(jobs.waiting) + len(jobs.left)
+        paused = ", paused" if jobs.stopped else ""
+        self.queue.setText(f"Queue {waiting}" if waiting else "Queue")
+        self.queue.setAccessibleName(f"Queue: {counted(waiting, 'job waits', 'jobs wait')}{paused}")
+        self.queue.setToolTip(f"{self.queue.accessibleName()} ({self._queue_keys})")
 
     def refresh(self) -> None:
         chosen, device = self._state.selection, self._state.loading.device_title
@@ -84,9 +102,15 @@ class Header(QWidget):
             label.setText(text)
             label.setAccessibleName(f"{name}: {text}")
             label.setToolTip(f"{name}: {text}")
+        machine = self._state.machine
+        tip = f"The model runs on {device}.\n{machine.title}"
+        if machine.host:
+            trip = "" if machine.round_trip is None else f"{fixed(1000 * machine.round_trip, 0)} ms"
+            device = " · ".join(filter(None, (machine.host, device if machine.connected else "no line", trip)))
+            tip = f"{tip}\nOn {machine.host}. Times are measured there; audio arrives one round trip ({trip}) later."
         self.device.setText(device)
         self.device.setAccessibleName(f"Device: {device}")
-        self.device.setToolTip(f"The model runs on {device}.\n{self._state.machine.title}")
+        self.device.setToolTip(tip)
         self._show_factor()
 
     def show_figures(self, on: bool) -> None:
@@ -235,4 +259,4 @@ class StatusLine(QObject):
         self._show_busy()
 
     def _show_busy(self) -> None:
-        self._progress.setVisible(self._jobs.busy)
+        self._progress.setVisible(bool(self._jobs.running))

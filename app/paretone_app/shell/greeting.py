@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _KEY = "greeted"
 WORDS = (
-    "You hear an example: take A, the model without acceleration. Press X for take B, which skips what repeats. Type a "
-    "text of your own in Setup, or take the tour (Ctrl+F1)."
+    "Takes A and B are an example: A is the model without acceleration, B skips what repeats. Press X to switch. Type "
+    "a text of your own in Setup, or take the tour (Ctrl+F1)."
 )
 _LONGEST_MILLISECONDS = 6000
 

@@ -51,7 +51,7 @@ class Menus:
         _fill(bar.addMenu("&File"), (actions.export_profile, actions.export_weights, None, actions.quit))
         _fill(bar.addMenu("&Edit"), (actions.undo, actions.redo))
         self._fill_model(bar.addMenu("&Model"), actions)
-        _fill(bar.addMenu("&Run"), (actions.baseline, actions.accelerated, None, actions.cancel))
+        _fill(bar.addMenu("&Run"), (actions.baseline, actions.accelerated, None, actions.queue, actions.cancel))
         _fill(bar.addMenu("&Compare"), (actions.compare, actions.play))
         view = bar.addMenu("&View")
         self._fill_view(view, actions, workspaces)
@@ -114,11 +114,10 @@ class Menus:
         for _, dock in self._workspaces.shown:
             self._shown.addAction(dock.toggleViewAction())
 
-    def refresh(self, model: str, may_choose: bool) -> None:
-        """Tick the chosen model and theme; ``may_choose``: another model can be loaded now."""
+    def refresh(self, model: str) -> None:
+        """Tick the chosen model and theme."""
         for action in self._models.actions():
             action.setChecked(action.data() == model)
-            action.setEnabled(may_choose)
         for action in self._schemes.actions():
             action.setChecked(action.data() == self._theme.scheme.value)
 

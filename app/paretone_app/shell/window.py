@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.commands import Command, ShutDown
-from paretone.session.events import Event, JobCancelled, JobFailed, ModelLoaded
+from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, ModelLoaded
 from paretone_app.features.feature import Feature, main_job, tour_stops
 from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
@@ -30,7 +30,7 @@ from paretone_app.shell.regions import Regions
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
 from paretone_app.state.app_state import AppState
-from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.jobs import Jobs
 from paretone_app.widgets.screen_readers import announce, tell_roles
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ class MainWindow(QMainWindow):
         tell_roles()
         self.theme = theme
         self.settings = settings
-        self._make_engine = make_engine
+        self._make_engine = self.make_own_engine = make_engine
         self.declared = tuple(features)
         self._engine: EngineThread | None = None
+        self._leaving: list[EngineThread] = []
+        """Engines that end after another took their place."""
         self._was_painted = False
         self.first: Callable[[], object] | None = None
         """Called after the first paint instead of what starts the engine and builds the other panels."""
@@ -82,7 +84,7 @@ class MainWindow(QMainWindow):
         self.results = Results(self.state, data_folder, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
         self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
-        self.header = Header(self.state, self.action.cancel)
+        self.header = Header(self.state, self.action.cancel, self.action.queue)
         add_bar(self, "header", "What speaks", self.header)
         self.rail = Rail({one: self.action.workspace[one] for one in self.workspaces.there}, theme.colours)
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
@@ -162,8 +164,7 @@ class MainWindow(QMainWindow):
             state.selection.model_changed,
             state.selection.changed,
             state.comparison.changed,
-            self.jobs.began,
-            self.jobs.ended,
+            self.jobs.changed,
             *(presenter.changed for presenter in self.features),
             # If the wanted model cannot be loaded yet, tick the present one again.
             action.model_wanted,
@@ -199,7 +200,7 @@ class MainWindow(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Say why the key's action is disabled. Escape, with nothing to cancel, dismisses a message."""
-        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.banner.dismiss_newest():
+        if event.key() == Qt.Key.Key_Escape and not self.jobs.running and self.notices.banner.dismiss_newest():
             return
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
         if reason:
@@ -243,15 +244,36 @@ class MainWindow(QMainWindow):
     def start_engine(self) -> None:
         if self._engine is not None or self._closing:
             return
-        self.status.say("Starting the engine…")
-        self._engine = self._make_engine(self.bridge.post)
-        self._engine.start()
+        self._begin_engine()
         for presenter in self.features:
             presenter.engine_starts()
         # If the process dies while loading, for lack of memory, the next start chooses another model.
         self.settings.setValue(_LOADING, self.state.selection.model_id)
         self.settings.sync()
         self.state.loading.reload()
+
+    def use_engine(self, make: Callable[[Callable[[Event], None]], EngineThread]) -> None:
+        """Continue with another engine, and load the model there; the present one cancels its jobs and ends."""
+        self._make_engine = make
+        if self._engine is None or self._closing:
+            return
+        self._engine.submit(ShutDown(0))
+        self._leaving.append(self._engine)
+        self._begin_engine()
+        self.state.loading.move()
+
+    def _begin_engine(self) -> None:
+        self.status.say("Starting the engine…")
+        current: list[EngineThread] = []
+
+        def post(event: Event) -> None:
+            # One that leaves only ends its jobs.
+            if not current or self._engine is current[0] or isinstance(event, JobFinished | JobFailed | JobCancelled):
+                self.bridge.post(event)
+
+        self._engine = self._make_engine(post)
+        current.append(self._engine)
+        self._engine.start()
 
     def build_panels(self) -> None:
         """Build the panels that the first paint did not need, one per turn of the event loop."""
@@ -293,8 +315,8 @@ class MainWindow(QMainWindow):
             presenter.refresh()
         self.header.refresh()
         self.workspaces.look_again()
-        state, running = self.state, self.jobs.running
-        self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
+        state = self.state
+        self._menus.refresh(state.selection.model_id)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
 
     def _follow_theme(self) -> None:
@@ -321,6 +343,7 @@ class MainWindow(QMainWindow):
         if self._closing:
             return
         self._closing = True
+        self.jobs.close()
         self._save()
         self.status.say("Closing: waiting for the engine to stop…")
         self.setEnabled(False)
@@ -330,7 +353,7 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(0, self._wait_for_engine)
 
     def _wait_for_engine(self) -> None:
-        if self._engine is not None and not self._engine.join(0):
+        if not all(one.join(0) for one in (*self._leaving, *([self._engine] if self._engine is not None else []))):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
             return
         self.is_closed = True

@@ -36,7 +36,7 @@ class AppState(QObject):
         self.comparison = Comparison(self)
         self.cost = Cost(self.selection, self.artefacts, self)
         self.gains = Gains(self.selection, self.machine, self)
-        self.availability = Availability(self.selection, self.artefacts)
+        self.availability = Availability(self.selection, self.artefacts, jobs)
         self.loading = Loading(self.selection, self.cost, self.machine, jobs, self)
         self.coming = Coming(jobs, self)
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)

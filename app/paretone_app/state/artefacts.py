@@ -4,11 +4,16 @@ other code asks :class:`Artefacts`, without knowledge of the technique or the ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from paretone.errors import SettingError
+from paretone.session.commands import Synthesise
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone_app.state.jobs import Job
 
 
 class ArtefactSource(QObject):
@@ -21,6 +26,8 @@ class ArtefactSource(QObject):
         super().__init__(parent)
         self.artefact: Any = None
         """The artefact in use, whether or not it fits."""
+        self.made: dict[int, Any] = {}
+        """What jobs of this session prepared, by number."""
 
     @property
     def origin(self) -> tuple[str, str] | None:
@@ -41,6 +48,26 @@ class ArtefactSource(QObject):
     def adopt(self, artefact: Artefact, why: str) -> None:
         """Use ``artefact``, with an undo entry named ``why``."""
         raise NotImplementedError
+
+    request: type | None = None
+    """Type of the requests that prepare the artefact."""
+
+    def alike(self, known: Values, knobs: Values) -> bool:
+        """Whether what is prepared with the knobs ``known`` serves ``knobs``."""
+        return known == knobs
+
+    def prepares(self, request: Any, setting: Setting, entry: UsedTechnique) -> bool:
+        """Whether a preparation with ``request`` makes the artefact of this technique for ``setting``."""
+        if self.request is None or not isinstance(request, self.request):
+            return False
+        prepared: Setting = request.setting  # type: ignore[attr-defined]
+        known = prepared.technique(entry.technique)
+        same = (prepared.model, prepared.options) == (setting.model, setting.options)
+        return same and known is not None and self.alike(known.knobs, entry.knobs)
+
+    def made_by(self, job: int, entry: UsedTechnique) -> Any:
+        """What ``job`` prepared, for the knobs of ``entry``; ``None`` if nothing."""
+        return self.made.get(job)
 
     def put_back(self, artefact: Artefact) -> None:
         """Use ``artefact`` again if it fits, without an undo entry."""
@@ -76,6 +103,26 @@ class Artefacts(QObject):
     @property
     def sources(self) -> tuple[ArtefactSource, ...]:
         return tuple(self._sources.values())
+
+    def awaited(self, setting: Setting, jobs: Iterable[Job]) -> tuple[Job, UsedTechnique] | None:
+        """The last of ``jobs`` that prepares an artefact for ``setting``, and the technique's entry, to be completed by
+        :meth:`with_made`."""
+        for job in reversed(tuple(jobs)):
+            request = getattr(job.command, "request", None)
+            for entry in setting.techniques:
+                source = self._sources.get(entry.technique)
+                if source is not None and source.prepares(request, setting, entry):
+                    return job, replace(entry, artefact="")
+        return None
+
+    def with_made(self, command: Synthesise, job: int) -> Synthesise:
+        """``command`` with the artefact that ``job`` prepared. Raises :class:`SettingError` if there is none."""
+        entry = next(one for one in command.setting.techniques if one.technique in self._sources and not one.artefact)
+        made = self._sources[entry.technique].made_by(job, entry)
+        if made is None:
+            raise SettingError("The preparation before it made nothing to use.")
+        setting = command.setting.with_technique(replace(entry, artefact=made.fingerprint))
+        return replace(command, setting=setting, artefacts=(*command.artefacts, made))
 
     @property
     def in_use(self) -> Mapping[str, Artefact]:

@@ -20,6 +20,7 @@ from paretone.techniques.resolving import known
 from paretone.training.forms import TrainingOffer, lasting, training_form
 from paretone_app.numbers import localised
 from paretone_app.state.artefacts import Artefacts, ArtefactSource
+from paretone_app.state.jobs import Job, Jobs
 from paretone_app.state.selection import Selection
 
 
@@ -53,9 +54,10 @@ class Applicability:
 class Availability:
     """Read-only view of the selection. Features of techniques add their own reasons."""
 
-    def __init__(self, selection: Selection, artefacts: Artefacts) -> None:
+    def __init__(self, selection: Selection, artefacts: Artefacts, jobs: Jobs) -> None:
         self._selection = selection
         self._artefacts = artefacts
+        self._jobs = jobs
         self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
         self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
         """Arguments of the last answer on each technique: typing text repeats the question."""
@@ -83,8 +85,14 @@ class Availability:
     # --- Synthesis ----------------------------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
         """Why no baseline can be synthesised now, as a sentence, or ``""``."""
-        if reason := self._selection.why_not_ready():
-            return reason
+        return self._selection.why_not_ready() or self._why_nothing_to_say()
+
+    def why_not_speak(self) -> str:
+        """Why no baseline can be asked for now, as a sentence, or ``""``: it may wait for its model."""
+        waits = self._selection.loading and not self._selection.candidate
+        return ("" if waits else self._selection.why_not_ready()) or self._why_nothing_to_say()
+
+    def _why_nothing_to_say(self) -> str:
         if self._selection.voice is None or (reason := self.why_not_in_voice()):
             return reason or self.why_no_voice()
         if not self._selection.text.strip():
@@ -110,22 +118,22 @@ class Availability:
         setting, info = self._selection.setting, self._selection.info
         if not setting.techniques:
             return "Enable a technique first."
-        return (
-            self.why_not_synthesise()
-            or conflict(setting)
-            or self._why_not_prepared()
-            or (problem(info, setting, self._artefacts.of(setting)) if info is not None else "")
-            or ""
-        )
+        if reason := self.why_not_synthesise() or conflict(setting):
+            return reason
+        awaited = self.awaited()
+        if awaited is not None:
+            setting = setting.without(awaited[1].technique)
+        problems = (self._artefacts.problem(one.technique) for one in setting.techniques)
+        unprepared = next(filter(None, problems), "")
+        return unprepared or (problem(info, setting, self._artefacts.of(setting)) if info is not None else "") or ""
+
+    def awaited(self) -> tuple[Job, UsedTechnique] | None:
+        """The job of the queue that prepares the artefact of a technique in use, and the technique's entry."""
+        return self._artefacts.awaited(self._selection.setting, self._jobs.all)
 
     def why_not_export(self) -> str:
         """Why the selection cannot be exported as a profile now, as a sentence, or ``""``."""
         return self.why_not_accelerate() if self._selection.setting.techniques else self.why_not_synthesise()
-
-    def _why_not_prepared(self) -> str:
-        """Why a technique in use lacks its artefact, as a sentence, or ``""``."""
-        problems = (self._artefacts.problem(one.technique) for one in self._selection.setting.techniques)
-        return next(filter(None, problems), "")
 
     # --- Techniques ---------------------------------------------------------------------------------------------------
     def technique_problem(self, name: str) -> str:

@@ -68,7 +68,7 @@ class Cost(QObject):
             self._measured[setting] = take.measurements, len(take.text.strip())
             while len(self._measured) > MOST_SETTINGS:
                 del self._measured[next(iter(self._measured))]
-        if event.operations is not None:
+        if event.operations is not None and take.setting.model == self._selection.model_id:
             self.set_operations(event.operations)
 
     def set_operations(self, operations: OperationCounts | None) -> None:
@@ -86,9 +86,10 @@ class Cost(QObject):
         except PlainError:
             return None
 
-    def expected_seconds(self, setting: Setting) -> float | None:
-        """Expected seconds for the selected text under ``setting``; ``None`` before the model's first take."""
-        letters = len(self._selection.text.strip())
+    def expected_seconds(self, setting: Setting, text: str | None = None) -> float | None:
+        """Expected seconds for ``text`` (the selected one) under ``setting``; ``None`` before the model's first
+        take."""
+        letters = len((self._selection.text if text is None else text).strip())
         same = self._measured.get(replace(setting, seed=0))
         if same is not None:
             return same[0].seconds / same[1] * letters

@@ -1,17 +1,27 @@
-"""Jobs submitted to the engine, until they end, and work for idle times."""
+"""The queue of jobs: what runs, what waits, and work for idle times."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from paretone.session.commands import Cancel, Command, Hold, PauseStudy, Release
-from paretone.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished, StudyEnded
+from paretone.errors import PlainError, SettingError
+from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release
+from paretone.session.events import (
+    EngineHeld,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    StudyEnded,
+)
+from paretone.setting.setting import Setting
 
 
 class Kind(Enum):
@@ -47,22 +57,43 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """A job under way, with the command submitted to the engine."""
+    """A job of the queue. Its command is made when it is asked for, so later choices do not change it."""
 
     number: int
     kind: Kind
-    command: Command
-    started: float = field(default_factory=time.monotonic)
+    command: Command = field(compare=False)
+    model: LoadModel | None = field(default=None, compare=False)
+    """What loads the model that it needs; ``None``: no particular one, or its own."""
+    after: int = field(default=0, compare=False)
+    """Number of the job whose result it needs; 0: none."""
+    serves: int = field(default=0, compare=False)
+    """For a load: number of the job that needs the model; 0: the user chose it."""
+    at_once: bool = field(default=False, compare=False)
+    """Whether it began when it was asked for."""
+    asked: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"), compare=False)
+
+    @property
+    def title(self) -> str:
+        """What a take says, or what another job does."""
+        text, file = (str(getattr(self.command, name, "")) for name in ("text", "file"))
+        return f"“{text}”" if text else f"{self.kind.value}: {Path(file).stem}" if file else self.kind.value
+
+    @property
+    def group(self) -> LoadModel | None:
+        """Jobs of the same group use the same model."""
+        return replace(self.command, job=0) if isinstance(self.command, LoadModel) else self.model
 
 
 class Jobs(QObject):
-    """Numbers jobs, submits their commands and tracks them to their end."""
+    """The queue: numbers jobs, submits them one at a time, loads the models that they need, and follows each to its
+    end."""
 
     began = Signal(object)
     ended = Signal(object, object, str)
     """A :class:`Job`, its :class:`Outcome`, and the reason for a failure as a sentence, or ``""``."""
-    cancelling = Signal()
-    """The user cancels everything, including planned successors of jobs that may already have ended."""
+    changed = Signal()
+    """Other jobs run or wait, their order changed, or the queue was paused or resumed."""
+    closing = Signal()
     paused = Signal()
     """Background work is paused, as requested by :meth:`hold`."""
 
@@ -71,36 +102,109 @@ class Jobs(QObject):
         self._submit = submit
         self._last = 0
         self._running: dict[int, Job] = {}
+        self._line: list[Job] = []
+        self.left: tuple[Job, ...] = ()
+        """Jobs of the last session, which wait for :meth:`go_on`."""
         self.held = False
+        """Whether a listening test holds the engine."""
+        self.stopped = False
+        """Whether the user paused the queue."""
+        self._rests = False
         self._pausing = False
+        self.closed = False
+        self.loaded: LoadModel | None = None
+        """What loaded the engine's model."""
+        self.loader: Callable[[str], LoadModel | None] = lambda model: None
+        """What loads a model (by id) with the current choices."""
+        self.complete: Callable[[Job], Command] = lambda job: job.command
+        """The command with what the job :attr:`Job.after` prepared. May raise :class:`PlainError`."""
 
     @property
     def running(self) -> tuple[Job, ...]:
+        """The job under way, if any."""
         return tuple(self._running.values())
 
     @property
-    def busy(self) -> bool:
-        return bool(self._running)
+    def waiting(self) -> tuple[Job, ...]:
+        return tuple(self._line)
 
     @property
-    def why_wait(self) -> str:
-        """Why nothing else can start now, as a sentence, or ``""``."""
-        return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
+    def all(self) -> tuple[Job, ...]:
+        return (*self._running.values(), *self._line)
 
-    def why_wait_for(self, kind: Kind, sentence: str) -> str:
-        """The same, as ``sentence`` while a job of this kind runs."""
-        return sentence if any(job.kind is kind for job in self.running) else self.why_wait
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return bool(self._running or self._line)
+
+    def why_one(self, kind: Kind, sentence: str) -> str:
+        """``sentence`` while a job of this kind runs or waits, of which one at a time makes sense, or ``""``."""
+        return sentence if any(job.kind is kind for job in self.all) else ""
 
     def find(self, number: int) -> Job | None:
+        """The job under way with this number."""
         return self._running.get(number)
 
-    def start(self, kind: Kind, command: Callable[[int], Command]) -> Job:
-        self._last += 1
-        job = Job(self._last, kind, command(self._last))
-        self._running[job.number] = job
-        self._submit(job.command)
-        self.began.emit(job)
+    def start(self, kind: Kind, command: Callable[[int], Command], after: int = 0) -> Job:
+        """Queue ``command(number)``; it begins at once if nothing else runs or waits."""
+        job = self._add(kind, command, after)
+        self._next()
         return job
+
+    def start_all(self, kind: Kind, commands: Iterable[Callable[[int], Command]], after: int = 0) -> None:
+        """As :meth:`start`, announced once."""
+        for one in commands:
+            self._add(kind, one, after)
+        self._next()
+
+    def _add(self, kind: Kind, command: Callable[[int], Command], after: int) -> Job:
+        self._last += 1
+        made = command(self._last)
+        setting = getattr(made, "setting", None) or getattr(getattr(made, "request", None), "setting", None)
+        model = self.loader(setting.model) if isinstance(setting, Setting) else None
+        at_once = not self.busy and not self.stopped
+        job = Job(self._last, kind, made, model, after, at_once=at_once)
+        self._line.insert(self._place(job), job)
+        return job
+
+    def _place(self, job: Job) -> int:
+        """Where a new job waits: next to those of its model, so that models are loaded once. It passes jobs of other
+        models only, never those whose results it may need."""
+        place = len(self._line)
+        while place and None not in (job.group, self._line[place - 1].group):
+            if self._line[place - 1].group == job.group:
+                return place
+            place -= 1
+        loaded = next((one.group for one in self.running if one.group is not None), self.loaded)
+        return place if not place and loaded == job.group else len(self._line)
+
+    def restore(self, jobs: Iterable[Job]) -> None:
+        """Let ``jobs`` of the last session wait for :meth:`go_on`; they are numbered anew."""
+        numbers = {0: 0}
+        for job in jobs:
+            self._last += 1
+            numbers[job.number] = self._last
+            command = replace(job.command, job=self._last)
+            again = replace(job, number=self._last, command=command, after=numbers.get(job.after, 0))
+            self.left = (*self.left, again)
+        self.changed.emit()
+
+    def go_on(self) -> None:
+        """Continue with the jobs of the last session, after those that wait."""
+        left, self.left = self.left, ()
+        for job in left:
+            self._line.insert(self._place(job), job)
+        self.stop(False)
+
+    def move(self, job: Job, place: int) -> None:
+        """Let the waiting ``job`` be the one at ``place`` of :attr:`waiting`, as near as its dependencies permit."""
+        rest = [one for one in self._line if one != job]
+        first = next((index + 1 for index, one in enumerate(rest) if one.number == job.after), 0)
+        last = next((index for index, one in enumerate(rest) if one.after == job.number), len(rest))
+        rest.insert(min(max(place, first), last), job)
+        if job in self._line and rest != self._line:
+            self._line = rest
+            self.changed.emit()
 
     def in_background(self, command: Callable[[int], Command]) -> int:
         """Submit ``command(number)`` as silent work, not as a job; returns the number."""
@@ -114,23 +218,44 @@ class Jobs(QObject):
     def hold(self) -> None:
         """Suspend all computation until :meth:`release`: running jobs pause, new ones wait. A take under way is
         finished first; then :attr:`paused` is emitted."""
-        if not self.held:
-            self.held = True
-            self._submit(Hold(0))
+        self._rest(True, self.stopped)
 
     def release(self) -> None:
-        if self.held:
-            self.held = False
-            self._submit(Release(0))
+        self._rest(False, self.stopped)
+
+    def stop(self, on: bool) -> None:
+        """Pause the queue, the running job included, or go on."""
+        self._rest(self.held, on)
+        self._next()
+
+    def _rest(self, held: bool, stopped: bool) -> None:
+        before, asked = self.held or self.stopped, held and not self.held
+        self.held, self.stopped = held, stopped
+        if (held or stopped) != before:
+            self._rests = False
+            self._submit(Release(0) if before else Hold(0))
+        elif asked and self._rests:
+            QTimer.singleShot(0, self, self.paused.emit)
+
+    def close(self) -> None:
+        """Begin and forget no more jobs: the window is closing."""
+        self.closing.emit()
+        self.closed = True
 
     def cancel_all(self) -> None:
-        """Cancel all jobs, the newest first so that no waiting one starts."""
-        for job in reversed(self.running):
-            self._submit(Cancel(0, job.number))
-        self.cancelling.emit()
+        for job in reversed((*self.all, *self.left)):
+            self.cancel(job)
 
     def cancel(self, job: Job) -> None:
-        self._submit(Cancel(0, job.number))
+        if job in self._line or job in self.left:
+            self._line = [one for one in self._line if one != job]
+            self.left = tuple(one for one in self.left if one != job)
+            for one in [one for one in self.left if one.after == job.number]:
+                self.cancel(one)
+            self._end(job, Outcome.CANCELLED)
+            self.changed.emit()
+        elif job.number in self._running:
+            self._submit(Cancel(0, job.number))
 
     def pause(self, job: Job) -> None:
         """Let the study of ``job`` finish the takes under way and then pause."""
@@ -138,18 +263,54 @@ class Jobs(QObject):
 
     def handle(self, event: Event) -> None:
         """Process the end of a job, or the pause; ignore other events."""
-        if isinstance(event, EngineHeld) and self.held:
-            self.paused.emit()
+        if isinstance(event, EngineHeld):
+            self._rests = True
+            if self.held:
+                self.paused.emit()
         if isinstance(event, StudyEnded):
             self._pausing = event.paused
+        job = self._running.get(event.job)
         outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
         outcome = outcomes.get(type(event))
-        job = self._running.get(event.job)
         if outcome is not None and job is not None:
             del self._running[event.job]
             if job.kind is Kind.STUDY and outcome is Outcome.FINISHED and self._pausing:
                 outcome = Outcome.PAUSED
-            self.ended.emit(job, outcome, event.sentence if isinstance(event, JobFailed) else "")
+            self._end(job, outcome, event.sentence if isinstance(event, JobFailed) else "")
+            self._next()
+
+    def _end(self, job: Job, outcome: Outcome, sentence: str = "") -> None:
+        """Announce the end, and that of the waiting jobs that are impossible without its result."""
+        impossible: list[tuple[Job, Outcome, str]] = []
+        for one in [] if self.closed else [one for one in self._line if one.after == job.number]:
+            try:
+                if outcome is not Outcome.FINISHED:
+                    raise SettingError(f"{job.kind.value}: {outcome.value}. Ask for it again, then for what needs it.")
+                self._line[self._line.index(one)] = replace(one, command=self.complete(one), after=0)
+            except PlainError as error:
+                impossible.append((one, Outcome.FAILED, f"{one.kind.value} needs what was not made. {error}"))
+        without_model = isinstance(job.command, LoadModel) and job.group != self.loaded and not self.closed
+        if without_model and (job.serves or outcome is Outcome.FAILED):
+            impossible += [(one, outcome, sentence) for one in self._line if one.model == job.group]
+        # Now: whoever hears of the end may begin the next job.
+        self._line = [one for one in self._line if all(one != other for other, *_ in impossible)]
+        self.ended.emit(job, outcome, sentence)
+        for end in impossible:
+            self._end(*end)
+
+    def _next(self) -> None:
+        """Begin the next job, after loading its model if the engine has another one; announce the change."""
+        if self._line and not (self._running or self.stopped or self.closed):
+            job = self._line[0]
+            if job.model is not None and job.model != self.loaded:
+                self._last += 1
+                job = Job(self._last, Kind.LOAD, replace(job.model, job=self._last), serves=job.number)
+            else:
+                del self._line[0]
+            self._running[job.number] = job
+            self._submit(job.command)
+            self.began.emit(job)
+        self.changed.emit()
 
 
 IDLE_MILLISECONDS = 1000
@@ -227,7 +388,7 @@ class IdleWork(QObject):
             self._jobs.cancel_background(self._running[0])
 
     def _next(self) -> None:
-        if self._jobs.held:
+        if self._jobs.held or self._jobs.stopped:
             self._idle.start()
         elif self._waiting and self._running is None and not self._jobs.busy:
             piece = self._waiting.popleft()

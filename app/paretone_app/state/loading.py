@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
@@ -15,18 +15,6 @@ from paretone_app.state.cost import Cost
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.machine import Machine
 from paretone_app.state.selection import Selection
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """The engine's present model and its counted operations, to restore after a failed load."""
-
-    model: str
-    folder: str
-    variant: str
-    device_wanted: str
-    info: ModelInfo
-    operations: OperationCounts | None
 
 
 class Loading(QObject):
@@ -40,7 +28,11 @@ class Loading(QObject):
         self._cost = cost
         self._machine = machine
         self._jobs = jobs
-        self._kept: _Loaded | None = None
+        self._known: dict[LoadModel, tuple[ModelInfo, OperationCounts | None]] = {}
+        """Models loaded in this session, and their counted operations."""
+        self.wanted = LoadModel(0, selection.model_id)
+        """What loads the selected model."""
+        jobs.loader = lambda model: self.wanted if model == self.wanted.model else None
         jobs.ended.connect(self._load_ended)
 
     @property
@@ -52,27 +44,39 @@ class Loading(QObject):
     def load_model(
         self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
     ) -> None:
-        """Choose ``model`` and load it; cancel running jobs first. The present model stays if that fails. A given
-        ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is used."""
-        self._jobs.cancel_all()
-        chosen = self._selection
+        """Choose ``model`` and load it once the waiting jobs of the present one are done. The present model stays if
+        that fails. A given ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is
+        used."""
+        chosen, before = self._selection, self.wanted
+        for one in reversed(self._jobs.all):
+            if one.kind is Kind.LOAD and not one.serves:
+                self._jobs.cancel(one)
         if chosen.info is not None:
-            self._kept = _Loaded(
-                chosen.model_id,
-                chosen.model_folder,
-                chosen.model_variant,
-                chosen.device_wanted,
-                chosen.info,
-                self._cost.operations,
-            )
-        chosen.loading = True  # choose_model() announces it.
-        self._choose(model, folder, variant, device or chosen.device_wanted)
-        command = (model, folder, variant, chosen.device_wanted, chosen.vocoder(model) if vocoder is None else vocoder)
-        self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
+            self._known[self.wanted] = chosen.info, self._cost.operations
+        device = device or chosen.device_wanted
+        self.wanted = LoadModel(
+            0, model, folder, variant, device, chosen.vocoder(model) if vocoder is None else vocoder
+        )
+        # While others run, a model loaded before is chosen at once: the queue loads it when a job needs it.
+        others = any(one.kind is not Kind.LOAD for one in self._jobs.all)
+        known = others and self.wanted != before and self.wanted in self._known
+        chosen.loading = not known  # choose_model() announces it.
+        self._choose(known)
+        if not known:
+            self._jobs.start(Kind.LOAD, lambda job: replace(self.wanted, job=job))
 
     def reload(self, device: str = "") -> None:
         chosen = self._selection
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
+
+    def move(self) -> None:
+        """Load the selected model on another engine, which has none yet."""
+        self._jobs.loaded = None
+        self._known.clear()
+        self.wanted = LoadModel(0, self._selection.model_id)
+        self._selection.loading = True
+        self._choose(known=False)
+        self._jobs.start(Kind.LOAD, lambda job: replace(self.wanted, job=job))
 
     def download_model(self, model: str, folder: str) -> None:
         """Download ``model``; the user has accepted its licence."""
@@ -88,30 +92,36 @@ class Loading(QObject):
             if loaded is not None and event.info.id == loaded.id:
                 self._selection.set_info(event.info)
 
-    def _choose(self, model: str, folder: str, variant: str, device: str, kept: _Loaded | None = None) -> None:
-        self._cost.set_operations(kept.operations if kept else None)
-        self._selection.choose_model(model, folder, variant, device, kept.info if kept else None)
+    def _choose(self, known: bool) -> None:
+        one = self.wanted
+        info, operations = self._known[one] if known else (None, None)
+        self._cost.set_operations(operations)
+        self._selection.choose_model(one.model, one.folder, one.variant, one.device, info)
 
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
-        """After a failed load, select the model that the engine still has."""
-        another = any(one.kind is Kind.LOAD for one in self._jobs.running)
-        if job.kind is Kind.LOAD and not another:
-            self._selection.loading_ended()
-        if job.kind is not Kind.LOAD or outcome is Outcome.FINISHED or another or self._kept is None:
-            return
-        kept = self._kept
-        self._choose(kept.model, kept.folder, kept.variant, kept.device_wanted, kept)
+        """After a failed load, select the model that the engine still has. After the last job, load the selected
+        model again if jobs of another one replaced it."""
+        jobs, chosen = self._jobs, self._selection
+        if job.kind is Kind.LOAD and not any(one.kind is Kind.LOAD for one in jobs.all):
+            chosen.loading_ended()
+            loaded = jobs.loaded
+            failed = outcome is not Outcome.FINISHED and job.group == self.wanted
+            if failed and loaded is not None and loaded in self._known:
+                self.wanted = loaded
+                self._choose(known=True)
+        QTimer.singleShot(0, self, self._load_selected)
+
+    def _load_selected(self) -> None:
+        if not self._jobs.busy and self._selection.ready and self._jobs.loaded not in (None, self.wanted):
+            self._jobs.start(Kind.LOAD, lambda job: replace(self.wanted, job=job))
 
     def _model_loaded(self, event: ModelLoaded) -> None:
         chosen, job = self._selection, self._jobs.find(event.job)
-        later = any(one.kind is Kind.LOAD and one.number > event.job for one in self._jobs.running)
-        if later or event.info.id != chosen.model_id:
-            # Another model was chosen before this load could be cancelled; the engine has this one for now.
-            if job is not None and isinstance(job.command, LoadModel):
-                one = job.command
-                self._kept = _Loaded(one.model, one.folder, one.variant, one.device, event.info, None)
-            return
-        self._kept = None
-        if job is not None and isinstance(job.command, LoadModel):
-            chosen.vocoders[chosen.model_id] = job.command.vocoder
-        chosen.set_info(event.info)
+        if job is not None and job.group is not None:
+            self._jobs.loaded = job.group
+            self._known[job.group] = event.info, self._known.get(job.group, (None, None))[1]
+            if job.group != self.wanted:
+                return  # Another model was chosen meanwhile, or jobs of another one wait.
+            chosen.vocoders[chosen.model_id] = self.wanted.vocoder
+        if event.info.id == chosen.model_id:
+            chosen.set_info(event.info)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
 from PySide6.QtCore import QObject, Signal
 
 from paretone import extras
@@ -25,6 +29,20 @@ class Machine(QObject):
         self.title = ""
         self.computing: Computing | None = None
         """The engine's device, and why it is not a GPU."""
+        self.host = ""
+        """The machine with the engine; ``""``: this one."""
+        self.connected = True
+        self.round_trip: float | None = None
+        """Seconds there and back."""
+        self.ask: Callable[[str, str], Future[Any]] | None = None
+        """Asks the host about its files; ``None``: they are this machine's."""
+
+    def set_line(self, host: str, connected: bool = False, round_trip: float | None = None) -> None:
+        """State of the line to the engine's machine."""
+        line = host, connected or not host, None if round_trip is None else round(round_trip, 3)
+        if line != (self.host, self.connected, self.round_trip):
+            self.host, self.connected, self.round_trip = line
+            self.changed.emit()
 
     def follow(self, event: Event) -> None:
         if isinstance(event, EngineReady):
@@ -48,7 +66,7 @@ class Installing(QObject):
         jobs.ended.connect(self._job_ended)
 
     def why_not(self) -> str:
-        return extras.why_no_installing() or self._jobs.why_wait
+        return extras.why_no_installing() or self._jobs.why_one(Kind.INSTALL, "Packages are being installed.")
 
     def start(self, name: str) -> None:
         if reason := self.why_not():

@@ -90,8 +90,12 @@ class Selection(QObject):
         self.candidate = ""
         """Id of another model, shown but not loaded yet; ``""`` if none."""
         self.info: ModelInfo | None = None
+        self.elsewhere: Mapping[str, bool] | None = None
+        """Models that the engine's machine has, if that is another one."""
         self.loading = False
         self.text = next(iter(catalogue.sentences()), "")
+        self.one_per_line = False
+        """Whether each line of the text makes a take."""
         self.own_voices: list[Voice] = []
         self.seed = 0
         self.seed_locked = True
@@ -156,16 +160,19 @@ class Selection(QObject):
         folder, variant = (own.folder, own.variant) if own is not None else ("", "")
         if model == self.model_id:
             folder, variant = self.model_folder, self.model_variant
-        return (folder, variant) if not folder or Path(folder).exists() else ("", "")
+        there = not folder or self.elsewhere is not None or Path(folder).exists()
+        return (folder, variant) if there else ("", "")
 
     def vocoder(self, model: str) -> str:
         """Folder of the vocoder to load ``model`` with, if it still exists; ``""`` for the default one."""
         folder = self.vocoders.get(model, "")
-        return folder if Path(folder).is_dir() else ""
+        return folder if self.elsewhere is not None or Path(folder).is_dir() else ""
 
     def is_installed(self, model: str) -> bool:
         """Whether the files of ``model`` exist, in the default folder or the user's."""
-        return bool(self.place(model)[0]) or catalogue.entry(model).available
+        entry = catalogue.entry(model)
+        there = entry.available if self.elsewhere is None or entry.bundled else self.elsewhere.get(model, False)
+        return bool(self.place(model)[0]) or there
 
     @property
     def entry(self) -> Model:
@@ -270,6 +277,16 @@ class Selection(QObject):
         if text != self.text:
             self.text = text
             self.changed.emit()
+
+    def set_one_per_line(self, on: bool) -> None:
+        self.one_per_line = on
+        self.changed.emit()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each take: the whole text, or its lines."""
+        lines = tuple(one.strip() for one in self.text.splitlines() if one.strip())
+        return lines if self.one_per_line and len(lines) > 1 else (self.text,)
 
     def set_seed(self, seed: int) -> None:
         if seed != self.seed:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
-from paretone.session.commands import MakeTake, Synthesise, TimeAgain
+from paretone.session.commands import Command, MakeTake, Synthesise, TimeAgain
 from paretone.session.events import AudioReady, Event, JobFailed, TakeMade, TakeReady, TimedAgain
 from paretone.setting.compatibility import are_others
 from paretone.setting.setting import Artefact, Setting
@@ -35,6 +34,10 @@ class Wanted:
     voice: Voice
     setting: Setting
     artefacts: tuple[Artefact, ...] = ()
+
+    @classmethod
+    def of(cls, command: Synthesise) -> Wanted:
+        return cls(command.text, command.voice, command.setting, command.artefacts)
 
     def command(self, number: int) -> MakeTake:
         label = technique_text(self.setting)
@@ -72,7 +75,7 @@ def wanted_take(
 
 
 class Making(QObject):
-    """Makes takes one after the other: from :meth:`ask` as visible jobs, from :meth:`ahead` at idle times."""
+    """Makes takes without playback: from :meth:`ask` as jobs of the queue, from :meth:`ahead` at idle times."""
 
     take_made = Signal(object)
     changed = Signal()
@@ -81,28 +84,32 @@ class Making(QObject):
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self._waiting: deque[Wanted] = deque()
-        self._running: tuple[int, Wanted] | None = None
+        self._waiting: tuple[Wanted, ...] = ()
         self._idle = IdleWork(jobs, self)
         self._idle.happened.connect(self._note)
         self.problems: dict[Wanted, str] = {}
         self.artefacts: dict[str, Artefact] = {}
         jobs.ended.connect(self._job_ended)
-        jobs.cancelling.connect(self._give_up_rest)
+        jobs.changed.connect(self._queue_changed)
 
     @property
     def waiting(self) -> tuple[Wanted, ...]:
         """Requests not made yet, the one under way first."""
-        return (*(() if self._running is None else (self._running[1],)), *self._waiting)
+        asked = (one.command for one in self._jobs.all if one.kind is Kind.MAKE)
+        return tuple(Wanted.of(one) for one in asked if isinstance(one, Synthesise))
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
-        """Queue these after earlier requests. Cancelling one drops all."""
+        """Queue these, unless they wait already."""
         there = set(self.waiting)
-        self._waiting.extend(one for one in dict.fromkeys(wanted) if one not in there)
         for one in wanted:
             self.problems.pop(one, None)
+        self._jobs.start_all(Kind.MAKE, [one.command for one in dict.fromkeys(wanted) if one not in there])
         self.changed.emit()
-        self._begin()
+
+    def _queue_changed(self) -> None:
+        if self.waiting != self._waiting:
+            self._waiting = self.waiting
+            self.changed.emit()
 
     def ahead(self, wanted: Sequence[Wanted]) -> None:
         """Make these, in order, at idle times; replaces the earlier list."""
@@ -113,14 +120,10 @@ class Making(QObject):
         self.problems.clear()
         self.changed.emit()
 
-    def _give_up_rest(self) -> None:
-        """Drop the queue; the take under way continues."""
-        self._waiting.clear()
-        self.changed.emit()
-
     def follow(self, event: Event) -> None:
         self._idle.follow(event)
-        if isinstance(event, TakeMade) and self._running is not None and event.job == self._running[0]:
+        job = self._jobs.find(event.job)
+        if isinstance(event, TakeMade) and job is not None and job.kind is Kind.MAKE:
             self._keep(event)
 
     def _keep(self, event: TakeMade) -> None:
@@ -134,22 +137,10 @@ class Making(QObject):
             self.problems[wanted] = event.sentence
             self.changed.emit()
 
-    def _begin(self) -> None:
-        if self._waiting and self._running is None and not self._jobs.busy:
-            wanted = self._waiting.popleft()
-            self._running = self._jobs.start(Kind.MAKE, wanted.command).number, wanted
-            self.changed.emit()
-
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if self._running is not None and job.number == self._running[0]:
-            wanted, self._running = self._running[1], None
-            if outcome is Outcome.CANCELLED:
-                self._waiting.clear()
-            elif outcome is Outcome.FAILED:
-                self.problems[wanted] = sentence
+        if job.kind is Kind.MAKE and isinstance(job.command, Synthesise) and outcome is Outcome.FAILED:
+            self.problems[Wanted.of(job.command)] = sentence
             self.changed.emit()
-        # Later: other receivers of this signal may start a more urgent job.
-        QTimer.singleShot(0, self, self._begin)
 
 
 STREAM_SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
@@ -253,11 +244,12 @@ class Synthesis(QObject):
         """Last answers of :meth:`_problem`, by arguments."""
         self._remarks: list[str] = []
         self._runs: dict[int, int] = {}
+        jobs.complete = self._completed
         jobs.ended.connect(self._job_ended)
 
     def synthesise_baseline(self) -> None:
         """Speak without techniques; draw a new seed first unless locked. Raises :class:`SettingError`."""
-        require(self._availability.why_not_synthesise())
+        require(self._availability.why_not_speak())
         if not self._selection.seed_locked:
             self._selection.set_seed(secrets.randbelow(SEED_LIMIT))
         self._synthesise(Kind.BASELINE, self._selection.baseline_setting, "Baseline")
@@ -330,8 +322,18 @@ class Synthesis(QObject):
         return reason
 
     def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
-        text, voice, artefacts = self._selection.text, self._selection.speaker, self._artefacts.of(setting)
-        self._jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label))
+        voice, artefacts = self._selection.speaker, self._artefacts.of(setting)
+        awaited = self._availability.awaited() if setting.techniques else None
+        after = 0
+        if awaited is not None:
+            after, setting = awaited[0].number, setting.with_technique(awaited[1])
+            artefacts = self._artefacts.of(setting.without(awaited[1].technique))
+        wanted = [Synthesise(0, text, voice, setting, artefacts, label) for text in self._selection.texts]
+        self._jobs.start_all(kind, [partial(_numbered, one) for one in wanted], after)
+
+    def _completed(self, job: Job) -> Command:
+        command = job.command
+        return self._artefacts.with_made(command, job.after) if isinstance(command, Synthesise) else command
 
     @property
     def baseline_is_current(self) -> bool:
@@ -350,7 +352,7 @@ class Synthesis(QObject):
             return False
         if chosen.info is not None and are_others(take.checkpoint, chosen.info.all_weights):
             return False
-        return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
+        return (take.setting, take.text, take.voice) == (setting, chosen.texts[-1], chosen.voice.id)
 
     def follow(self, event: Event) -> None:
         if isinstance(event, TimedAgain):
@@ -387,9 +389,13 @@ class Synthesis(QObject):
             kept = f"{side} {outcome.value} after {runs} of {job.command.times} repeats, which are kept"
             now = f": its times are now those of {_of_repeats(len(known.repeats))}" if known is not None else ""
             self._remarks.append(f"Timing {kept}{now}.")
-        if all(one.kind is not Kind.REPEAT for one in self._jobs.running):
+        if all(one.kind is not Kind.REPEAT for one in self._jobs.all):
             remarks, self._remarks = " ".join(filter(None, self._remarks)), []
             self.timing_ended.emit(remarks)
+
+
+def _numbered(command: Synthesise, number: int) -> Synthesise:
+    return replace(command, job=number)
 
 
 def _refusals(reasons: Mapping[str, str]) -> str:

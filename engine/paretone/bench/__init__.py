@@ -28,6 +28,7 @@ BENCHES: dict[str, str] = {
     "omnivoice-card": "paretone.bench.omnivoice_card",
     "omnivoice-exact": "paretone.bench.omnivoice_exact",
     "stacked": "paretone.bench.stacked",
+    "throughput": "paretone.bench.throughput",
     "voices": "paretone.bench.voices",
 }
 """Modules of the benches without a technique, by name; imported on use, as they import torch."""

@@ -18,7 +18,6 @@ from paretone.checks import signal
 from paretone.checks.faults import checked, table
 from paretone.checks.signal import Found, sureness
 from paretone.checks.speech import FLOOR, Speech, prompt_of
-from paretone.front_end.transcripts import doubts, hear
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, Voice
 
 SHORT, LONG = 2.0, 30.0
@@ -71,6 +70,8 @@ def reverberation(speech: Speech) -> Iterator[Found]:
 
 def transcript(speech: Speech) -> Iterator[Found]:
     """What :mod:`paretone.front_end.transcripts` doubts, which windows and models say in words of their own."""
+    from paretone.front_end.transcripts import doubts, hear  # Slow to import, and needed by few.
+
     for doubt in doubts(hear(speech.sound, speech.rate, speech.text), "it"):
         yield 0.0, speech.seconds, 1.0, doubt
 

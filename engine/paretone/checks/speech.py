@@ -14,9 +14,6 @@ import numpy as np
 
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError
-from paretone.front_end.alignment import aligner_phones
-from paretone.front_end.phonemiser import default_phonemiser
-from paretone.front_end.speakable import is_english
 from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
 from paretone.setting.take import Take
@@ -176,6 +173,10 @@ def runs(marked: np.ndarray) -> list[tuple[int, int]]:
 @lru_cache(maxsize=256)
 def syllables(text: str) -> int:
     """Syllables of an English text as it is read; 0 for other languages and without words."""
+    # Imported on use: the window needs neither before it is painted.
+    from paretone.front_end.phonemiser import default_phonemiser
+    from paretone.front_end.speakable import is_english
+
     if not re.search(r"\w", text) or not is_english(text):
         return 0
     return sum(one in VOWELS for sentence in default_phonemiser().read(text).sentences for one in sentence)
@@ -184,6 +185,9 @@ def syllables(text: str) -> int:
 @lru_cache(maxsize=64)
 def spoken_words(text: str) -> tuple[tuple[str, str], ...]:
     """Words of an English text as they are read, with their phones in the aligner's notation."""
+    from paretone.front_end.alignment import aligner_phones
+    from paretone.front_end.phonemiser import default_phonemiser
+
     read = [(one.text, aligner_phones(one.phonemes)) for one in default_phonemiser().read(text).words]
     return tuple((word, phones) for word, phones in read if phones)
 

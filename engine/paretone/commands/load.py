@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretone import files
 from paretone.audio.recording import read_recording
 from paretone.bench.report import table
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
+from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError
 from paretone.extras import require_serving
 from paretone.models import catalogue
 from paretone.reading import read_text, shown
+from paretone.serving import records, replies
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -28,7 +31,6 @@ NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
 REQUESTS, WARM_UP = 20, 2
 FORMS = ("pcm", "wav")
-TEXTS = "texts.txt"
 _SHOWN = (
     *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
     *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),
@@ -99,7 +101,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=WARM_UP,
         help="uncounted requests before (default: %(default)s)",
     )
-    parser.add_argument("--keep", metavar="FOLDER", help="folder for every reply as a WAV file, and figures as JSON")
+    group = parser.add_argument_group("what becomes of it")
+    group.add_argument("--keep", metavar="FOLDER", help="folder for every reply as a WAV file, and figures as JSON")
+    group.add_argument(
+        "--judge",
+        action="store_true",
+        help="judge the replies of each load: words, naturalness, pitch range; with --reference, similarity to it",
+    )
+    group.add_argument(
+        "--record", metavar="TITLE", help="keep the figures under this title for Trade-off and Servers in the window"
+    )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -143,9 +154,19 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         found.append(one)
         finished += options.requests
     rows = [one.row() for one in found]
+    said_in = _keep_and_judge(options, keep, found, rows, session)
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
     if keep is not None:
-        _keep(keep, found, data)
+        listed_replies = json.dumps(data | {"replies": said_in}, ensure_ascii=False, indent=1)
+        files.write(keep / "load.json", listed_replies.encode())
+    record = None
+    if options.record is not None:
+        record = records.write(
+            records.ServerRecord.of(options.record, target.endpoint, len(texts), hash_of(texts), rows)
+        )
+    marks = records.marks(rows)
+    for place, words in marks.items():
+        rows[place]["marks"] = words
     figures = [{_TITLES.get(name, name): row[name] for name in _SHOWN if name in row} for row in rows]
     worst = max((one.client_seconds for one in found), default=0.0)
     said = [
@@ -154,11 +175,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
         *_failures(found),
-        *(
-            []
-            if keep is None
-            else [f"The replies are in {keep}; judge them with: paretone judge {keep}/*.wav --text-file {keep / TEXTS}"]
-        ),
+        *([f"{_capital(words)} at {rows[place]['load']}." for place, words in marks.items()]),
+        *([f"{one['load']}: {_verdict(one['judged'])}" for one in rows if one.get("judged")]),
+        *([] if record is None else [f"Kept as {record}; Trade-off and Servers show it."]),
+        *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
     ]
     return Result(data, "\n".join(said))
 
@@ -202,14 +222,34 @@ def _failures(found: Sequence[Measured]) -> list[str]:
     return said
 
 
-def _keep(folder: Path, found: Sequence[Measured], data: dict[str, object]) -> None:
-    """Write every reply, by its load and number, the figures, and the texts in the order of the files' names."""
-    texts = {}
-    for measured in found:
-        for number, one in enumerate(measured.answered, start=1):
-            name = f"{str(measured.level).replace('/', ' a ').replace(' ', '-')}-{number:04}.wav"
-            files.write_wav(folder / name, one.samples, one.sample_rate)
-            texts[name] = one.text
-    listed_replies = json.dumps(data | {"replies": texts}, ensure_ascii=False, indent=1)
-    files.write(folder / "load.json", listed_replies.encode())
-    files.write(folder / TEXTS, "".join(f"{texts[name]}\n" for name in sorted(texts)).encode())
+def _keep_and_judge(
+    options: argparse.Namespace,
+    keep: Path | None,
+    found: Sequence[Measured],
+    rows: Sequence[dict[str, Any]],
+    session: Session,
+) -> dict[str, str]:
+    """Write the replies where they are to be kept, and add the judges' figures to ``rows``, if asked for; returns the
+    text of each file."""
+    if keep is None and not options.judge:
+        return {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if keep is None else keep
+        written = replies.keep(folder, found)
+        reference = None if options.reference is None else Path(options.reference)
+        for one, row in zip(found, rows, strict=True):
+            if options.judge:
+                session.terminal.status(f"Judging the replies to {one.level}")
+                given = folder, written[str(one.level)], reference
+                row["judged"] = replies.judged(*given, session.terminal.progress, session.terminal.check)
+    return {name: text for of_load in written.values() for name, text in of_load.items()}
+
+
+def _verdict(judged: Mapping[str, tuple[float, float, float]]) -> str:
+    """Figures of :func:`paretone.serving.replies.judged` as a sentence."""
+    figures = ((COLUMNS.get(name, name), *ends) for name, ends in judged.items())
+    return f"{'; '.join(f'{name} {value:.3g} ({low:.3g} to {high:.3g})' for name, value, low, high in figures)}."
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

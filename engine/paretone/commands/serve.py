@@ -1,18 +1,29 @@
-"""``paretone serve --speech-api``: a model under a profile or a setting, as a server with OpenAI's form of requests."""
+"""``paretone serve``: this machine's engine for a window elsewhere; with ``--speech-api``, a model under a profile or
+setting as a server with OpenAI's form of requests."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
 
 from paretone.commands import arguments, speak
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError
-from paretone.extras import require_serving
+from paretone.extras import require_remote, require_serving
+from paretone.paths import data_folder
 from paretone.wording import counted
 
 NAME = "serve"
-SUMMARY = "Serve speech over HTTP, with OpenAI's form of requests."
+SUMMARY = "Serve this machine's engine to a window elsewhere, or speech over HTTP."
+ENGINE = "paretone-engine"
+"""Begins the line with port and token of an engine."""
+GRACE_MINUTES = 30
 WAITING = 16
 """Requests that may wait for the one that speaks."""
 LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -20,13 +31,28 @@ LOCAL = ("127.0.0.1", "::1", "localhost")
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--speech-api", action="store_true", help="serve /v1/audio/speech, /v1/models, /v1/audio/voices and /health"
+        "--speech-api",
+        action="store_true",
+        help="serve /v1/audio/speech, /v1/models, /v1/audio/voices and /health, with OpenAI's form of requests",
     )
+    engine = parser.add_argument_group("engine for a window elsewhere")
+    engine.add_argument(
+        "--grace",
+        type=arguments.at_least(1),
+        default=GRACE_MINUTES,
+        metavar="MINUTES",
+        help="end after this time without a window, once its jobs are finished (default: %(default)s)",
+    )
+    engine.add_argument("--stay", action="store_true", help="wait for the next window when one closes")
     group = parser.add_argument_group("server")
     group.add_argument(
         "--host", default=LOCAL[0], help="address to listen on (default: %(default)s, this machine only)"
     )
-    group.add_argument("--port", type=arguments.at_least(0), default=8880, help="port; 0: a free one (default: 8880)")
+    group.add_argument(
+        "--port",
+        type=arguments.at_least(0),
+        help="port; 0: a free one (default: 8880 for speech, a free one for an engine)",
+    )
     group.add_argument("--token", default="", help="token that clients must send; needed beyond this machine")
     group.add_argument(
         "--waiting",
@@ -35,25 +61,68 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests that may wait for the one that speaks; others get 429 (default: %(default)s)",
     )
+    group.add_argument(
+        "--batch",
+        type=arguments.at_least(1),
+        default=1,
+        metavar="N",
+        help="requests that are spoken at once; paretone bench throughput says what that gains (default: 1)",
+    )
     speak.declare_setting(parser)
     arguments.add_voice(parser.add_argument_group("speech"))
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
+    if not options.speech_api:
+        return _run_engine(options, session)
     require_serving()
     from paretone.serving import speech_api
 
-    if not options.speech_api:
-        raise SettingError("There is nothing to serve; give --speech-api.")
     if options.host not in LOCAL and not options.token:
         raise SettingError(f"On {options.host} anybody could ask for speech; give a --token, or listen on {LOCAL[0]}.")
     spoken, model = speak.prepared(options, session)
     server = speech_api.SpeechServer(
-        session.executor, spoken, token=options.token, waiting=options.waiting, folder=options.folder
+        session.executor,
+        spoken,
+        token=options.token,
+        waiting=options.waiting,
+        folder=options.folder,
+        batch=options.batch,
     )
 
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")
 
-    speech_api.run(server, options.host, options.port, ready, session.terminal.cancelled.is_set)
+    speech_api.run(
+        server, options.host, 8880 if options.port is None else options.port, ready, session.terminal.cancelled.is_set
+    )
     return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")
+
+
+def _run_engine(options: argparse.Namespace, session: Session) -> Result:
+    require_remote()
+    from paretone.remote import server
+
+    if options.host != LOCAL[0] or options.token:
+        raise SettingError(
+            f"An engine listens on {LOCAL[0]} only and makes its own token; leave --host and --token out."
+        )
+
+    def ready(found: dict[str, Any]) -> None:
+        # For a program that started this; it may be gone, and the engine stays.
+        with suppress(OSError):
+            print(ENGINE if sys.stdout.isatty() else f"{ENGINE} {json.dumps(found)}", flush=True)
+        if sys.stdout.isatty():
+            where = server.state_file(data_folder())
+            session.terminal.say(
+                f"The engine listens on port {found['port']}; its token is in {where}. Ctrl-C ends it."
+            )
+
+    if (there := server.running(data_folder())) is not None:
+        ready(there)
+        return Result({"port": there["port"]}, "An engine of yours runs here already.")
+    if hasattr(signal, "SIGHUP"):  # The line that started it may break.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    served = server.EngineServer(data_folder(), grace=60.0 * options.grace, stay=options.stay)
+    asyncio.run(server.serve(served, options.port or 0, ready, session.terminal.cancelled.is_set))
+    return Result({}, "The engine ended.")

@@ -24,8 +24,9 @@ from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, LANGUAGE_MODEL, Edition
 from paretone.models.cosyvoice2.language_model import with_text_head
+from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
@@ -123,10 +124,11 @@ class HuggingFaceSource:
 
 @dataclass(frozen=True)
 class CosySource:
-    """A release of CosyVoice 2, of which an export replaces two files."""
+    """A release of CosyVoice 2 or 3, of which an export replaces two files."""
 
     root: Path
     checks: Callable[[], None] = lambda: None
+    edition: Edition = COSYVOICE2
 
     def base(self) -> str:
         return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
@@ -148,6 +150,10 @@ class CosySource:
 
 def llasa_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
     return HuggingFaceSource(root, LLASA_FILES, checks)
+
+
+def cosyvoice3_source(root: Path, checks: Callable[[], None]) -> CosySource:
+    return CosySource(root, checks, COSYVOICE3)
 
 
 def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:

@@ -38,7 +38,7 @@ from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.language_model import TEXT, CosyNames
+from paretone.models.cosyvoice2.language_model import TEXT, CosyNames, TableLayout
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import pruned
@@ -74,7 +74,7 @@ def causal_model(
     """Model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
     without gaps; ``retained`` are the original numbers of its layers. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
-        made = _joined(read_config(source.root / COSY_CONFIG), tensors, ids)
+        made = _joined(read_config(source.root / COSY_CONFIG), tensors, ids, source.edition.layout)
     elif isinstance(source, HuggingFaceSource):
         config = read_config(source.root / CONFIG)
         tied = HEAD not in tensors
@@ -94,9 +94,11 @@ def causal_model(
     return replace(made, config=config, tensors={name: value.contiguous() for name, value in made.tensors.items()})
 
 
-def _joined(config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: OfficialIds) -> CausalModel:
-    """CosyVoice 2's tensors in one vocabulary."""
-    names = CosyNames(len(tensors[TEXT]))
+def _joined(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: OfficialIds, layout: TableLayout
+) -> CausalModel:
+    """CosyVoice's tensors in one vocabulary."""
+    names = CosyNames(len(tensors[TEXT]), layout)
     parts = names.parts(tensors)
     unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
     named = {BODY + name: value for name, value in parts.transformer.items()}
@@ -127,6 +129,16 @@ TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
 MARK_NAMES = "<|sos|>", "<|task|>"
 STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
 """Token names for the entries of CosyVoice 2's separate tables."""
+
+
+def token_names(layout: TableLayout) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the marks in a table of their own, and of the rows of speech after the codes."""
+    if layout.marks is None:
+        return MARK_NAMES, STOPS
+    known = dict(zip(layout.marks, MARK_NAMES, strict=True)) | {layout.end: STOPS[0], layout.end + 2: STOPS[2]}
+    return (), tuple(known.get(row, f"<|unused_stop_{row}|>") for row in range(layout.stops))
+
+
 SENTENCE = "The birch canoe slid on the smooth planks."
 """Sentence for profiles without a measured text."""
 
@@ -238,8 +250,9 @@ def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
         assert isinstance(source, HuggingFaceSource)
         return {name: content for name, content in source.companion_files().items() if name in TOKENIZER_FILES}
     speech = [f"<|s_{number}|>" for number in range(ids.codes)]
-    rows = ids.first_code - len(MARK_NAMES)
-    joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARK_NAMES, speech, STOPS[: len(ids.stops)])
+    marks, stops = token_names(source.edition.layout)
+    tokenizer = TextTokenizer.load(source.root / BLANK, source.edition.more_text)
+    joined = tokenizer.joined(ids.first_code - len(marks), marks, speech, stops[: len(ids.stops)])
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from paretone.by_name import meant
 from paretone.errors import AudioError, SettingError
-from paretone.front_end.speakable import unread_transcript
 from paretone.models import admission
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
@@ -94,6 +93,8 @@ def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
     if chosen.bundled and place == chosen.folder:
+        from paretone.front_end.speakable import unread_transcript  # Slow to import.
+
         return unread_transcript(transcript)
     takes = chosen.voices
     encoder = bool(takes.encoder) and (place / takes.encoder).is_file()

@@ -13,7 +13,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -35,16 +35,8 @@ VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
 LARGEST_COMMAND, LARGEST_EVENT = 1 << 27, 1 << 30
 """Bytes of a message to the host and from it."""
-COMMAND, EVENT, HELLO, WELCOME, REFUSED, ASK, ANSWER, SEEN = (
-    "command",
-    "event",
-    "hello",
-    "welcome",
-    "refused",
-    "ask",
-    "answer",
-    "seen",
-)
+COMMAND, EVENT, HELLO, WELCOME = "command", "event", "hello", "welcome"
+REFUSED, ASK, ANSWER, SEEN = "refused", "ask", "answer", "seen"
 _TYPE = "$"
 """Field of a table that names its type; :data:`_TABLE` and :data:`_VALUES` are tables of names and values."""
 _TABLE, _VALUES = "table", "values"
@@ -93,7 +85,6 @@ class Welcome:
 
     paretone: str
     session: str
-    host: str
     received: int
     """Number of the last command that arrived."""
     techniques: tuple[str, ...]
@@ -179,7 +170,8 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _hints(kind: type) -> dict[str, Any]:
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
     """Annotations of the fields of ``kind`` that travel."""
     try:
         hints = typing.get_type_hints(kind, localns=_DEFERRED)
@@ -197,7 +189,7 @@ Replace = Callable[[Any], Any]
 
 def packed(value: Any, replace: Replace = lambda value: value) -> Any:
     """``value`` as plain values, tables and arrays. Raises :class:`WireError` for an undeclared type."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
@@ -220,7 +212,7 @@ def packed(value: Any, replace: Replace = lambda value: value) -> Any:
         return {_TYPE: name, "name": value.name}
     value = replace(value)
     made: dict[str, Any] = {_TYPE: name}
-    for field, default in _fields(name):
+    for field, default in _fields(kind):
         one = getattr(value, field)
         if not (one is default or (type(one) in (*_PLAIN, tuple) and type(one) is type(default) and one == default)):
             made[field] = packed(one, replace)
@@ -228,9 +220,8 @@ def packed(value: Any, replace: Replace = lambda value: value) -> Any:
 
 
 @cache
-def _fields(name: str) -> tuple[tuple[str, Any], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Fields to write, with their defaults: newer fields at their defaults are then no obstacle to older hosts."""
-    kind: Any = declared()[name]
     return tuple((one.name, one.default) for one in dataclasses.fields(kind) if one.init)
 
 
@@ -288,12 +279,18 @@ def plain(payload: msgspec.Raw) -> Any:
         raise WireError(f"The message is not understood: {shortened(str(error))}.") from error
 
 
-def command(payload: msgspec.Raw) -> commands.Command:
-    return _of(plain(payload), commands.Command)
+def command(data: Any) -> commands.Command:
+    """The command that :func:`plain` values say."""
+    return _of(data, commands.Command)
 
 
-def event(payload: msgspec.Raw) -> events.Event:
-    return _of(plain(payload), events.Event)
+def event(data: Any) -> events.Event:
+    return _of(data, events.Event)
+
+
+def changed(value: commands.Command, change: Replace) -> commands.Command:
+    """A command with every object in it changed."""
+    return command(plain(msgspec.Raw(msgspec.msgpack.encode(packed(value, change)))))
 
 
 Root = TypeVar("Root", commands.Command, events.Event)
@@ -326,7 +323,7 @@ def _object(data: Any, wanted: type, where: str) -> Any:
     name = data.get(_TYPE) if isinstance(data, dict) else None
     if not isinstance(name, str):
         raise WireError(f"{where} must be of type {wanted.__name__}, not {_shown(data)}.")
-    kind = declared().get(name)
+    kind: Any = declared().get(name)
     if kind is None:
         raise WireError(
             f"{where} has the type {shown(name)}, which nothing here declares; install the same version of Paretone, "
@@ -338,10 +335,10 @@ def _object(data: Any, wanted: type, where: str) -> Any:
         if set(data) != {_TYPE, "name"} or data["name"] not in kind.__members__:
             raise WireError(f"{where} must be one of {', '.join(kind.__members__)}, not {_shown(data.get('name'))}.")
         return kind[data["name"]]
-    readers = _readers(name)
-    given = {field: readers[field](one) for field, one in data.items() if field in readers}
-    if unknown := [field for field in data if field not in readers and field != _TYPE]:
+    hints = _hints(kind)
+    if unknown := [field for field in data if field not in hints and field != _TYPE]:
         raise WireError(f"{kind.__name__} has no field {_shown(unknown[0])} here; update Paretone on both machines.")
+    given = {field: _as(one, hints[field], f"{kind.__name__}.{field}") for field, one in data.items() if field != _TYPE}
     try:
         return kind(**given)
     except PlainError as error:
@@ -356,91 +353,39 @@ def _is_a(kind: type, wanted: type) -> bool:
     return wanted is object or issubclass(kind, wanted)
 
 
-Reader = Callable[[Any], Any]
+_KINDS: dict[Any, tuple[type, ...]] = {**{one: (one,) for one in (*_PLAIN, np.ndarray)}, float: (float, int)}
+"""Types of plain values, by annotation."""
 
 
-@cache
-def _readers(name: str) -> dict[str, Reader]:
-    kind = declared()[name]
-    return {name: _reader(hint, f"{kind.__name__}.{name}") for name, hint in _hints(kind).items()}
-
-
-def _reader(hint: Any, where: str) -> Reader:
-    """Reads and checks a value by its annotation."""
+def _as(value: Any, hint: Any, where: str) -> Any:
+    """``value`` as its annotation says. Raises :class:`WireError`."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        return _one_of([_reader(one, where) for one in arguments], where)
-    if hint is Any or hint is object or isinstance(hint, TypeVar):
-        return lambda value: _anything(value, where)
-    if hint in (None, type(None)):
-        return _plain_reader((type(None),), where)
-    if hint is float:
-        return _plain_reader((float, int), where)
-    if hint in _PLAIN:
-        return _plain_reader((hint,), where)
-    if hint is np.ndarray or origin is np.ndarray:
-        return _plain_reader((np.ndarray,), where)
-    if hint is Values:
-        return lambda value: _values(value, where)
-    if (origin or hint) is tuple:
-        return _tuple(arguments, where)
-    if (origin or hint) in (list, Sequence, Collection):
-        inner = _reader(arguments[0] if arguments else Any, where)
-        made = list if (origin or hint) is list else tuple
-        return lambda value: made(map(inner, _require(value, list, where)))
-    if (origin or hint) in (dict, Mapping):
-        key, one = (_reader(argument, where) for argument in (arguments or (Any, Any)))
-        return lambda value: _table(value, key, one, where)
-    if isinstance(hint, type):
-        return lambda value: _object(value, hint, where)
-    raise WireError(f"{where} cannot travel: {hint} is no type of messages.")
-
-
-def _plain_reader(kinds: tuple[type, ...], where: str) -> Reader:
-    def read(value: Any) -> Any:
+    if (kinds := _KINDS.get(hint)) is not None:
         if type(value) not in kinds:
-            raise WireError(f"{where} must be of type {kinds[0].__name__}, not {_shown(value)}.")
+            raise WireError(f"{where} must be of type {hint.__name__}, not {_shown(value)}.")
         return value
-
-    return read
-
-
-def _one_of(readers: Sequence[Reader], where: str) -> Reader:
-    def read(value: Any) -> Any:
-        problem = WireError(f"{where} cannot be {_shown(value)}.")
-        for one in readers:
+    if origin in (typing.Union, types.UnionType):
+        problem = None
+        for one in arguments:
             try:
-                return one(value)
+                return _as(value, one, where)
             except WireError as error:
                 problem = error
-        raise problem
-
-    return read
-
-
-def _tuple(arguments: tuple[Any, ...], where: str) -> Reader:
-    if (len(arguments) == 2 and arguments[1] is Ellipsis) or not arguments:
-        kind = arguments[0] if arguments else Any
-        inner = _reader(kind, where)
-        if kind in (int, float, str, bool):
-            kinds = (float, int) if kind is float else (kind,)
-
-            def read_plain(value: Any) -> Any:
-                found = _require(value, list, where)
-                if all(type(one) in kinds for one in found):
-                    return tuple(found)
-                return tuple(map(inner, found))
-
-            return read_plain
-        return lambda value: tuple(map(inner, _require(value, list, where)))
-    readers = [_reader(one, where) for one in arguments]
-
-    def read(value: Any) -> Any:
-        if len(_require(value, list, where)) != len(readers):
-            raise WireError(f"{where} must have {len(readers)} parts, not {len(value)}.")
-        return tuple(one(part) for one, part in zip(readers, value, strict=True))
-
-    return read
+        raise problem or WireError(f"{where} cannot be {_shown(value)}.")
+    if origin is tuple:
+        found = _require(value, list, where)
+        if arguments[1:] == (...,):
+            return tuple(_as(one, arguments[0], where) for one in found)
+        if len(found) != len(arguments):
+            raise WireError(f"{where} must have {len(arguments)} parts, not {len(found)}.")
+        return tuple(_as(one, kind, where) for one, kind in zip(found, arguments, strict=True))
+    if origin is Mapping or origin is dict:
+        return {_as(name, arguments[0], where): _as(one, arguments[1], where) for name, one in _pairs(value, where)}
+    if hint is Values:
+        return _values(value, where)
+    if hint is Any or not isinstance(hint, type):
+        return _anything(value, where)
+    return _object(value, hint, where) if hint is not object else _anything(value, where)
 
 
 def _anything(value: Any, where: str) -> Any:
@@ -452,7 +397,7 @@ def _anything(value: Any, where: str) -> Any:
     if value.get(_TYPE) == _VALUES:
         return _values(value, where)
     if value.get(_TYPE) == _TABLE:
-        return _table(value, lambda one: _anything(one, where), lambda one: _anything(one, where), where)
+        return {_anything(name, where): _anything(one, where) for name, one in _pairs(value, where)}
     return _object(value, object, where)
 
 
@@ -469,14 +414,14 @@ def _values(value: Any, where: str) -> Values:
     return made
 
 
-def _table(value: Any, key: Reader, one: Reader, where: str) -> dict:
+def _pairs(value: Any, where: str) -> list[tuple[Any, Any]]:
+    """Names and values of a table."""
     if not isinstance(value, dict) or value.get(_TYPE) != _TABLE or set(value) != {_TYPE, "of"}:
         raise WireError(f"{where} must be a table, not {_shown(value)}.")
-    pairs = [_require(pair, list, where) for pair in _require(value["of"], list, where)]
-    try:
-        return {key(name): one(found) for name, found in pairs}
-    except (TypeError, ValueError) as error:
-        raise WireError(f"{where} must be a table of names and values.") from error
+    pairs = _require(value["of"], list, where)
+    if not all(isinstance(one, list) and len(one) == 2 and type(one[0]) in _PLAIN for one in pairs):
+        raise WireError(f"{where} must be a table of names and values.")
+    return pairs
 
 
 def _require(value: Any, kind: type, where: str) -> Any:

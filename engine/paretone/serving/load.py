@@ -139,6 +139,8 @@ class Measured:
         good = self.answered
         row: dict[str, Any] = {
             "load": str(self.level),
+            "clients": self.level.clients,
+            "rate": self.level.rate,
             "requests": len(self.replies),
             "failed": len(self.replies) - len(good),
             "failures": self.failures,

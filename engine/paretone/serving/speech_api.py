@@ -1,7 +1,8 @@
 """A server of speech with OpenAI's form of requests: ``POST /v1/audio/speech``, streamed, and its companions.
 
-One loaded model speaks under one setting, request after request; further requests wait, up to a limit. A request whose
-client goes away is cancelled within a step. Form: https://platform.openai.com/docs/api-reference/audio/createSpeech.
+One loaded model speaks under one setting, request after request or several at once
+(:mod:`paretone.models.families.together`); further requests wait, up to a limit. A request whose client goes away is
+cancelled within a step. Form: https://platform.openai.com/docs/api-reference/audio/createSpeech.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import json
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from aiohttp import web
@@ -23,9 +25,11 @@ from aiohttp import web
 from paretone.audio.recording import encoded
 from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
+from paretone.models.families.together import Turn, speak_together
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
-from paretone.session.executor import Executor
+from paretone.session.executor import Executor, RunningJob
+from paretone.session.synthesis import spoken_with_others
 from paretone.setting.setting import checked_seed
 from paretone.wording import listed
 
@@ -109,14 +113,19 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
 class SpeechServer:
     """Serves an executor with a loaded model."""
 
-    def __init__(self, executor: Executor, usual: Synthesise, *, token: str, waiting: int, folder: str) -> None:
+    def __init__(
+        self, executor: Executor, usual: Synthesise, *, token: str, waiting: int, folder: str, batch: int = 1
+    ) -> None:
         """``usual``: voice, setting and artefacts of every request; ``token``: of clients, ``""`` for none;
-        ``waiting``: requests that may wait; ``folder``: of the model, if not the usual one."""
+        ``waiting``: requests that may wait; ``folder``: of the model, if not the usual one; ``batch``: requests that
+        are spoken at once."""
         self._executor, self._usual, self._folder = executor, usual, folder
-        self._token, self._most = token, waiting
+        self._token, self._most, self._batch = token, waiting, batch
         self._model = usual.setting.model
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._turn = asyncio.Semaphore(batch)
+        self._asked: deque[_Speaking] = deque()
+        """Requests that join those spoken at once."""
+        self._speaking = self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "speech")
         self._started = time.monotonic()
         self.spoken = 0
@@ -162,7 +171,7 @@ class SpeechServer:
         state = {
             "status": "ok",
             "model": self._model,
-            "speaking": self._turn.locked(),
+            "speaking": self._speaking > 0,
             "waiting": self._waiting,
             "spoken": self.spoken,
             "seconds": round(time.monotonic() - self._started, 3),
@@ -179,6 +188,7 @@ class SpeechServer:
             await self._turn.acquire()
         finally:
             self._waiting -= 1
+        self._speaking += 1
         try:
             pieces = self._pieces(wanted.command)
             # The first piece comes before the answer begins, so that a failure is still told as one.
@@ -194,6 +204,7 @@ class SpeechServer:
             finally:
                 await pieces.aclose()
         finally:
+            self._speaking -= 1
             self._turn.release()
 
     async def _send(
@@ -233,13 +244,16 @@ class SpeechServer:
             if isinstance(event, AudioReady) and len(event.samples):
                 loop.call_soon_threadsafe(heard.put_nowait, event)
 
-        def speak() -> None:
-            try:
-                self._executor.carry_out(command, hear, cancelled)
-            finally:
-                loop.call_soon_threadsafe(heard.put_nowait, None)
-
-        spoken = loop.run_in_executor(self._thread, speak)
+        spoken: asyncio.Future[object]
+        if self._batch > 1:
+            speaking = _Speaking(command, RunningJob(command.job, hear, cancelled))
+            self._asked.append(speaking)
+            spoken = asyncio.wrap_future(speaking.ended)
+            # Whoever speaks already takes it in before the next pass; then this finds nothing to do.
+            self._thread.submit(self._speak_together)
+        else:
+            spoken = loop.run_in_executor(self._thread, self._executor.carry_out, command, hear, cancelled)
+        spoken.add_done_callback(lambda _: heard.put_nowait(None))
         try:
             while (piece := await heard.get()) is not None:
                 yield piece
@@ -250,8 +264,37 @@ class SpeechServer:
             await asyncio.wait([spoken])
             spoken.exception()  # Told above, or nobody is there to tell.
 
+    def _speak_together(self) -> None:
+        """Speak what was asked for, with what is asked for meanwhile."""
 
-async def _told(spoken: asyncio.Future[None]) -> None:
+        def following() -> Turn | None:
+            while self._asked:
+                one = self._asked.popleft()
+                try:
+                    return spoken_with_others(one.command, self._executor, one.job, one.end)
+                except BaseException as error:
+                    one.end(error)
+            return None
+
+        speak_together(self._executor.model_for(self._usual.setting), following, self._batch)
+
+
+@dataclass(frozen=True)
+class _Speaking:
+    """A request among those spoken at once."""
+
+    command: Synthesise
+    job: RunningJob
+    ended: Future[object] = field(default_factory=Future)
+
+    def end(self, found: object) -> None:
+        if isinstance(found, BaseException):
+            self.ended.set_exception(found)
+        else:
+            self.ended.set_result(None)
+
+
+async def _told(spoken: asyncio.Future[object]) -> None:
     """Wait for the end of speech. Raises :class:`Refused` with what went wrong."""
     try:
         await spoken

@@ -3,6 +3,7 @@ common interface are in :mod:`paretone.session.jobs`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from paretone.measure.takes import make_take
 from paretone.models.base import FLOW, Piece, SpeechModel, Synthesis, Utterance, finished_part, flow_model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
+from paretone.models.families.together import Turn
 from paretone.session import commands, events
 from paretone.session.executor import (
     Executor,
@@ -58,6 +60,21 @@ def synthesise(command: commands.Synthesise, executor: Executor, job: RunningJob
         raise
     operations = flow_model(model, "Counting operations").operations(script) if model.info.family == FLOW else None
     return events.TakeReady(command.job, take, operations)
+
+
+def spoken_with_others(
+    command: commands.Synthesise, executor: Executor, job: RunningJob, done: Callable[[Synthesis | BaseException], None]
+) -> Turn:
+    """``command`` as one of several texts that are spoken at once; pieces are posted as by :func:`synthesise`, and
+    ``done`` gets the end. Raises :class:`PlainError`."""
+    observer = JobObserver(job)
+    model, plan = _ready(command, executor, observer)
+
+    def play(piece: Piece) -> None:
+        samples = audible(piece.samples, "a piece", command.setting, model.info)
+        observer.post(events.AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
+
+    return Turn(model.script(command.text, command.voice, plan, observer), done, observer, play)
 
 
 def _ready(command: commands.Synthesise, executor: Executor, observer: JobObserver) -> tuple[SpeechModel, Any]:

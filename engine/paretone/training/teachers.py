@@ -1,4 +1,4 @@
-"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and LLaSA.
+"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and 3, and LLaSA.
 
 Without a corpus, LM mini's companions learn from its own speech: batches of sentences with the sampler and voices of
 later use. Only speech that ended with one token per phone is kept, so that phones and tokens are paired as in a
@@ -27,7 +27,8 @@ from paretone.models.catalogue import entry, judged_sentences
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import CosyNames
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
-from paretone.models.cosyvoice2.text import normalised, read_text
+from paretone.models.cosyvoice2.text import END_OF_PROMPT, normalised, read_text
+from paretone.models.cosyvoice3.checkpoint import edition_of
 from paretone.models.declaration import Model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import HuggingFaceNames, TrainingRow
@@ -324,13 +325,16 @@ class CosyTeacher(OfficialTeacher):
 
     def __init__(self, entry: Model, root: Path, follower: Follower) -> None:
         """Raises :class:`paretone.errors.CheckpointError`."""
-        folder = OfficialFolder(root, check=follower.check)
+        edition = edition_of(entry.layout)
+        folder = OfficialFolder(root, check=follower.check, edition=edition)
         folder.require_parts()
         self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
         model = folder.language_model()
-        self._names = CosyNames(len(model.text))
+        self._names = CosyNames(len(model.text), edition.layout)
+        self._prefix = self._tokenizer.encode(edition.prefix + END_OF_PROMPT) if edition.prefix else []
         tokens = model.tokens
-        vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
+        marks = model.marks[: self._names.marks]
+        vocabulary = torch.cat([model.text, marks, tokens.embedding])
         network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
         options = entry.options_with()
         sampler = RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
@@ -338,7 +342,7 @@ class CosyTeacher(OfficialTeacher):
         super().__init__(entry, root, base, network, model.codes, sampler)
 
     def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
-        return self._names.row(text.tolist(), codes, self.codes)
+        return self._names.row([*self._prefix, *text.tolist()], codes, self.codes)
 
     def read(self, text: str) -> np.ndarray:
         pieces = read_text(text, self._tokenizer.count).pieces

@@ -168,6 +168,11 @@ class Provenance:
     """Seconds of computing."""
 
     @property
+    def stem(self) -> str:
+        """Part of file names."""
+        return self.setting.model
+
+    @property
     def line(self) -> str:
         """Everything except the machine, in one line."""
         spoken = self.utterances[0]
@@ -183,6 +188,31 @@ class Provenance:
             parts.append(f"judged on {counted(len(self.utterances) - 1, 'sentence', 'sentences')}")
         return "; ".join([*parts, *filter(None, [knobs]), self.created[:10]])
 
+    def to_json(self) -> dict:
+        return {
+            **vars(self),
+            "setting": self.setting.to_json(),
+            "utterances": [{"text": one.text, "voice": one.voice.id} for one in self.utterances],
+            "knobs": dict(self.knobs),
+        }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Provenance of what was measured from outside, without a model of ours."""
+
+    model: str
+    """What was measured."""
+    line: str
+    machine: str
+    created: str
+    """UTC, ISO 8601."""
+    stem: str = "server"
+    """Part of file names."""
+
+    def to_json(self) -> dict:
+        return vars(self)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -193,7 +223,7 @@ class Figure:
     panels: tuple[Panel, ...]
     caption: str
     """Caption with numbers computed from the data."""
-    provenance: Provenance = field(repr=False)
+    provenance: Provenance | Measured = field(repr=False)
     across: int = 2
     """Number of panels side by side."""
 
@@ -235,12 +265,7 @@ class Figure:
             ],
             "columns": list(COLUMNS),
             "rows": [[None if _missing(value) else value for value in row] for row in self.rows()],
-            "provenance": {
-                **vars(made),
-                "setting": made.setting.to_json(),
-                "utterances": [{"text": one.text, "voice": one.voice.id} for one in made.utterances],
-                "knobs": dict(made.knobs),
-            },
+            "provenance": made.to_json(),
         }
 
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.sampling.actions import SkipAction
-from paretone.session.commands import Synthesise, TimeAgain
+from paretone.session.commands import TimeAgain
 from paretone.session.events import JobCancelled, JobFinished, TakeReady, TimedAgain
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
@@ -38,7 +38,9 @@ def test_baseline_and_accelerated_share_seed_options_and_text(presenter: Present
     state.selection.set_seed(42)
     state.synthesis.synthesise_baseline()
     state.synthesis.synthesise_accelerated()
-    baseline, accelerated = (one for one in presenter.sent if isinstance(one, Synthesise))
+    state.selection.set_seed(43)
+    state.selection.set_text("Typed after both were asked for.")
+    baseline, accelerated = (one.command for one in state.jobs.all)
     assert baseline.setting == accelerated.setting.baseline
     assert (baseline.text, baseline.voice) == (accelerated.text, accelerated.voice)
     assert baseline.artefacts == ()
@@ -223,18 +225,18 @@ def test_what_was_timed_before_a_cancel_is_kept_and_said(presenter: Presenter) -
     state, ended = _sides(presenter), []
     state.synthesis.timing_ended.connect(ended.append)
     state.synthesis.time_again()
-    first, second = (one for one in presenter.sent if isinstance(one, TimeAgain))
+    first, _ = (one.command for one in state.jobs.all)
     run = state.comparison.take_a.measurements
     state.follow(TimedAgain(first.job, "one", (run, run)))
-    state.jobs.handle(JobCancelled(second.job))
+    state.jobs.cancel(state.jobs.waiting[0])
     assert ended == []
     state.jobs.handle(JobCancelled(first.job))
     said = "Timing A cancelled after 2 of 5 repeats, which are kept: its times are now those of 2 repeats, as medians."
     assert ended == [said]
     assert len(state.comparison.take_a.repeats) == 2
     state.synthesis.time_again()
-    for command in presenter.sent[-2:]:
-        state.jobs.handle(JobFinished(command.job))
+    while state.jobs.running:
+        state.jobs.handle(JobFinished(state.jobs.running[0].number))
     assert ended == [said, ""]
 
 

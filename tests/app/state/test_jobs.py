@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,17 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.models.base import Voice
-from paretone.session.commands import Cancel, Command, Hold, LoadModel, MakeTake, Release, Synthesise
+from paretone.session.commands import (
+    Cancel,
+    Command,
+    Hold,
+    LoadModel,
+    MakeTake,
+    Release,
+    RunStudy,
+    Synthesise,
+    VerifyStudy,
+)
 from paretone.session.events import (
     AudioReady,
     EngineHeld,
@@ -44,7 +54,6 @@ def jobs(sent: list[Command], monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> 
 @pytest.fixture
 def presenter(tmp_path: Path, qtbot: QtBot) -> Iterator[Presenter]:
     made = Presenter(tmp_path)
-    made.state.jobs.handle(JobFinished(1))
     yield made
     made.state.jobs.cancel_all()
     made.state.making.ahead(())
@@ -79,24 +88,17 @@ def test_what_is_asked_for_is_made_one_after_the_other_as_jobs(presenter: Presen
         assert presenter.state.jobs.running[-1].kind is Kind.MAKE, "the user sees that it runs"
         assert making.waiting == tuple(asked[index:])
         finish(presenter, command)
-    qtbot.wait(20)
     assert len(sent) == begun + 3 and [one.setting.seed for one in made] == [0, 1, 2] and not making.waiting
     assert presenter.state.comparison.take_a is None, "what nobody listens to is not compared"
 
 
-def test_cancelling_one_gives_all_of_them_up(presenter: Presenter, qtbot: QtBot) -> None:
-    making, sent = presenter.state.making, presenter.sent
-    making.ask(wanted(presenter))
-    presenter.state.jobs.cancel_all()
-    assert len(making.waiting) == 1, "the one under way ends by itself, or was just finished"
-    presenter.state.jobs.handle(JobFinished(making._running[0]))
-    qtbot.wait(30)
-    assert not making.waiting
-    making.ask(wanted(presenter))
-    presenter.state.jobs.handle(JobCancelled(sent[-1].job))
-    count = len(sent)
-    qtbot.wait(30)
-    assert len(sent) == count and not making.waiting and not making.problems
+def test_each_is_cancelled_alone(presenter: Presenter) -> None:
+    making, jobs, asked = presenter.state.making, presenter.state.jobs, wanted(presenter)
+    making.ask(asked)
+    jobs.cancel(jobs.waiting[0])
+    assert making.waiting == (asked[0], asked[2])
+    jobs.handle(JobCancelled(jobs.running[0].number))
+    assert making.waiting == (asked[2],) and presenter.sent[-1].setting == asked[2].setting and not making.problems
 
 
 def test_one_that_fails_is_said_and_the_others_are_made(presenter: Presenter, qtbot: QtBot) -> None:
@@ -211,21 +213,107 @@ def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
     jobs = Jobs(sent.append)
     ended: list[tuple[Job, Outcome, str]] = []
     jobs.ended.connect(lambda *one: ended.append(one))
-    first, second, third = (jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini")) for _ in range(3))
-    assert [one.job for one in sent] == [first.number, second.number, third.number] == [1, 2, 3]
-    assert jobs.busy
-    jobs.cancel_all()
-    assert sent[3:] == [Cancel(0, 3), Cancel(0, 2), Cancel(0, 1)], "the newest first"
-    jobs.handle(JobFailed(2, "It is broken; mend it."))
-    jobs.handle(JobFinished(1))
-    jobs.handle(JobFinished(1))
-    jobs.handle(JobCancelled(3))
+    first, second, third, last = (jobs.start(Kind.VERIFY, lambda job: VerifyStudy(job, "f")) for _ in range(4))
+    assert [one.job for one in sent] == [first.number] == [1] and first.at_once and not second.at_once
+    assert jobs.running == (first,) and jobs.waiting == (second, third, last) and jobs.find(third.number) is None
+    jobs.move(last, 0)
+    jobs.cancel(third)
+    jobs.cancel(first)
+    assert sent[1:] == [Cancel(0, first.number)] and jobs.running == (first,), "it ends when the engine says so"
+    jobs.handle(JobFailed(second.number, "An event of a job that has not begun changes nothing."))
+    jobs.handle(JobCancelled(first.number))
+    jobs.handle(JobCancelled(first.number))
+    assert sent[-1] == last.command, "in the order of the queue"
+    jobs.handle(JobFailed(last.number, "It is broken; mend it."))
+    jobs.handle(JobFinished(second.number))
     assert not jobs.busy
     assert ended == [
-        (second, Outcome.FAILED, "It is broken; mend it."),
-        (first, Outcome.FINISHED, ""),
         (third, Outcome.CANCELLED, ""),
+        (first, Outcome.CANCELLED, ""),
+        (last, Outcome.FAILED, "It is broken; mend it."),
+        (second, Outcome.FINISHED, ""),
     ]
+
+
+def speak(model: str) -> Callable[[int], Command]:
+    return lambda number: Synthesise(number, "A text.", VOICE, Setting(model))
+
+
+def loads(jobs: Jobs, sent: list[Command]) -> Callable[[], list[str]]:
+    """Let the queue load models by their names; returns what it did so far, each job finished at once."""
+    jobs.loader = lambda model: LoadModel(0, model)
+
+    def done() -> list[str]:
+        while jobs.running:
+            (job,) = jobs.running
+            if isinstance(job.command, LoadModel):
+                jobs.loaded = job.group
+            jobs.handle(JobFinished(job.number))
+        return [one.model if isinstance(one, LoadModel) else type(one).__name__ for one in sent]
+
+    return done
+
+
+def test_models_are_loaded_once_and_nothing_passes_what_it_needs(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    done = loads(jobs, sent)
+    jobs.start(Kind.LOAD, lambda number: LoadModel(number, "f5-mini"))
+    for model in ("f5-mini", "lm-mini", "f5-mini", "lm-mini", "omni-mini"):
+        jobs.start(Kind.BASELINE, speak(model))
+    assert [one.group.model for one in jobs.waiting] == ["f5-mini"] * 2 + ["lm-mini"] * 2 + ["omni-mini"]
+    made = ["f5-mini", *["Synthesise"] * 2, "lm-mini", *["Synthesise"] * 2, "omni-mini", "Synthesise"]
+    assert done() == made
+    study = jobs.start(Kind.STUDY, lambda number: RunStudy(number, "study.toml", ""))
+    jobs.start(Kind.BASELINE, speak("f5-mini"))
+    verified = jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, "results"))
+    late = jobs.start(Kind.BASELINE, speak("omni-mini"))
+    assert jobs.running == (study,) and jobs.waiting[1:] == (verified, late), "a take may need what was trained before"
+
+
+def test_what_needs_a_model_that_cannot_be_loaded_fails_with_its_reason(qtbot: QtBot) -> None:
+    jobs = Jobs(lambda _: None)
+    ended: list[tuple[Kind, Outcome, str]] = []
+    jobs.ended.connect(lambda job, *how: ended.append((job.kind, *how)))
+    jobs.loader = lambda model: LoadModel(0, model)
+    for model in ("lm-mini", "lm-mini", "f5-mini"):
+        jobs.start(Kind.BASELINE, speak(model))
+    jobs.handle(JobFailed(jobs.running[0].number, "It is gone."))
+    assert ended == [(Kind.LOAD, Outcome.FAILED, "It is gone."), *[(Kind.BASELINE, Outcome.FAILED, "It is gone.")] * 2]
+    assert jobs.running[0].group == LoadModel(0, "f5-mini")
+
+
+def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(qtbot: QtBot) -> None:
+    jobs = Jobs(lambda _: None)
+    ended: list[tuple[Job, Outcome, str]] = []
+    jobs.ended.connect(lambda *one: ended.append(one))
+    verify = lambda number: VerifyStudy(number, "f")  # noqa: E731
+    first, needed = jobs.start(Kind.VERIFY, verify), jobs.start(Kind.CALIBRATE, verify)
+    take, other = jobs.start(Kind.ACCELERATED, verify, after=needed.number), jobs.start(Kind.VERIFY, verify)
+    jobs.move(take, 0)
+    assert jobs.waiting == (needed, take, other)
+    jobs.move(needed, 2)
+    assert jobs.waiting == (needed, take, other)
+    jobs.cancel(needed)
+    assert jobs.waiting == (other,) and ended[-1][:2] == (take, Outcome.FAILED)
+    assert "Calibrating: cancelled" in ended[-1][2] and first in jobs.running
+
+
+def test_a_paused_queue_begins_nothing_and_a_test_is_told_at_once(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    rests: list[bool] = []
+    jobs.paused.connect(lambda: rests.append(True))
+    jobs.stop(True)
+    waiting = jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, "f"))
+    jobs.handle(EngineHeld(0))
+    assert sent == [Hold(0)] and jobs.waiting == (waiting,) and not rests
+    jobs.hold()
+    qtbot.waitUntil(lambda: rests == [True])
+    jobs.stop(False)
+    assert sent == [Hold(0), waiting.command] and jobs.held, "the engine stays held for the test"
+    jobs.release()
+    assert sent[2:] == [Release(0)]
 
 
 def test_a_study_that_was_paused_has_not_finished(qtbot: QtBot) -> None:

@@ -16,7 +16,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel
-from paretone.session.events import JobFailed, JobFinished, ModelLoaded
+from paretone.session.events import JobCancelled, JobFailed, JobFinished, ModelLoaded
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
@@ -275,10 +275,11 @@ def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) 
     def wanted(vocoder: Path | None = None) -> str:
         """The vocoder that the engine is asked for."""
         state.loading.load_model("F5TTS_v1_Base", "", "", "cpu", str(vocoder) if vocoder else None)
-        return sent[-1].vocoder
+        return state.jobs.all[-1].command.vocoder
 
     assert wanted() == "" and wanted(elsewhere) == str(elsewhere)
-    number = state.jobs.running[-1].number
+    state.jobs.handle(JobCancelled(state.jobs.running[0].number))
+    number = state.jobs.running[0].number
     state.follow(ModelLoaded(number, replace(INFO, id="F5TTS_v1_Base"), 0.1))
     state.jobs.handle(JobFinished(number))
     assert wanted(wrong) == str(wrong)
@@ -286,7 +287,7 @@ def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) 
     assert chosen.vocoder("F5TTS_v1_Base") == str(elsewhere) == wanted(), "what failed is not kept"
     assert chosen.vocoder(FIRST) == ""
     state.loading.load_model("F5TTS_v1_Base", vocoder="")
-    assert sent[-1].vocoder == "", "its usual one again"
+    assert state.jobs.all[-1].command.vocoder == "", "its usual one again"
     restarted = AppState(Jobs(sent.append))
     restarted.selection.recall(chosen.remembered())
     assert restarted.selection.vocoder("F5TTS_v1_Base") == str(elsewhere)

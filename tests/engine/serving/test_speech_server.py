@@ -12,6 +12,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPResponse
 from pathlib import Path
 
@@ -21,16 +23,18 @@ import soundfile
 from openai import APIStatusError, OpenAI
 
 from paretone.serving.load import Level, Load, Target
+from paretone.serving.records import read_all
 from tests.engine.command_line import Console
 
 TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
 WAITING = 3
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@contextmanager
+def serving(*more: str) -> Iterator[str]:
+    """Host and port of a server in a process of its own, which is interrupted in the middle of a text."""
     command = (
-        *(sys.executable, "-m", "paretone", "serve", "--speech-api", "--port", "0", "--token", TOKEN),
+        *(sys.executable, "-m", "paretone", "serve", "--speech-api", "--port", "0", "--token", TOKEN, *more),
         *("--model", "lm-mini", "--voice", "bella", "--waiting", str(WAITING), "--seed", "3", "--device", "cpu"),
     )
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -48,6 +52,12 @@ def address() -> Iterator[str]:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert out.startswith("Spoke ") and process.returncode == 0, "it ends in the middle of a text"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving() as found:
+        yield found
 
 
 def long_speech(address: str) -> HTTPResponse:
@@ -186,6 +196,33 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
     assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")
     assert "is no address" in console.refusal("load", "localhost")
+
+
+def test_replies_are_judged_and_the_measurement_is_kept_for_the_window(address: str, console: Console) -> None:
+    asked = "load", f"http://{address}", "--clients", 1, 2, "--requests", 2, "--token", TOKEN, "--voice", "bella"
+    found = console.out(*asked, "--judge", "--record", "Mine")
+    assert "1 client: word errors" in found and "naturalness" in found
+    ((kept,), problems) = read_all()
+    assert kept.title == "Mine" and [one["clients"] for one in kept.loads] == [1, 2] and not problems
+    assert 0 <= kept.figures()["word_error_rate"].value < 0.5 and 2 < kept.figures()["naturalness"].value < 5
+
+
+def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
+    def heard(where: str, seed: int) -> bytes:
+        body = json.dumps({"input": TEXT, "voice": "bella", "seed": seed, "response_format": "pcm"}).encode()
+        asked = urllib.request.Request(f"http://{where}/v1/audio/speech", body, {"Authorization": f"Bearer {TOKEN}"})
+        return urllib.request.urlopen(asked).read()
+
+    with serving("--batch", "4") as together, ThreadPoolExecutor(4) as pool:
+        alone = [heard(address, seed) for seed in range(4)]
+        slow = long_speech(together)
+        assert slow.read(1000)
+        found = list(pool.map(lambda seed: heard(together, seed), range(4)))
+        assert json.load(urllib.request.urlopen(f"http://{together}/health"))["speaking"], "the long one goes on"
+        slow.close()
+    for one, other in zip(alone, found, strict=True):
+        samples = [np.frombuffer(data, "<i2").astype(float) for data in (one, other)]
+        assert len(samples[0]) == len(samples[1]) and np.abs(samples[0] - samples[1]).max() < 33, "1e-3 of full scale"
 
 
 def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) -> None:

@@ -82,9 +82,8 @@ class AttentionPresenter(Presenter):
 
     @Slot(int, int)
     def _capture(self, layer: int, step: int) -> None:
-        if self._state.jobs.busy:
-            built(self.attention).say(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
-            return
+        for waiting in [one for one in self._state.jobs.waiting if one.kind is Kind.ATTENTION]:
+            self._state.jobs.cancel(waiting)  # The last cell chosen counts.
         try:
             self.capture(layer, step)
         except PlainError as error:

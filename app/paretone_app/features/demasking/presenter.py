@@ -49,7 +49,7 @@ class DemaskingPresenter(Presenter):
 
     def _why_not_decode(self) -> str:
         side = "B" if self.demasking is None else self.demasking.side
-        return self._why_not(self._take(side)) or self._state.jobs.why_wait
+        return self._why_not(self._take(side))
 
     def _decode_shown(self) -> None:
         panel = built(self.demasking)

@@ -27,7 +27,6 @@ from paretone.techniques.searched_grid import (
     placed_for,
     solver_of,
 )
-from paretone.techniques.searched_grid.command import read
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs
@@ -45,7 +44,7 @@ NAME = TECHNIQUE.name
 
 
 class GridState(ArtefactStore):
-    kind = PlacedGrid
+    kind, request = PlacedGrid, SearchRequest
     unwritten = "The placed grid could not be written to {path} ({reason}). It can be used until the window closes."
     artefact: PlacedGrid | None
 
@@ -54,6 +53,8 @@ class GridState(ArtefactStore):
         self.searched: Searched | None = None
 
     def read(self, path: Path) -> PlacedGrid:
+        from paretone.techniques.searched_grid.command import read  # It imports all commands.
+
         return read(path)
 
     def file_name(self, artefact: PlacedGrid) -> str:
@@ -116,7 +117,7 @@ class GridState(ArtefactStore):
 
     def open(self, path: Path) -> None:
         """Use the grid in a file. Raises :class:`ProfileError` if it holds none, or one for another selection."""
-        grid = read(path)
+        grid = self.read(path)
         wanted = self.compatibility()
         mismatch = None if wanted is None else grid.compatibility.mismatch(placed_for(wanted, grid.steps))
         if mismatch:
@@ -127,6 +128,7 @@ class GridState(ArtefactStore):
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             self.searched = event.result
             self.keep(event.result.grid)
+            self.made[event.job] = event.result.grid
             self._find()
 
 
@@ -139,8 +141,8 @@ class GridsPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
         add, state = services.actions.add, self.state
         tip = "Search times for the number of evaluations in Setup"
-        searching = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
-        wait = partial(services.state.jobs.why_wait_for, Kind.GRID, searching)
+        searching = "Times are being searched, or wait for it in the queue. A cancelled search goes on where it was."
+        wait = partial(services.state.jobs.why_one, Kind.GRID, searching)
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
         ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from paretone.session.events import Event, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.token_groups import TECHNIQUE
-from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, GroupHeard, Groups, GroupsFound, HearGroup
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
@@ -35,7 +35,7 @@ NAME = TECHNIQUE.name
 
 
 class GroupsState(ArtefactStore):
-    kind = Groups
+    kind, request = Groups, FindGroups
     unwritten = "The token groups could not be written to {path} ({reason}). They can be used until the window closes."
     artefact: Groups | None
 
@@ -43,6 +43,8 @@ class GroupsState(ArtefactStore):
         super().__init__(state, TECHNIQUE, folder, parent)
 
     def read(self, path: Path) -> Groups:
+        from paretone.techniques.token_groups.command import read  # It imports all commands.
+
         return read(path)
 
     def file_name(self, artefact: Groups) -> str:
@@ -93,6 +95,7 @@ class GroupsState(ArtefactStore):
     def follow(self, event: Event) -> None:
         if isinstance(event, Prepared) and isinstance(event.result, GroupsFound):
             self.keep(event.result.groups)
+            self.made[event.job] = event.result.groups
             self._find()
 
 
@@ -106,8 +109,10 @@ class GroupsPresenter(Presenter):
         self.groups: GroupsPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"groups": self._build_groups}
         add, state = services.actions.add, self.state
+        waits = "Groups are being found, or wait for it in the queue."
+        finding = partial(services.state.jobs.why_one, Kind.GROUPS, waits)
         tip = "Group the tokens of the loaded model by the knobs in Setup"
-        self._search = add("Find &groups", state.search, tip, lambda: state.why_not_find() or self._why_wait())
+        self._search = add("Find &groups", state.search, tip, lambda: state.why_not_find() or finding())
         tip = "Hear the group's tokens one after another, each for 0.4 s"
         self._play = add("&Play group", self._hear, tip, self._why_not_hear)
         tip = "Save that sound as a WAV file"
@@ -129,11 +134,9 @@ class GroupsPresenter(Presenter):
         for action in (self._search, self._play, self._save_sound, self._save):
             action.refresh()
 
-    def _why_wait(self) -> str:
-        return self._state.jobs.why_wait_for(Kind.GROUPS, "Groups are being found; press Esc to cancel.")
-
     def _why_not_hear(self) -> str:
-        return self.state.why_not_hear() or self._why_wait() or self._player.why_not_hear()
+        decoding = self._state.jobs.why_one(Kind.TOKENS, "Tokens are being decoded.")
+        return self.state.why_not_hear() or decoding or self._player.why_not_hear()
 
     def follow(self, event: Event) -> None:
         self.state.follow(event)

@@ -149,7 +149,7 @@ class LayersPresenter(Presenter):
             for stage, (title, tip) in _STAGES.items()
         }
         tip = "Open Training to train a student with these layers"
-        self._train = add("&Train a student…", self._propose_training, tip, self._why_not_now)
+        self._train = add("&Train a student…", self._propose_training, tip, self.why_not)
         tip = "Measure the importance of each layer"
         self._measure = add("Measure &layers", lambda: self.measure(built(self.layers).plan), tip, self._why_not_now)
         self._cancel = self._add_cancel("Ca&ncel", Kind.LAYERS)
@@ -159,7 +159,7 @@ class LayersPresenter(Presenter):
             "Memory and time by &depth",
             lambda: find(ViewsPresenter).open(DEPTH.name),
             "Measure the saving at several depths (opens Views)",
-            self._why_not_now,
+            self.why_not,
         )
 
     def refresh(self) -> None:
@@ -170,7 +170,7 @@ class LayersPresenter(Presenter):
         self.layers.set_reason(self.why_not())
 
     def _why_not_now(self) -> str:
-        return self.why_not() or self._state.jobs.why_wait
+        return self.why_not() or self._state.jobs.why_one(Kind.LAYERS, "Layers are being measured.")
 
     def why_not(self) -> str:
         """Why no layers of the model can be removed, as a sentence, or ``""``."""
@@ -187,8 +187,7 @@ class LayersPresenter(Presenter):
             return reason
         knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
         setting = state.selection.baseline_setting.with_technique(UsedTechnique(spade.NAME, knobs))
-        reason = state.availability.why_not_synthesise() or problem(state.selection.loaded, setting)
-        return reason or state.jobs.why_wait
+        return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
 
     def _build_layers(self) -> QWidget:
         from paretone_app.features.layers.panel import LayersActions, LayersPanel

@@ -25,10 +25,10 @@ class MetersPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.timing_ended.connect(self._tell_of_timing)
         self._features = services.features
-        made, jobs = self._state.synthesis, self._state.jobs
+        made = self._state.synthesis
         self._repeat = self._actions["repeat"]
         self._repeat_tip = self._repeat.tip
-        self._actions.bind(self._repeat, made.time_again, lambda: made.why_not_time_again() or jobs.why_wait)
+        self._actions.bind(self._repeat, made.time_again, made.why_not_time_again)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show live figures of a running job; ignore those of an ended one."""

@@ -85,8 +85,9 @@ class PlayerPresenter(Presenter):
     def _show_takes_to_hear(self) -> None:
         compared = self._state.comparison
         takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
-        self.deck.set_take("A", compared.take_a)
-        self.deck.set_take("B", compared.take_b)
+        unheard = self._state.jobs.find(self._left) is not None
+        self.deck.set_take("A", compared.take_a, unheard)
+        self.deck.set_take("B", compared.take_b, unheard)
         self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
 
     def _note_listening(self) -> None:
@@ -124,7 +125,7 @@ class PlayerPresenter(Presenter):
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """Play one of several sounds that can be switched; see :meth:`paretone_app.audio.deck.Deck.hear_row`."""
-        self._left = self._streaming
+        self._left = self._streaming or self._left
         self._end_stream()
         self.deck.hear_row(sounds, at, aligned, repeat)
         self.refresh()
@@ -151,6 +152,9 @@ class PlayerPresenter(Presenter):
         if not isinstance(event, AudioReady) or event.job == self._left:
             return
         if self._streaming != event.job:
+            if not self._plays(self._state.jobs.find(event.job)):
+                self._left = event.job
+                return
             self._end_stream()
             self._streaming = event.job
             self._begin_stream(event)
@@ -168,8 +172,16 @@ class PlayerPresenter(Presenter):
         self.playback.begin_stream(event.sample_rate, title, text, side)
 
     def _job_began(self, job: Job) -> None:
-        if job.kind in STREAM_SIDES:
+        if job.kind in STREAM_SIDES and self._plays(job):
             self.deck.expect_stream()
+
+    def _plays(self, job: Job | None) -> bool:
+        """Whether a take plays while it is made: at once if it had not to wait. Of those that waited only the last,
+        and only if nothing else is heard."""
+        if job is None or job.at_once or job.kind not in STREAM_SIDES:
+            return True
+        others = any(one.kind in STREAM_SIDES for one in self._state.jobs.waiting)
+        return not others and not self.playing.now.sounding
 
     def _job_ended(self, job: Job, _outcome: Outcome) -> None:
         if job.number == self._streaming:

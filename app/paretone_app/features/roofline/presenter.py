@@ -61,7 +61,8 @@ class RooflinePresenter(Presenter):
         self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
 
     def _why_not_now(self, side: str) -> str:
-        return self._why_not(side) or self._state.jobs.why_wait
+        measuring = "The roofline is being measured, or waits for it in the queue."
+        return self._why_not(side) or self._state.jobs.why_one(Kind.ROOFLINE, measuring)
 
     def _why_not(self, side: str) -> str:
         state = self._state
@@ -82,7 +83,7 @@ class RooflinePresenter(Presenter):
             self._measure,
             self._again,
             self._write_trace,
-            self._actions.cancel,
+            self._add_cancel("Cancel", Kind.ROOFLINE),
             self._add_exports("plots and table", self._ask_for_sheet),
         )
         self.roofline = RooflinePanel(self._theme.colours, actions)

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from paretone.errors import SettingError
+from paretone.serving.records import ServerRecord, latency_over_load, marks
 from paretone_app.numbers import fixed, localised
+from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -30,6 +33,8 @@ COLUMNS = (
     ("RTF", "Wall seconds over seconds of audio: below 1 is faster than it plays"),
     ("Underruns (s)", "Seconds for which a player waits that starts at once, and with 0.3 s of buffer; mean per reply"),
     ("Audio s/s", "Seconds of audio that the server makes in a second"),
+    ("Word errors", "What a recogniser hears wrong in the replies; measured by paretone load --judge"),
+    ("Mark", "Knee: most throughput per waiting; saturated: more clients only wait longer"),
     ("Failures", "By kind"),
 )
 TERMS = tuple(Term(title, f"{meaning}.", owner="Servers") for title, meaning in COLUMNS[1:])
@@ -54,8 +59,11 @@ class Wanted:
 
 
 class ServersPanel(QWidget):
-    def __init__(self, measure: Action, cancel: Action, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    chosen = Signal()
+    """Another row was selected."""
+
+    def __init__(self, colours: Colours, measure: Action, cancel: Action, forget: Action) -> None:
+        super().__init__()
         self._measure = measure
         self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server")
         self.model = build.named(QLineEdit(placeholderText="the server's own"), "Model to ask for")
@@ -66,7 +74,10 @@ class ServersPanel(QWidget):
         self.requests.setValue(REQUESTS)
         for field in (self.url, self.clients):
             field.textChanged.connect(measure.refresh)
-        form, buttons = QWidget(), build.row(ActionButton(measure, look="primary"), ActionButton(cancel), 1)
+        form, buttons = (
+            QWidget(),
+            build.row(ActionButton(measure, look="primary"), ActionButton(cancel), ActionButton(forget), 1),
+        )
         grid = GridLayout(form)
         places = (
             (("A&ddress", self.url), ("&Token", self.token)),
@@ -79,15 +90,25 @@ class ServersPanel(QWidget):
                 grid.addWidget(one, row, 2 * place + 1)
         self.state = build.words("muted", name="State of the measurement")
         left = build.column(form, buttons, self.state, 1)
-        self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 9))
-        self.pages = Invited(self.table)
-        self.pages.offer(measure)
+        self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 10))
+        self.table.itemSelectionChanged.connect(self._choose)
+        self.canvas = FigureCanvas(colours)
+        self._records: tuple[ServerRecord, ...] = ()
+        self._of_row: list[ServerRecord] = []
+        """Record of each row of the table."""
         em = self.fontMetrics().height()
+        parts = [(self.table, 3), (self.canvas, 2)]
+        measured = build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em)
+        self.pages = Invited(measured)
+        self.pages.offer(measure)
         outer = HBoxLayout(self)
         parts = [(left, 0), (self.pages, 1)]
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 50 * em], em))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))
         self.setFocusProxy(self.url)
-        self.show_rows([])
+        self.show_records(())
+
+    def set_colours(self, colours: Colours) -> None:
+        self.canvas.set_colours(colours)
 
     @property
     def problem(self) -> str:
@@ -114,14 +135,36 @@ class ServersPanel(QWidget):
     def show_state(self, text: str) -> None:
         self.state.setText(localised(text))
 
-    def show_rows(self, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Show figures (:meth:`paretone.serving.load.Measured.row`) by server."""
-        self.table.show_rows([_cells(server, row) for server, row in rows])
-        self.pages.show_content(bool(rows))
+    def show_records(self, records: Sequence[ServerRecord]) -> None:
+        """Show all measurements, the newest first, with the curve of the newest."""
+        self._records = tuple(records)
+        self._of_row = [one for one in records for _ in one.loads]
+        cells = []
+        for one in records:
+            marked = marks(one.loads)
+            cells += [_cells(one.title, row, marked.get(place, "")) for place, row in enumerate(one.loads)]
+        self.table.show_rows(cells)
+        self.pages.show_content(bool(records))
         self.pages.invite("Measure what a speech server does with one client and with many.")
+        self._show_curve(records[0] if records else None)
+
+    @property
+    def selected(self) -> ServerRecord | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self._of_row[rows[0].row()] if rows and rows[0].row() < len(self._of_row) else None
+
+    def _choose(self) -> None:
+        self._show_curve(self.selected or (self._records[0] if self._records else None))
+        self.chosen.emit()
+
+    def _show_curve(self, record: ServerRecord | None) -> None:
+        try:
+            self.canvas.show_figure(None if record is None else latency_over_load([record]))
+        except SettingError:  # Open loops have no number of clients.
+            self.canvas.show_figure(None)
 
 
-def _cells(server: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:
     def figure(name: str, digits: int = 2) -> str:
         value = row.get(name)
         return fixed(value, digits) if isinstance(value, float) else "–"
@@ -137,5 +180,7 @@ def _cells(server: str, row: Mapping[str, Any]) -> tuple[str, ...]:
         figure("real_time_factor_p50"),
         f"{figure('underrun_seconds_0_ms')}, {figure('underrun_seconds_300_ms')}",
         figure("audio_seconds_per_second", 1),
+        fixed(row["judged"]["word_error_rate"][0], 3) if "word_error_rate" in row.get("judged", {}) else "–",
+        mark,
         ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items()),
     )

@@ -173,9 +173,9 @@ class VoiceChoice(QWidget):
         recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
         self.recording = build.named(recording, "Path of your own recording")
         self.recording.editingFinished.connect(self._look_at_recording)
-        kinds = file_dialogs.recordings()
         self._browse = build.button(
-            "&Browse…", lambda: file_dialogs.ask_for_file(self, "Your recording", kinds, self.propose)
+            "&Browse…",
+            lambda: file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose),
         )
         self.name = build.named(QLineEdit(placeholderText="Name"), "Name of your own voice")
         transcript = QLineEdit(placeholderText="Transcript, word for word")

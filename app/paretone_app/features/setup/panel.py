@@ -88,7 +88,8 @@ class SetupPanel(QWidget):
     problem = Signal(str)
     training_wanted = Signal(str, object)
 
-    def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions) -> None:
+    def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions, *, waits: bool = False) -> None:
+        """``waits``: see :attr:`AsSpoken.waits`."""
         super().__init__()
         self._state = state
         self.model_choice = ModelChoice(state.selection, model_actions)
@@ -98,7 +99,7 @@ class SetupPanel(QWidget):
         self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
         self.voice_choice = VoiceChoice(state)
         self.voice_choice.problem.connect(self.problem)
-        self._add_speech_group()
+        self._add_speech_group(waits)
         self._group("Model").addWidget(self.model_choice)
         self.techniques = TechniqueList(state, colours, model_actions.add_technique)
         self.techniques.problem.connect(self.problem)
@@ -128,7 +129,7 @@ class SetupPanel(QWidget):
         self._column.addWidget(group)
         return layout
 
-    def _add_speech_group(self) -> None:
+    def _add_speech_group(self, waits: bool) -> None:
         """What every take needs: text, voice and seed."""
         layout = self._group("Text")
         self.text = build.named(QPlainTextEdit(tabChangesFocus=True), "Text to speak")
@@ -140,9 +141,12 @@ class SetupPanel(QWidget):
         for sentence in catalogue.sentences():
             self.sentences.addItem(sentence, sentence)
         self.sentences.activated.connect(self._choose_sentence)
-        self.as_spoken = AsSpoken(self._state, self.text)
+        self.as_spoken = AsSpoken(self._state, self.text, waits)
         self.as_spoken.problem.connect(self.problem)
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
+        self.per_line = QCheckBox("One per line")
+        self.per_line.setToolTip("Make a take of each line of the text, one after the other")
+        self.per_line.toggled.connect(self._state.selection.set_one_per_line)
         tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
         self.seed = build.named(SpinBox(maximum=SEED_LIMIT), "Seed of the noise", tip)
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -151,8 +155,8 @@ class SetupPanel(QWidget):
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
         seed = build.row(build.title_of("See&d", self.seed), (self.seed, 1), self.seed_lock)
-        texts = build.row((self.sentences, 1), self.as_spoken.pronounce)
-        for one in (self.text, self.as_spoken, texts, self.voice_choice, seed):
+        lines = build.row(self.per_line, 1, self.as_spoken.pronounce)
+        for one in (self.text, self.as_spoken, self.sentences, lines, self.voice_choice, seed):
             layout.addWidget(one)
 
     def _add_sampler_group(self, colours: Colours) -> None:

@@ -50,9 +50,7 @@ class SetupPresenter(Presenter):
         """Possible architectures of the checkpoint that failed to load."""
         self._files: tuple[str, ...] = ()
         """Weight files in the folder that failed to load, the newest first."""
-        self._next: Callable[[], None] | None = None
-        """Load to start once the running jobs have ended."""
-        add, selection, jobs = services.actions.add, services.state.selection, services.state.jobs
+        add, selection = services.actions.add, services.state.selection
         model_actions = ModelActions(
             load=add("Lo&ad", self._load_shown, "Load the model"),
             keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
@@ -70,7 +68,7 @@ class SetupPresenter(Presenter):
             ),
             add_technique=services.actions["add_technique"],
         )
-        self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
+        self.setup = SetupPanel(services.state, services.theme.colours, model_actions, waits=True)
         self.setup.problem.connect(services.notices.warn)
         self.setup.training_wanted.connect(
             lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
@@ -79,13 +77,15 @@ class SetupPresenter(Presenter):
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
         actions.bind(actions["add_technique"], self._ask_for_technique)
-        actions.bind(actions.reload, self._state.loading.reload, lambda: jobs.why_wait)
+        actions.bind(actions.reload, self._state.loading.reload)
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self.choose_device)
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
         """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
+        self.setup.as_spoken.waits = False
+        self.setup.as_spoken.show_text()
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
@@ -113,44 +113,25 @@ class SetupPresenter(Presenter):
 
     def _ask_where_from(self, title: str, use: Callable[[str, str], None]) -> None:
         model = self._shown
-        self._ask_for_folder(title, lambda folder: use(model, str(folder)))
+        self._ask_for_folder(title, lambda folder: use(model, str(folder)), True)
 
     def choose_device(self, device: str) -> None:
-        self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
+        self._state.loading.reload(device)
 
     def load(self, model: str, folder: str = "") -> None:
-        """Load ``model`` from ``folder``, or from its last place; ask first if that cancels running jobs."""
-        place = (folder, "") if folder else self._state.selection.place(model)
-        title = catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+        """Load ``model`` from ``folder``, or from its last place."""
+        self._state.loading.load_model(model, *((folder, "") if folder else self._state.selection.place(model)))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
         """As :meth:`load`, from its last place, with the vocoder in a folder (``""``: the usual one)."""
-        place, title = self._state.selection.place(model), catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
+        self._state.loading.load_model(model, *self._state.selection.place(model), vocoder=vocoder)
 
     def _offer_folder(self, sentence: str, model: str) -> None:
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))),
+            lambda _: self._ask_for_folder(CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)), True),
         )
-
-    def _ask_first(self, title: str, load: Callable[[], None]) -> None:
-        """Call ``load``; ask first if that cancels running jobs."""
-        running = [job for job in self._state.jobs.running if job.kind is not Kind.LOAD]
-        if not running:
-            load()
-            return
-        cancel, wait = "Cancel it and load", "Load when it has ended"
-
-        def answer(choice: str) -> None:
-            self._next = load if choice == wait else None
-            if choice == cancel or not self._state.jobs.busy:
-                load()
-
-        question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
-        self._notices.ask(question, (cancel, wait), answer)
 
     def findable(self) -> Iterator[Findable]:
         chosen, edit = self._state.selection, self._state.editing
@@ -219,9 +200,8 @@ class SetupPresenter(Presenter):
             self._candidates, self._files = event.candidates, event.files
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
-        title = catalogue.entry(command.model).title
         load = self._state.loading.load_model
-        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
+        load(command.model, command.folder, variant, command.device, command.vocoder)
 
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
@@ -231,24 +211,18 @@ class SetupPresenter(Presenter):
         dialog.setComboBoxItems(list(names))
         dialog.setOption(QInputDialog.InputDialogOption.UseListViewForComboBoxItems)
         dialog.setOkButtonText("Load")
-        title, load = catalogue.entry(command.model).title, self._state.loading.load_model
+        load = self._state.loading.load_model
         dialog.textValueSelected.connect(
-            lambda name: self._ask_first(
-                title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
-            )
+            lambda name: load(command.model, names[name], command.variant, command.device, command.vocoder)
         )
         build.show(dialog)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
-        if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
+        if isinstance(command, LoadModel) and outcome is Outcome.FAILED and not job.serves:
             self._tell_failure(command, sentence)
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            title = catalogue.entry(command.model).title
-            self._ask_first(title, lambda: self._state.loading.load_model(command.model))
-        if self._next is not None and not self._state.jobs.busy:
-            load, self._next = self._next, None
-            load()
+            self._state.loading.load_model(command.model)
 
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
         """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,

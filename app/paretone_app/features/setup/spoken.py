@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import SequenceMatcher
 from html import escape
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
 from paretone.errors import PlainError
 from paretone.front_end import pronunciations
-from paretone.front_end.writing import Sentence, write_out
 from paretone_app.shell.theme import GAP
 from paretone_app.state.app_state import AppState
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+
+if TYPE_CHECKING:
+    from paretone.front_end.writing import Sentence
 
 MOST_READ, MOST_SHOWN = 1500, 500
 """Characters of the text, and of what is read in it."""
@@ -44,10 +47,12 @@ class AsSpoken(QWidget):
     taught = Signal()
     problem = Signal(str)
 
-    def __init__(self, state: AppState, text: QPlainTextEdit, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AppState, text: QPlainTextEdit, waits: bool = False) -> None:
+        super().__init__()
         self._state, self._text = state, text
         self._shown: tuple[str, bool] | None = None
+        self.waits = waits
+        """Whether the text is not read yet: the rules for that take longer to import than the window to be painted."""
         self.spoken = build.words("muted", name="As spoken", rich=True, selectable=True)
         tip = "Teach the bundled models the selected word of the text, or the one at the cursor"
         self.pronounce = build.button("&Pronounce as…", self.ask, tip)
@@ -61,6 +66,10 @@ class AsSpoken(QWidget):
         if not selection.entry.bundled or now == self._shown:
             self.setVisible(selection.entry.bundled and bool(self.spoken.text()))
             return
+        if self.waits:
+            return
+        from paretone.front_end.writing import write_out  # Slow to import.
+
         self._shown = now
         said = marked(write_out(*now).sentences)
         self.spoken.setText(f"As spoken: {said}" if said else "")

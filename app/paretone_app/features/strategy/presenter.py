@@ -37,8 +37,8 @@ class StrategyPresenter(Presenter):
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
-        table, waits = self.state, lambda: state.jobs.why_wait
-        actions.bind(actions["calibrate"], table.calibrate, lambda: table.why_not_prepare() or waits())
+        table = self.state
+        actions.bind(actions["calibrate"], table.calibrate, table.why_not_prepare)
         ask = partial(self._ask_for_file, "Official strategy table", file_dialogs.JSON, self.import_table)
         actions.bind(actions["import_table"], ask, state.selection.why_not_ready)
         actions.bind(

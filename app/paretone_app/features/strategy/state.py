@@ -157,7 +157,7 @@ _THRESHOLD_EDIT = 1
 
 
 class StrategyState(ArtefactStore):
-    kind = StrategyTable
+    kind, request = StrategyTable, CalibrationRequest
     artefact: StrategyTable | None
     trouble = Signal(str)
     """Why a calibration could not be saved, as a sentence."""
@@ -206,6 +206,13 @@ class StrategyState(ArtefactStore):
             if threshold is not None:
                 tables.append(record.derive(float(threshold)).table)
         return next((one for one in tables if one is not None and one.fingerprint == entry.artefact), None)
+
+    def alike(self, known: Values, knobs: Values) -> bool:
+        return calibrates_alike(known, knobs)
+
+    def made_by(self, job: int, entry: UsedTechnique) -> StrategyTable | None:
+        record = self.made.get(job)
+        return None if record is None else self._derivation(record, float(entry.knobs[THRESHOLD.name])).table
 
     def adopt(self, artefact: Artefact, why: str) -> None:
         if isinstance(artefact, StrategyTable) and artefact != self.table:
@@ -295,12 +302,14 @@ class StrategyState(ArtefactStore):
     def follow(self, event: Event) -> None:
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             calibrated = event.result
-            self._state.cost.set_operations(calibrated.operations)
+            self.made[event.job] = calibrated.record
             try:
                 self.calibrations.add(calibrated.record)
             except PlainError as error:
                 self.trouble.emit(str(error))
-            self._take_up(calibrated.record)
+            if calibrated.record.table.compatibility == self.compatibility():
+                self._state.cost.set_operations(calibrated.operations)
+                self._take_up(calibrated.record)
 
     # --- Threshold ----------------------------------------------------------------------------------------------------
     @property

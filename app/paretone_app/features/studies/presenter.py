@@ -174,6 +174,7 @@ class StudiesPresenter(Presenter):
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         self._bind()
+        self._state.jobs.began.connect(self._job_began)
         self._state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
@@ -201,7 +202,7 @@ class StudiesPresenter(Presenter):
             actions.bind(action, do, lambda: "" if self.studies is not None else "Studies is not there yet.")
             action.explain(why_not)
         self._verify = actions["verify_study"]
-        actions.bind(self._verify, self.verify, lambda: self._why_no_report() or self._state.jobs.why_wait)
+        actions.bind(self._verify, self.verify, self._why_no_report)
         place = "Say where the model's folder is now, in the study's file"
         export = "Load this setting into Setup and export it as a profile"
         self._can |= {
@@ -240,7 +241,12 @@ class StudiesPresenter(Presenter):
             problems = [judge_named(name).problem() for name in seen.study.judges]
             if seen.study.search is not None:
                 problems.insert(0, why_no_search())
-        return next(filter(None, problems), self._state.jobs.why_wait)
+        queued = any(self._folder_of(one) == seen.folder for one in self._state.jobs.all)
+        return next(filter(None, problems), "This study runs, or waits in the queue." if queued else "")
+
+    @staticmethod
+    def _folder_of(job: Job) -> Path | None:
+        return Path(job.command.folder) if isinstance(job.command, RunStudy) else None
 
     def why_not_use(self) -> str:
         """Why no setting of the shown study can be loaded into Setup, as a sentence, or ``""``."""
@@ -323,13 +329,18 @@ class StudiesPresenter(Presenter):
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
-        self._ended = None
-        job = self._state.jobs.start(
+        self._state.jobs.start(
             Kind.STUDY, lambda number: RunStudy(number, str(file), str(folder), ray, workers or None)
         )
-        self._running = job, folder
-        built(self.studies).begin(folder)
         self.refresh()
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        folder = self._folder_of(job)
+        if folder is not None:
+            self._ended, self._running = None, (job, folder)
+            if self.studies is not None:
+                self.studies.begin(folder)
 
     def _write_again(self, seen: OpenStudy) -> None:
         """Restore the study's missing file from the copy in the results."""
@@ -567,7 +578,7 @@ class StudiesPresenter(Presenter):
     def _build_studies(self) -> QWidget:
         from paretone_app.features.studies.panel import StudiesActions, StudiesPanel
 
-        can = StudiesActions(**self._can, cancel=self._actions.cancel)
+        can = StudiesActions(**self._can, cancel=self._add_cancel("Cancel", Kind.STUDY))
         self.studies = panel = StudiesPanel(self._theme.colours, can)
         panel.install.follow(self._state.installing)
         panel.worst.take_chosen.connect(lambda *take: self._actions.attempt(lambda: self.hear(*take)))

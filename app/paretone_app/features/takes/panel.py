@@ -26,7 +26,7 @@ from paretone.audio.recording import write_sound
 from paretone.errors import PlainError
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Take
-from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, Unmade, WaitingTake
 from paretone_app.numbers import counted
 from paretone_app.results.takes import KeptTakes
 from paretone_app.shell import file_dialogs
@@ -62,6 +62,8 @@ class TakesActions:
 
 class TakesPanel(QWidget):
     problem = Signal(str)
+    cancelled = Signal(object)
+    """Numbers of jobs whose takes the user does not want any more."""
 
     def __init__(
         self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
@@ -178,6 +180,10 @@ class TakesPanel(QWidget):
         self._model.add_failed(take)
         self._enable()
 
+    def show_waiting(self, takes: Sequence[WaitingTake]) -> None:
+        self._model.set_waiting(takes)
+        self._enable()
+
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
         self._a = take_a
         sides: dict[str, str] = {}
@@ -242,16 +248,13 @@ class TakesPanel(QWidget):
         self._show_difference()
 
     def _why_no_audio(self) -> str:
-        if self._model.failed:
-            for one in self.selected():
-                if isinstance(one, FailedTake):
-                    return f"This take failed and has no audio. {one.reason}"
-        return ""
+        unmade = (one for one in self.selected() if isinstance(one, Unmade))
+        return next((one.why_no_audio for one in unmade), "")
 
     def _show_difference(self) -> None:
         selected = self.selected() if len(self._selected_rows()) == 1 else []
-        if selected and isinstance(selected[0], FailedTake):
-            reason = html.escape(selected[0].reason)
+        if selected and isinstance(selected[0], Unmade):
+            reason = html.escape(selected[0].why_no_audio)
             self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
             return
         if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
@@ -286,7 +289,7 @@ class TakesPanel(QWidget):
 
     def star(self) -> None:
         """Star the selected takes; if all are starred, unstar them."""
-        takes = [take for take in self.selected() if not isinstance(take, FailedTake)]
+        takes = [take for take in self.selected() if not isinstance(take, Unmade)]
         on = not all(take.starred for take in takes)
         changed = [take.id for take in takes if take.starred != on]
 
@@ -302,6 +305,11 @@ class TakesPanel(QWidget):
 
     def delete(self) -> None:
         selected = self.selected()
+        if waiting := [one for one in selected if isinstance(one, WaitingTake)]:
+            self.cancelled.emit([one.job for one in waiting])
+            selected = [one for one in selected if not isinstance(one, WaitingTake)]
+        if not selected:
+            return
         box = QMessageBox(self)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
-from paretone_app.features.takes.table import FailedTake, made_at
+from paretone_app.features.takes.table import FailedTake, WaitingTake, made_at
 from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
@@ -132,10 +132,12 @@ class TakesPresenter(Presenter):
         actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
-        state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.take_added.connect(self._keep_made)
         state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
+        state.jobs.changed.connect(self._show_waiting)
+        self.takes.cancelled.connect(self._cancel)
 
     def _make_actions(self) -> TakesActions:
         def add(text: str, do: Callable[[], object], tip: str, keys: str) -> Action:
@@ -204,8 +206,8 @@ class TakesPresenter(Presenter):
         self.judging.add(take)
 
     def _keep_made(self, take: Take) -> None:
-        """Store a take made for later use, measured against its baseline if that exists."""
-        if take.setting.techniques:
+        """Store a take, measured against its baseline if that exists and is not A."""
+        if take.setting.techniques and take.log_mel_distance is None:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
             known = (
                 one.id for one in self._kept.finished if (one.text, one.voice, one.checkpoint, one.setting) == asked
@@ -225,6 +227,21 @@ class TakesPresenter(Presenter):
             measure(*found)
         except PlainError as error:
             self._notices.warn(str(error))
+
+    def _show_waiting(self) -> None:
+        jobs = self._state.jobs
+        running = {one.number: "is being made" for one in jobs.running}
+        self.takes.show_waiting(
+            [
+                WaitingTake.of(one, one.command, running.get(one.number, "waits"))
+                for one in (*jobs.all, *jobs.left)
+                if isinstance(one.command, Synthesise) and one.kind is not Kind.REPEAT
+            ]
+        )
+
+    def _cancel(self, numbers: Collection[int]) -> None:
+        for job in [one for one in (*self._state.jobs.all, *self._state.jobs.left) if one.number in numbers]:
+            self._state.jobs.cancel(job)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:

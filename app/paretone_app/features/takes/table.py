@@ -26,16 +26,47 @@ from paretone_app.numbers import localised, percent
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
+from paretone_app.state.jobs import Job
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
 
 
 @dataclass(frozen=True)
-class FailedTake(TakeSummary):
-    """A failed take: no audio, no figures, not in the library."""
+class Unmade(TakeSummary):
+    """A take that has no audio and no figures, and is not in the library."""
 
+    state: str = "failed"
+
+    @property
+    def why_no_audio(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class WaitingTake(Unmade):
+    """A take of the queue."""
+
+    job: int = 0
+
+    @classmethod
+    def of(cls, job: Job, command: Synthesise, state: str) -> WaitingTake:
+        """``state``: as in "waits"."""
+        about = command.text, command.voice.id, command.setting, 1, 0, Measurements(), command.label
+        return cls(f"job {job.number}", job.asked, *about, state=state, job=job.number)
+
+    @property
+    def why_no_audio(self) -> str:
+        return f"This take {self.state}; it has no audio yet."
+
+
+@dataclass(frozen=True)
+class FailedTake(Unmade):
     reason: str = ""
+
+    @property
+    def why_no_audio(self) -> str:
+        return f"This take failed and has no audio. {self.reason}"
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
@@ -104,7 +135,7 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         absent = f" {judge_named(one.judge).problem() or 'Measured in the background.'}"
 
     def value(take: TakeSummary) -> float | None:
-        if isinstance(take, FailedTake):
+        if isinstance(take, Unmade):
             return None
         if one.of_runs:
             figure = figure_of(one, take)
@@ -139,7 +170,7 @@ def _streaming_level(take: TakeSummary) -> float:
 
 
 def _streaming(take: TakeSummary) -> str:
-    return NOT_MEASURED if isinstance(take, FailedTake) else streaming_text(take.measurements)
+    return NOT_MEASURED if isinstance(take, Unmade) else streaming_text(take.measurements)
 
 
 def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
@@ -147,7 +178,8 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 
 def _setting(take: TakeSummary) -> str:
-    cut = "failed" if isinstance(take, FailedTake) else take.unfinished or ("example" if take.is_example else "")
+    unmade = take.state if isinstance(take, Unmade) else ""
+    cut = unmade or take.unfinished or ("example" if take.is_example else "")
     return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
 
 
@@ -212,6 +244,7 @@ class TakesModel(QAbstractTableModel):
         self._kept: tuple[TakeSummary, ...] = ()
         """The library's, newest first."""
         self._failed: list[FailedTake] = []
+        self._waiting: tuple[WaitingTake, ...] = ()
         self._shown: list[TakeSummary] = []
         self._ordered: list[TakeSummary] | None = None
         """All, sorted; ``None`` after a change."""
@@ -232,7 +265,16 @@ class TakesModel(QAbstractTableModel):
         if len(changed) == 1 and [one.id for one in self._kept] == [one.id for one in before]:
             self._replace(changed[0])
             return
-        self._takes = sorted([*self._failed, *self._kept], key=lambda one: one.created, reverse=True)
+        self._put_together()
+
+    def set_waiting(self, takes: Sequence[WaitingTake]) -> None:
+        """Show the takes of the queue."""
+        if tuple(takes) != self._waiting:
+            self._waiting = tuple(takes)
+            self._put_together()
+
+    def _put_together(self) -> None:
+        self._takes = sorted([*self._waiting, *self._failed, *self._kept], key=lambda one: one.created, reverse=True)
         self._described = {}
         self._arrange()
 
@@ -264,10 +306,6 @@ class TakesModel(QAbstractTableModel):
     @property
     def is_empty(self) -> bool:
         return not self._takes
-
-    @property
-    def failed(self) -> tuple[FailedTake, ...]:
-        return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:
         self._failed.remove(take)

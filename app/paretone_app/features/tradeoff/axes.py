@@ -16,7 +16,7 @@ from paretone.setting.knobs import Knob, Number
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
 from paretone_app.numbers import general
-from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
+from paretone_app.results.points import LISTENING, PUBLISHED, SERVER, TAKE, Point, technique_title
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that are already ratios to the baseline."""
@@ -98,6 +98,8 @@ class TradeoffAxis:
             return f"the setting has no {self.title}"
         if point.kind == PUBLISHED:
             return f"no paper gives {self.title} as a ratio to a baseline"
+        if point.kind == SERVER and self.name not in point.figures:
+            return f"{self.title} of a server is not measured, or its replies were not judged"
         found = point.figures.get(self.name)
         if found is not None and not self.divided:
             return f"{self.title} is not a number"

@@ -31,7 +31,7 @@ from paretone_app.features.tradeoff.axes import ARROWS, said
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel import DRAWN, Parallel, nearest, parallel, sampled
 from paretone_app.features.tradeoff.scene import Range
-from paretone_app.features.tradeoff.styles import FILLS, PointStyles
+from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.numbers import counted
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import pen
@@ -284,7 +284,7 @@ class ParallelAxes(CursorCanvas):
         groups: dict[str, list[int]] = defaultdict(list)
         for place in sampled(np.flatnonzero(self.shown.inside)):
             point = self.shown.points[place]
-            groups[self._looks.glyph(point.techniques, FILLS[point.kind]).colours[0]].append(place)
+            groups[self._looks.of(point).colours[0]].append(place)
         return [(_ink(colour, _CLEAR), places) for colour, places in groups.items()]
 
     def _draw(self, painter: QPainter, places: list[int]) -> None:

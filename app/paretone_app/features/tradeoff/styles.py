@@ -24,11 +24,12 @@ from paretone.studies.curves import without_knob
 from paretone.techniques.registry import in_order, technique_mark
 from paretone_app.features.tradeoff.axes import WALL_TIMES, TradeoffAxis
 from paretone_app.features.tradeoff.scene import Scene
-from paretone_app.results.points import PUBLISHED, STUDY, TAKE, technique_title
+from paretone_app.results.points import PUBLISHED, SERVER, STUDY, TAKE, Point, technique_title
 from paretone_app.shell.colours import DARK, Colours
 
-FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}
+FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED, SERVER: FILLED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
+_SERVER_SHAPE = "plus"
 
 
 class PointStyles(Glyphs):
@@ -36,6 +37,14 @@ class PointStyles(Glyphs):
         self.colours = colours
         palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
         super().__init__(technique_mark, palette, colours.text)
+
+    @property
+    def server(self) -> Glyph:
+        """Style of all servers, in which no technique is known."""
+        return Glyph((self.colours.text,), _SERVER_SHAPE, FILLED)
+
+    def of(self, point: Point) -> Glyph:
+        return self.server if point.kind == SERVER else self.glyph(point.techniques, FILLS[point.kind])
 
     def ghost(self, names: tuple[str, ...]) -> Glyph:
         """Style of a ghost: as its setting's, but barely visible."""
@@ -46,7 +55,7 @@ class PointStyles(Glyphs):
 def described(shown: Scene, looks: PointStyles) -> Scatter:
     x, y = map(_dimension, shown.options.axes, shown.logarithmic, shown.floors)
     glyphs = (
-        looks.ghost(one.techniques) if place in shown.ghosts else looks.glyph(one.techniques, FILLS[one.kind])
+        looks.ghost(one.techniques) if place in shown.ghosts else looks.of(one)
         for place, one in enumerate(shown.points)
     )
     ghosts = [shown.ghost_front] if len(shown.ghost_front) > 1 else []
@@ -89,8 +98,10 @@ def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
 def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
     """Techniques with their styles, and kinds of points if there are several."""
     names = in_order({name for one in shown.points for name in one.techniques})
-    if any(not one.techniques and not one.published for one in shown.points):
+    if any(not one.techniques and one.kind in (TAKE, STUDY) for one in shown.points):
         yield looks.glyph(()), "Baseline"
+    if any(one.kind == SERVER for one in shown.points):
+        yield looks.server, "Server"
     for name in names:
         yield looks.glyph((name,)), technique_title(name)
     if shown.ghosts:

@@ -17,7 +17,7 @@ from paretone.wording import comma_separated
 from paretone_app.features.tradeoff.axes import ARROWS, AXES, figure_text, said
 from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
-from paretone_app.results.points import STUDY, TAKE, Point
+from paretone_app.results.points import SERVER, STUDY, TAKE, Point
 from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import difference_words, setting_differences
 
@@ -41,6 +41,8 @@ class Reference:
 def origin(point: Point) -> str:
     if point.published:
         return f"Published: {point.source}"
+    if point.kind == SERVER:
+        return point.remarks[0]
     if point.kind == TAKE:
         sound = point.sounds[0]
         label = f"{point.remarks[0]}; " if point.remarks else ""

@@ -85,7 +85,7 @@ class TrainingPresenter(Presenter):
         return chosen.why_not(info) or why_no_training()
 
     def _why_not_now(self) -> str:
-        return self.why_not() or self._state.jobs.why_wait
+        return self.why_not() or self._state.jobs.why_one(Kind.TRAIN, "A training runs, or waits in the queue.")
 
     def show_reports(self, events: Sequence[Event]) -> None:
         if self.training is None:
@@ -184,13 +184,15 @@ class TrainingPresenter(Presenter):
         self.refresh()
 
     def _ask_for_manifest(self) -> None:
-        self._ask_for_file("Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path)))
+        self._ask_for_file("Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path)), True)
 
     def _ask_for_validation(self) -> None:
-        self._ask_for_file("Validation set", _SET, lambda path: built(self.training).validation.setText(str(path)))
+        self._ask_for_file(
+            "Validation set", _SET, lambda path: built(self.training).validation.setText(str(path)), True
+        )
 
     def _ask_for_work_folder(self) -> None:
-        self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)))
+        self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)), True)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         from paretone_app.features.training.panel import CHECKPOINT

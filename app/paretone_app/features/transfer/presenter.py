@@ -28,25 +28,23 @@ class TransferPresenter(Presenter):
         services.actions.bind(services.actions["calibrate_on"], lambda: services.workspaces.go_to("transfer"))
         add, strategy = services.actions.add, self._strategy
 
-        def why_not_calibrate() -> str:
-            return strategy.why_not_prepare() or self._why_wait()
-
+        measuring = "The transfer is being measured, or waits for it in the queue."
         self._measure = add(
             "Measure &transfer",
             self._measure_chosen,
             "Speak each sentence in full and with the table, and measure every skip",
-            lambda: strategy.why_not_transfer() or self._why_wait(),
+            lambda: strategy.why_not_transfer() or services.state.jobs.why_one(Kind.TRANSFER, measuring),
         )
         self._calibrate = add(
             "Cali&brate on these",
             lambda: strategy.calibrate_on(built(self.transfer).chosen, built(self.transfer).combination),
             "One table for all ticked sentences",
-            why_not_calibrate,
+            strategy.why_not_prepare,
         )
         self._calibrate_advised = add(
             "Calibrate on the table's own and the &worst sentences",
             lambda: strategy.calibrate_on(built(self.transfer).advised, built(self.transfer).combination),
-            why_not=why_not_calibrate,
+            why_not=strategy.why_not_prepare,
         )
 
     def refresh(self) -> None:
@@ -56,9 +54,6 @@ class TransferPresenter(Presenter):
         self.transfer.set_voices(state.selection.voices)
         self.transfer.set_own(strategy.calibrated_on)
         self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")
-
-    def _why_wait(self) -> str:
-        return self._state.jobs.why_wait_for(Kind.TRANSFER, "The transfer is being measured; press Esc to cancel.")
 
     def follow(self, event: Event) -> None:
         if self.transfer is None or not isinstance(event, Prepared):

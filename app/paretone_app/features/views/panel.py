@@ -194,7 +194,8 @@ class ViewsPanel(QWidget):
         running, failure = self._running, self._failures.get(self.view.name, "")
         self.cancel_button.setVisible(running is not None)
         self.progress.setVisible(running is not None)
-        made = "" if self.figure is None else _making(self.figure.provenance)
+        provenance = None if self.figure is None else self.figure.provenance
+        made = _making(provenance) if isinstance(provenance, Provenance) else ""
         title = next((one.title for one in views() if one.name == running), "")
         says = failure or (self._compute.reason if running is None else f"Computing: {title}") or made
         self.state.setText(says)

@@ -46,7 +46,7 @@ class ViewsPresenter(Presenter):
         info = state.selection.loaded
         if not any(info.family in one.families for one in views()):
             return f"No view supports models like {info.title}; load another model."
-        return state.jobs.why_wait
+        return ""
 
     def follow(self, event: Event) -> None:
         if isinstance(event, ViewComputed) and self.views is not None:
@@ -58,7 +58,7 @@ class ViewsPresenter(Presenter):
         self.views = ViewsPanel(
             self._theme.colours,
             self._compute,
-            self._actions.cancel,
+            self._add_cancel("Cancel", Kind.VIEW),
             self._add_exports("the figure", self._ask_for_figure),
         )
         self._bar = self.views.progress
@@ -102,7 +102,7 @@ class ViewsPresenter(Presenter):
     def _ask_for_figure(self, ending: str) -> None:
         figure = built(self.views).figure
         if figure is not None:
-            name = f"{figure.view}-{figure.provenance.setting.model}.{ending}"
+            name = f"{figure.view}-{figure.provenance.stem}.{ending}"
             self._ask_where_to_write(
                 f"Figure as {ending.upper()}", file_dialogs.PLOTS[ending], name, lambda path: self.write(figure, path)
             )

@@ -93,7 +93,9 @@ def _usage(variant: str, weights: str) -> str:
         + "\nStage 0 downloads the released weights; if the profile's checkpoint is another, put that into "
         f"`F5-TTS/ckpts/{variant}` in their place, and begin with stage 1. "
         "`python3 install.py … --remove` gives the recipe its own sampler back. To have every request sound "
-        f"different, set `seed` to `null` in the recipe's copy of `{FILE}`.\n"
+        f"different, set `seed` to `null` in the recipe's copy of `{FILE}`.\n\n"
+        "The server has Triton's protocol, not `/v1/audio/speech`, so `paretone load` cannot measure it; the recipe's "
+        "own `client_grpc.py` does.\n"
     )
 
 

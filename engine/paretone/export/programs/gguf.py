@@ -52,7 +52,10 @@ def contents(order: Order) -> dict[str, Content]:
         f"as `prompt` of `/completion` and gives new ones with `return_tokens`:\n\n```\n{server}\n```\n\n"
         "Weights keep their precision; `llama-quantize` makes them smaller. llama.cpp rounds activations to the type "
         "of the weights, so that from float16 and bfloat16 weights a greedy token can differ from Paretone's, which "
-        f"computes in float32. {_SPOKEN[architecture(bundle.model)]}"
+        f"computes in float32. {_SPOKEN[architecture(bundle.model)]}\n\n"
+        "The server answers with tokens, not with sound, so `paretone load` cannot measure it; llama.cpp's own tool "
+        "says what one to eight requests at once take:\n\n"
+        f"```\nllama-batched-bench -m {MODEL} -npp 128 -ntg 256 -npl 1,2,4,8\n```"
     )
     return found | common_files(order, "llama.cpp", use, bundle)
 

@@ -76,7 +76,9 @@ def contents(order: Order) -> dict[str, Content]:
     usage = (
         "Start the server with a pipeline of the model:\n\n"
         + block("sh", "sh serve.sh path/to/the/pipeline")
-        + "\n`request.json` holds the fields that every request needs.\n"
+        + "\n`request.json` holds the fields that every request needs.\n\n"
+        "Measure it under load, with Paretone (`paretone[serve]`), if the pipeline answers `/v1/audio/speech`:\n\n"
+        + block("sh", "paretone load http://localhost:30010 --request request.json --clients 1 4 8")
     )
     return {
         **files,

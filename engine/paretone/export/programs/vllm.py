@@ -68,6 +68,7 @@ def contents(order: Order) -> dict[str, Content]:
     for folder, model in parts.items():
         files = {**model_folder(model, stops), **bundle.tokenizer}
         found |= {f"{folder}/{name}": content for name, content in files.items()}
+    name = entry(order.profile.setting.model).id
     command = serving(bundle, drafted["length"] if drafted else 0, order.profile)
     found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
     found |= {
@@ -80,7 +81,9 @@ def contents(order: Order) -> dict[str, Content]:
         "```\n\n"
         "`choices[0].token_ids` of the answer are the new ids. Requests allow only ids that can be spoken. Written for "
         "the flags and requests of vLLM 0.26, and not run there by Paretone, whose tests load the folders with "
-        "transformers. bfloat16 rounds: greedy tokens can differ from Paretone's in float32."
+        "transformers. bfloat16 rounds: greedy tokens can differ from Paretone's in float32.\n\n"
+        "The server answers with tokens, not with sound, so `paretone load` cannot measure it; vLLM's client does:\n\n"
+        f"```\nvllm bench serve --model {name} --tokenizer ./{MODEL} --dataset-name random --num-prompts 100\n```"
     )
     return found | common_files(order, "vLLM", use, bundle)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,12 +70,15 @@ class CosyDecoder(TokenDecoder):
         at_once: bool = False,
         few: FewEvaluations | None = None,
         edition: Edition = COSYVOICE2,
+        steps: int | None = None,
+        guidance: float | None = None,
     ) -> None:
-        """``few`` replaces the flow's own steps. Raises :class:`paretone.errors.AudioError` for a prompt whose parts do
-        not belong together."""
+        """``steps`` and ``guidance`` replace the flow's own; ``few`` replaces both. Raises
+        :class:`paretone.errors.AudioError` for a prompt whose parts do not belong together."""
         self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
-        self._few, self._edition, self._silent = few, edition, 0
-        self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
+        self._edition, self._silent = edition, 0
+        self._stream = partial(MelStream, flow, prompt, few=few, steps=steps, guidance=guidance)
+        self._frames = self._stream(at_once=at_once or speed != 1)
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
         self.vocoder_seconds: float = 0.0
@@ -92,7 +96,7 @@ class CosyDecoder(TokenDecoder):
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """See :class:`TokenDecoder`: one pass of flow and vocoder each, with the attention of streaming."""
-        frames, self._silent = MelStream(self._flow, self._prompt, few=self._few), 0
+        frames, self._silent = self._stream(), 0
         mel = sped_up(frames.whole(self._spoken(tokens)), self._speed)
         samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
         return Decoded(samples, mel[0].T.cpu().numpy())
@@ -239,7 +243,8 @@ class CosySpeech(LanguageSpeech):
     ) -> CosyDecoder:
         speed, at_once = float(options["speed"]), not options["stream"]
         acoustic = prompt.voice.acoustic
-        return CosyDecoder(self._flow, self._vocoder, acoustic, seed, speed, at_once, few, self._edition)
+        of_flow = options.get("flow_steps"), options.get("flow_guidance")
+        return CosyDecoder(self._flow, self._vocoder, acoustic, seed, speed, at_once, few, self._edition, *of_flow)
 
     def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan) -> CosyDecoder:
         return self._decoder(prompt, seed, plan.options, self._few(plan))

@@ -148,9 +148,11 @@ class MelStream:
         chunked: bool = True,
         at_once: bool = False,
         few: FewEvaluations | None = None,
+        steps: int | None = None,
+        guidance: float | None = None,
     ) -> None:
-        """``few`` replaces the model's own steps. Raises :class:`paretone.errors.AudioError` if the parts of ``prompt``
-        do not belong together."""
+        """``steps`` and ``guidance`` replace the model's own; ``few`` replaces both. Raises
+        :class:`paretone.errors.AudioError` for a prompt whose parts do not belong together."""
         prompt = prompt.to(model.noise.device)
         if prompt.mel.shape[1] != FRAMES_PER_TOKEN * prompt.tokens.shape[1]:
             raise AudioError(
@@ -164,7 +166,8 @@ class MelStream:
         """Number of tokens converted to frames."""
         self._memory = Memory()
         self._few = few
-        self._steps = model.config.steps if few is None else few.count
+        self._steps = few.count if few else steps or model.config.steps
+        self._guidance = 0.0 if few else model.config.guidance if guidance is None else guidance
         self._estimator = model.estimator if few is None else few.estimator
         self._step_memories = [Memory() for _ in range(self._steps)]
         with torch.inference_mode():
@@ -230,11 +233,13 @@ class MelStream:
         given = conditions(encoded, self._speaker, prompt)
         state = model.noise[..., first : first + count]
         if self._few is not None:
-            given, state = given[:1], self._few.temperature * state
-        guidance = model.config.guidance
+            state = self._few.temperature * state
+        if not self._guidance:
+            given = given[:1]
+        guidance = self._guidance
         for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
             velocity = self._estimator(state, given, times, first, self._chunked, memory)
-            if self._few is None:
+            if guidance:
                 velocity = (1 + guidance) * velocity[:1] - guidance * velocity[1:]
             state = state + length * velocity
         return state

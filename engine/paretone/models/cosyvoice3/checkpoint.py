@@ -8,18 +8,27 @@ from dataclasses import replace
 from torch import Tensor
 
 from paretone.models.cosyvoice2.adapter import CosySpeech, load_cosyvoice
-from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL, Edition
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, LANGUAGE_MODEL, Edition
 from paretone.models.cosyvoice2.language_model import COSYVOICE_3
 from paretone.models.cosyvoice2.speech_tokenizer import MEL
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow
-from paretone.models.cosyvoice3.config import ADDED, ESTIMATOR, HIGHEST, MOST_SILENT, PREFIX, SILENT, FlowConfig
+from paretone.models.cosyvoice3.config import (
+    ADDED,
+    ESTIMATOR,
+    HIGHEST,
+    LAYOUT,
+    MOST_SILENT,
+    PREFIX,
+    REINFORCED,
+    SILENT,
+    FlowConfig,
+)
 from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.loading import LoadRequest
 
-REINFORCED = "llm.rl.pt"
-"""The language model after reinforcement learning, part of the same release."""
+REINFORCED_MODEL = "llm.rl.pt"
 
 
 def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:
@@ -64,7 +73,12 @@ COSYVOICE3 = Edition(
 )
 
 
+def edition_of(layout: str) -> Edition:
+    """Edition of the release in a model's ``layout``."""
+    return COSYVOICE3 if layout == LAYOUT else COSYVOICE2
+
+
 def load_cosyvoice3(request: LoadRequest) -> CosySpeech:
     """Raises :class:`paretone.errors.CheckpointError`."""
-    weights = REINFORCED if request.entry.weights == REINFORCED else LANGUAGE_MODEL
+    weights = REINFORCED_MODEL if request.variant == REINFORCED else LANGUAGE_MODEL
     return load_cosyvoice(request, COSYVOICE3, weights)

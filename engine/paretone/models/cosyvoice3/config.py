@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from paretone.models.cosyvoice2.config import INSTRUCTION, MODE, STREAM, FlowSizes, HiftConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from paretone.models.f5.config import BackboneConfig
+from paretone.setting.knobs import Number
 
+NAME, REINFORCED = "Fun-CosyVoice3-0.5B", "Fun-CosyVoice3-0.5B-RL"
+"""The release, and the same with its language model after reinforcement learning."""
+LAYOUT = "cosyvoice3"
+"""Layout of the official checkpoint, in declarations."""
 ESTIMATOR = BackboneConfig("DiT", dim=1024, depth=22, heads=16, pe_attn_head=1)
 """F5's layers, with positions in the first head only."""
 
@@ -60,4 +65,24 @@ _MEANINGS = {
     "end, with less time and memory. Streaming keeps 180 MB for each of the first ten seconds of recording and "
     "speech, and 90 MB for each later one.",
 }
-OPTIONS = tuple(replace(knob, meaning=_MEANINGS.get(knob.name, knob.meaning)) for knob in COSYVOICE2_OPTIONS)
+OPTIONS = (
+    *(replace(knob, meaning=_MEANINGS.get(knob.name, knob.meaning)) for knob in COSYVOICE2_OPTIONS),
+    Number(
+        "flow_steps",
+        "Steps of the flow",
+        "Steps from noise to mel frames on the release's cosine schedule. Fewer are faster and rougher.",
+        default=FlowConfig.steps,
+        minimum=1,
+        maximum=32,
+        whole=True,
+    ),
+    Number(
+        "flow_guidance",
+        "Guidance of the flow",
+        "Strength of classifier-free guidance in the flow. 0 leaves out the second branch, half of the flow's work.",
+        default=FlowConfig.guidance,
+        minimum=0.0,
+        maximum=3.0,
+        step=0.1,
+    ),
+)

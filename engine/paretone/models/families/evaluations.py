@@ -13,10 +13,11 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.models.base import Script, Voice
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler
+from paretone.models.families.together import Ask
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import diagonal_similarity
-from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, sampling_grid
+from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Whole, sampling_grid
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import first_halved
 from paretone.setting.knobs import Values
@@ -75,6 +76,18 @@ class Phase:
     options: Values
     counts: OperationCounts
     """Operations of one full evaluation."""
+
+
+class Asking(Whole):
+    """Evaluations computed with those of other passages."""
+
+    def __init__(self, backbone: DiffusionTransformer, ask: Ask) -> None:
+        super().__init__(backbone)
+        self._together, self._ask = backbone.velocities_together, ask
+
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
+        found: Tensor = self._ask(self._together, (state, evaluation, run))
+        return found
 
 
 class Evaluations:

@@ -26,6 +26,7 @@ from paretone.last_used import LastUsed
 from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.evaluations import (
+    Asking,
     DecidedEvaluations,
     Evaluations,
     FlowInternals,
@@ -40,6 +41,7 @@ from paretone.models.families.evaluations import (
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
+from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import (
     find_interval_weights,
     find_weight_sets,
@@ -51,6 +53,7 @@ from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphedEvaluator
 from paretone.models.kernels.precision import in_precision
+from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -208,6 +211,16 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     def _network(self, plan: FlowPlan, voice: Voice, observer: Observer) -> FlowNetwork:
         return FlowNetwork(self._backbones.of(plan), self._evaluator(voice, plan, observer))
+
+    def shared(self, script: FlowScript, ask: Ask) -> FlowScript:
+        backbone, make = script.backbone, script.network.evaluator
+        plain = script.plan.launching.mode is None and isinstance(backbone, DiffusionTransformer)
+
+        def evaluator() -> Evaluator:
+            made = make()
+            return Asking(backbone, ask) if plain and type(made) is Whole else made
+
+        return replace(script, network=FlowNetwork(backbone, evaluator))
 
     def _account(
         self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace

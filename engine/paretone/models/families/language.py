@@ -45,6 +45,7 @@ from paretone.models.families.passages import (
     largest_difference,
 )
 from paretone.models.families.speech import Speech
+from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import find_language_weights, places_of
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
@@ -141,6 +142,8 @@ class TokenProgress:
         )
 
 
+PATIENCE = 4
+"""Of decoders while several texts are spoken at once."""
 MOST_RECORDED = 2
 """Networks whose recordings are kept: the model's and its draft's."""
 
@@ -150,6 +153,8 @@ class _Script(Script):
     plan: LanguagePlan
     network: Networks
     passages: tuple[LanguagePassage, ...]
+    patience: int = 1
+    """Of its decoders."""
 
 
 @dataclass(frozen=True)
@@ -342,6 +347,11 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
+    def shared(self, script: _Script, ask: Ask) -> _Script:
+        networks = script.network
+        draft = None if networks.draft is None else networks.draft.shared(ask)
+        return replace(script, network=Networks(networks.target.shared(ask), draft), patience=PATIENCE)
+
     def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
         """``network`` with recorded passes; cached, because recordings belong to it. A draft on features stays as it
         is: its passes take the target's states, too."""
@@ -360,6 +370,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed
         decoder = self._planned_decoder(script.prompt, seed, script.plan)
+        decoder.patience = script.patience
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
         progress = TokenProgress(observer, expected, number, tokens, self.token_rate)

@@ -21,6 +21,7 @@ from paretone.errors import CheckpointError
 from paretone.last_used import LastUsed
 from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeights
 from paretone.models.families import parts
+from paretone.models.families.together import Ask
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
@@ -204,6 +205,30 @@ class TokenModel(nn.Module):
         features = None if keeps is None else torch.cat([*(kept[layer] for layer in keeps), hidden], dim=-1)[0]
         return self.logits(hidden[0, -scored:]), features
 
+    @torch.inference_mode()
+    def read_together(self, calls: Sequence[tuple[Any, ...]]) -> list[tuple[Tensor, Tensor | None]]:
+        """:meth:`read` with the arguments of each of ``calls``, whose caches differ, in one pass."""
+        if len(calls) == 1:
+            return [self.read(*calls[0])]
+        embedded, caches, positions, scored, keeps = zip(*((*one, None)[:5] for one in calls), strict=True)
+        kept: dict[int, Tensor] = {}
+        wanted = {layer for some in keeps for layer in some or ()}
+
+        def probe(layer: int, what: str, output: Tensor) -> None:
+            if layer in wanted:
+                kept[layer] = output
+
+        counts = [one.shape[1] for one in embedded]
+        outputs = self.fused_transformer.together(embedded, caches, positions, probe)
+        hidden = self.fused_transformer.final_norm(outputs).split(counts)
+        last = [one[-count:] for one, count in zip(hidden, scored, strict=True)]
+        scores = self.logits(torch.cat(last)).split(scored)
+        inner = {layer: output.split(counts) for layer, output in kept.items()}
+        return [
+            (found, None if some is None else torch.cat([*(inner[layer][place] for layer in some), hidden[place]], -1))
+            for place, (found, some) in enumerate(zip(scores, keeps, strict=True))
+        ]
+
     def _head_for_one_call(self) -> Head | None:
         if self._scores is None or not isinstance(self.transformer, FusedTransformer):
             return None
@@ -364,6 +389,15 @@ class LanguageNetwork:
 
     tokens: TokenModel
     tables: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+
+    def shared(self, ask: Ask) -> LanguageNetwork:
+        """The network whose :meth:`TokenModel.read` is computed with others; itself, if that is not possible."""
+        tokens = self.tokens
+        if isinstance(tokens, FeatureDrafter) or type(tokens.transformer) is not FusedTransformer:
+            return self
+        asking = copy.copy(tokens)
+        vars(asking)["read"] = lambda *given: ask(tokens.read_together, given)
+        return LanguageNetwork(asking, self.tables)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage, GridDecoder, Passages, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Joiner, Speech
+from paretone.models.families.together import Ask
 from paretone.models.kernels import precision
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
@@ -329,6 +330,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     def _network(self, plan: MaskedPlan, voice: Voice, observer: Observer) -> FusedMasked:
         return self._launched(self.networks.of(plan.precision), plan)
+
+    def shared(self, script: MaskedScript, ask: Ask) -> MaskedScript:
+        return replace(script, network=script.network.shared(ask))
 
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None

@@ -166,6 +166,8 @@ class TokenDecoder(StreamDecoder[Sequence[int]]):
 
     vocoder_seconds: float | None = None
     """Seconds of the vocoder so far, of decoders with flow and vocoder."""
+    patience: int = 1
+    """Factor by which later groups of tokens that are decoded at once may be longer, to save time."""
     exact: ClassVar[bool] = True
     """Whether streaming equals :meth:`whole` up to rounding."""
 

@@ -18,6 +18,7 @@ from paretone.measure.processor_time import ProcessorTime, processor_time
 from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
+from paretone.models.families.together import Ask
 from paretone.models.kernels.graphs import GraphCache
 from paretone.observer import SILENT, Observer, stoppable
 from paretone.setting.knobs import Values
@@ -177,6 +178,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
         """``trace`` with the family's additions; ``starts`` are the passages' starts in seconds."""
+
+    def shared(self, script: AnyScript, ask: Ask) -> AnyScript:
+        """``script`` whose passes are computed with those of others, where its plan allows it: see
+        :mod:`paretone.models.families.together`."""
+        return script
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:

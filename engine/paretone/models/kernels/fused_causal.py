@@ -16,7 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.kernels.few_rows import Product, parts_of, product
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, Layers, LayerTensors, Place, pass_of
+from paretone.models.kernels.scripted_causal import (
+    MOST_TOKENS,
+    Layers,
+    LayerTensors,
+    Place,
+    pass_of,
+    pass_together,
+)
 from paretone.models.networks.causal import (
     NOTHING,
     CausalConfig,
@@ -198,6 +205,46 @@ class FusedTransformer(nn.Module):
                 probe(index, "output", hidden.view_as(embedded))
         if cache is not None:
             cache.advance(tokens)
+        return hidden
+
+    def together(
+        self, embedded: Sequence[Tensor], caches: Sequence[KeyValueCache], positions: Sequence[Tensor], probe: Probe
+    ) -> Tensor:
+        """:meth:`unnormed` of several sequences in one pass: (1, tokens, hidden) each, after those of its cache, to the
+        rows of all, one sequence after another. Products run over all rows, attention within each sequence."""
+        config, counts = self.config, [one.shape[1] for one in embedded]
+        heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
+        calls = [self.as_one_call(*one) for one in zip(counts, caches, positions, strict=True)]
+        places = [call[1] for call in calls if call is not None]
+        if self._scripted is not None and len(places) == len(calls):
+            outputs = pass_together(embedded, self._scripted, places)
+            for index, output in enumerate(outputs):
+                probe(index, "output", output)
+            for one, count in zip(caches, counts, strict=True):
+                one.advance(count)
+            return outputs[-1]
+        hidden = torch.cat([one[0] for one in embedded])
+        rotation, windows = self.rotation(torch.cat(list(positions))), []
+        for one, count in zip(caches, counts, strict=True):
+            mask = None if count == 1 else self._mask(count, one.length + count, hidden)
+            windows.append((one.windows(count), mask))
+        for index, layer in enumerate(self._layers):
+            projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(len(hidden), -1, width)
+            turn(projected.narrow(1, 0, heads + key_heads), rotation)
+            mixed = []
+            for rows, (places, mask) in zip(projected[None].split(counts, dim=1), windows, strict=True):
+                query, both = rows.split((heads, 2 * key_heads), dim=2)
+                place, key, value = places[index]
+                place.copy_(both)
+                query = query.transpose(1, 2).reshape(1, key_heads, -1, width)
+                found = F.scaled_dot_product_attention(query, key, value, mask)
+                mixed.append(found.view(heads, -1, width).transpose(0, 1))
+            hidden = layer.output(torch.cat(mixed).flatten(1)).add_(hidden)
+            gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
+            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
+            probe(index, "output", hidden)
+        for one, count in zip(caches, counts, strict=True):
+            one.advance(count)
         return hidden
 
     def as_one_call(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> tuple[Layers, Place] | None:

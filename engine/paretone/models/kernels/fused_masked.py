@@ -18,6 +18,7 @@ residual stream, norms and scores stay float32 unless the precision is one of th
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -310,6 +311,35 @@ class FusedMasked:
             if span is not None and index == reused.stop - 1:
                 span.ran(before, hidden)
         return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
+
+    @torch.inference_mode()
+    def forward_together(self, calls: Sequence[tuple[Any, ...]]) -> list[Tensor]:
+        """:meth:`forward` with the arguments of each of ``calls``; those without memory and span in one pass."""
+        plain = [one for one in calls if len(one) == 4]
+        if len(plain) < 2:
+            return [self.forward(*one) for one in calls]
+        hidden, projected, rows, wanted = zip(*plain, strict=True)
+        starts = itertools.accumulate([len(one) for one in hidden[:-1]], initial=0)
+        parts = [
+            slice(start + part.start, start + part.stop)
+            for start, one in zip(starts, rows, strict=True)
+            for part in one.parts
+        ]
+        cosines, sines = (torch.cat([getattr(one, name) for one in rows]) for name in ("cosines", "sines"))
+        turned, values = (torch.cat(some) for some in zip(*projected, strict=True))
+        whole = Rows(tuple(parts), cosines, sines)
+        together = self.forward(torch.cat(hidden), (turned, values), whole, tuple(itertools.chain(*wanted)))
+        found = iter(together.split([sum(part.stop - part.start for part in some) for some in wanted]))
+        return [next(found) if len(one) == 4 else self.forward(*one) for one in calls]
+
+    def shared(self, ask: Callable[[Any, Any], Any]) -> FusedMasked:
+        """The network whose :meth:`forward` is computed with others: see :mod:`paretone.models.families.together`.
+        Itself, if it is recorded or compiled."""
+        if type(self) is not FusedMasked or {"begin", "forward"} & set(vars(self)):
+            return self
+        made = copy.copy(self)
+        vars(made)["forward"] = lambda *given: ask(self.forward_together, given)
+        return made
 
     def head(self, hidden: Tensor) -> Tensor:
         """Hidden states (frames, hidden) to scores (codebooks, frames, entries)."""

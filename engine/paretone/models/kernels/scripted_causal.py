@@ -112,6 +112,44 @@ def _pass(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     return outputs
 
 
+def _pass_together(
+    hidden: Tensor,
+    counts: list[int],
+    memories: list[Tensor],
+    starts: list[int],
+    rotation: Tensor,
+    masks: list[Optional[Tensor]],  # noqa: UP045
+    layers: Layers,
+) -> list[Tensor]:
+    half, floor = layers.half, layers.floor
+    heads, key_heads, width = layers.heads, layers.key_heads, layers.width
+    outputs: list[Tensor] = []
+    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers.tensors):
+        projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(1, hidden.size(0), -1, width)
+        torch.view_as_complex(projected.narrow(2, 0, heads + key_heads).unflatten(-1, [-1, 2])).mul_(rotation)
+        queries = projected.narrow(2, 0, heads).transpose(1, 2)
+        both = projected.narrow(2, heads, 2 * key_heads).transpose(1, 2)
+        mixed: list[Tensor] = []
+        first = 0
+        for number, count in enumerate(counts):
+            kept = memories[number][index]
+            kept.narrow(2, starts[number], count).copy_(both.narrow(2, first, count))
+            seen = kept.narrow(2, 0, starts[number] + count)
+            query = queries.narrow(2, first, count)
+            if heads != key_heads:
+                query = query.reshape(1, key_heads, -1, width)
+            key, value = seen.narrow(1, 0, key_heads), seen.narrow(1, key_heads, key_heads)
+            found = F.scaled_dot_product_attention(query, key, value, masks[number])
+            mixed.append(found.reshape(1, heads, count, width))
+            first += count
+        rows = torch.cat(mixed, 2).transpose(1, 2).reshape(-1, heads * width)
+        hidden = _product(rows, output, None, half).add_(hidden)
+        gate, up = _product(_norm(hidden, forward, floor), gate_up, None, half).chunk(2, -1)
+        hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
+        outputs.append(hidden)
+    return outputs
+
+
 def _scores(
     embedded: Tensor, scored: int, keeps: list[int], head: Head, layers: Layers, place: Place
 ) -> tuple[Tensor, Tensor]:
@@ -185,6 +223,17 @@ def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
     (batch · tokens, hidden) each."""
     outputs: list[Tensor] = scripted(_pass)(embedded, layers, place)
+    return outputs
+
+
+def pass_together(embedded: Sequence[Tensor], layers: Layers, places: Sequence[Place]) -> list[Tensor]:
+    """:func:`pass_of` several sequences, (1, tokens, hidden) each, at their places: products run over the rows of all,
+    attention within each. Returns the layers' outputs, (all tokens, hidden) each."""
+    counts = [one.shape[1] for one in embedded]
+    memories, starts, rotations, masks = zip(*places, strict=True)
+    outputs: list[Tensor] = scripted(_pass_together)(
+        torch.cat(list(embedded), 1)[0], counts, list(memories), list(starts), torch.cat(rotations), list(masks), layers
+    )
     return outputs
 
 

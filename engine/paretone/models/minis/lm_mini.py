@@ -170,11 +170,14 @@ class GatheringDecoder(TokenDecoder):
         """``device`` is that of the stream."""
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
+        self._least = GATHERED
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._gathered.extend(tokens)
-        if len(self._gathered) < GATHERED:
+        if len(self._gathered) < self._least:
             return np.zeros(0, np.float32)
+        # Later groups may be longer: what came before plays meanwhile.
+        self._least = min(2 * self._least, self.patience * GATHERED)
         return self._stream.push(self._taken())
 
     def finish(self) -> np.ndarray:

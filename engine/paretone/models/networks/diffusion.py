@@ -7,7 +7,7 @@ evaluation then enters, passes the layers, leaves and is projected: :meth:`Diffu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
@@ -40,6 +40,8 @@ class Conditioning:
     rotary: Tensor
     mask: Tensor | None
     """(rows, frames), true for frames within their item's duration; ``None`` for a single item."""
+    lengths: tuple[int, ...] | None = field(default=None, kw_only=True)
+    """Frames of sequences that are one after another in one row, which attention keeps apart; ``None``: one each."""
 
 
 Run = TypeVar("Run", bound=Conditioning)
@@ -117,7 +119,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
     def attend(self, index: int, entering: Tensor, evaluation: int, run: Run) -> Tensor:
         """Attention of a layer over its modulated input (rows, frames, width), to the same shape."""
-        return self.block(index).attention(entering, run.rotary, run.mask)
+        return self.block(index).attention(entering, run.rotary, run.mask, run.lengths)
 
     def layer(
         self,
@@ -159,7 +161,8 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             return add_to if unseen and module.is_packed(hidden) else None
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
-        adding = at_once(block.attention, partial(block.attention.add_to, norm=normed, rotary=run.rotary))
+        mixing = partial(block.attention.add_to, norm=normed, rotary=run.rotary, lengths=run.lengths)
+        adding = at_once(block.attention, mixing)
         hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches, in_place, adding)
         in_place = not hidden.requires_grad
         adding = at_once(block.feed_forward, partial(block.feed_forward.add_to, norm=normed_forward))
@@ -200,6 +203,34 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             in_place = probe is None and (index > 0 or not self.keeps_entered)
             hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)
         return self.leave(hidden, entered, evaluation, run)
+
+    @torch.inference_mode()
+    def velocities_together(self, calls: Sequence[tuple[Tensor, int, Run]]) -> list[Tensor]:
+        """:meth:`velocity` of the state, evaluation and run of each of ``calls``. Runs at one time are computed at
+        once, their frames one after another: only attention keeps them apart."""
+        found: dict[int, Tensor] = {}
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, (_, evaluation, run) in enumerate(calls):
+            groups.setdefault((evaluation, run.modulations.data_ptr()), []).append(place)
+        for places in groups.values():
+            if len(places) == 1:
+                found[places[0]] = self.velocity(*calls[places[0]])
+                continue
+            some = [calls[place] for place in places]
+            entered = [self.enter(x, run) for x, _, run in some]
+            lengths = tuple(one.shape[1] for one in entered for _ in range(len(one)))
+            rotary = torch.cat([run.rotary for one, (_, _, run) in zip(entered, some, strict=True) for _ in one])
+            _, evaluation, run = some[0]
+            joined = replace(run, branches=1, rotary=rotary, mask=None, lengths=lengths)
+            first = hidden = torch.cat([one.flatten(0, 1) for one in entered])[None]
+            for index in range(self.layers):
+                hidden = self.layer(index, hidden, evaluation, joined, in_place=index > 0 or not self.keeps_entered)
+            left = self.project(self.leave(hidden, first, evaluation, joined))[0]
+            for place, one, own in zip(
+                places, entered, left.split([len(one) * one.shape[1] for one in entered]), strict=True
+            ):
+                found[place] = own.unflatten(0, one.shape[:2])
+        return [found[place] for place in range(len(calls))]
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """All layers as in training, with gradients: each item has its own time, (items,), or other input to embed.

@@ -7,7 +7,7 @@ position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -106,6 +106,16 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
 
 
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, lengths: Sequence[int] | None = None
+) -> Tensor:
+    """Attention over (rows, heads, sequence, head_width), within each of the sequences of ``lengths``, if given."""
+    if lengths is None:
+        return F.scaled_dot_product_attention(query, key, value, mask)
+    parts = zip(*(one.split(list(lengths), dim=2) for one in (query, key, value)), strict=True)
+    return torch.cat([F.scaled_dot_product_attention(*part) for part in parts], dim=2)
+
+
 class SelfAttention(nn.Module):
     """Self-attention over (rows, sequence, width) with rotated queries and keys.
 
@@ -193,24 +203,35 @@ class SelfAttention(nn.Module):
         output = self.output
         return self.packed is not None and isinstance(output, PackableLinear) and output.is_packed(x)
 
-    def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor], rotary: Tensor) -> None:
-        """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding.
-        Everything but the attention itself runs in blocks that stay in the processor's cache."""
+    def add_to(
+        self,
+        hidden: Tensor,
+        gate: Tensor,
+        norm: Callable[[Tensor], Tensor],
+        rotary: Tensor,
+        lengths: Sequence[int] | None = None,
+    ) -> None:
+        """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding;
+        ``lengths`` as in :func:`attend`. Everything but the attention itself runs in blocks that stay in the
+        processor's cache."""
         if self.packed is None:
             raise ValueError("Only packed projections go block by block; see is_packed.")
         query, key, value = self._by_blocks(self.packed, hidden, rotary, norm)
-        mixed = F.scaled_dot_product_attention(query, key, value)
+        mixed = attend(query, key, value, lengths=lengths)
         items, length, _ = hidden.shape
         for some, block in products.tiles(items, length, self.packed.rows):
             rows = mixed[some, :, block].transpose(1, 2).flatten(-2)
             hidden[some, block].addcmul_(gate, self.output(rows))
 
-    def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``rotary`` from :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where valid."""
+    def forward(
+        self, x: Tensor, rotary: Tensor, mask: Tensor | None = None, lengths: Sequence[int] | None = None
+    ) -> Tensor:
+        """``rotary`` from :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where valid;
+        ``lengths`` as in :func:`attend`."""
         query, key, value = self.queries_keys_values(x, rotary)
         mask = None if mask is None else mask[: len(x)]
         attended = None if mask is None or self.attends_padding else mask[:, None, None]
-        mixed = F.scaled_dot_product_attention(query, key, value, attended)
+        mixed = attend(query, key, value, attended, lengths)
         output = self.output(mixed.transpose(1, 2).flatten(-2))
         return output if mask is None else output.masked_fill(~mask[..., None], 0)
 

@@ -1,4 +1,4 @@
-"""CosyVoice 2's flow, from speech tokens to mel frames, as a subject of the training, and its training speech."""
+"""The flow of CosyVoice 2 or 3, from speech tokens to mel frames, as a subject of the training, with its speech."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.flow_networks import FlowEstimator, conditions
 from paretone.models.cosyvoice2.front_end import VoicePrompts
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, official
+from paretone.models.cosyvoice3.checkpoint import edition_of
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
@@ -153,7 +154,7 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
 def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     """The flow with its speech, and the fingerprint of its file."""
     request, follower = run.request, run.follower
-    folder = OfficialFolder(place_of(run), check=follower.check)
+    folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
     folder.require_parts()
     base, flow = fingerprint(folder.root / FLOW, follower.check), folder.flow()
     parts = []
@@ -170,7 +171,9 @@ def _recorded(folder: OfficialFolder, flow: TokenFlow, follower: Follower) -> Ca
     """Encodes recordings by the release's own models; their texts are not needed."""
 
     def ready() -> Hear:
-        prompts = VoicePrompts(folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width)
+        prompts = VoicePrompts(
+            folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width, mel=folder.edition.mel
+        )
 
         def hear(row: ManifestRow) -> Iterable[Reading]:
             heard = prompts(row.audio, follower.check).acoustic

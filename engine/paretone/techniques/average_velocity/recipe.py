@@ -27,8 +27,7 @@ from torch import Tensor, nn
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
-from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
-from paretone.models.cosyvoice2.config import FlowConfig
+from paretone.models.cosyvoice2.config import FlowSizes
 from paretone.models.declaration import Model
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
@@ -409,7 +408,7 @@ def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocit
 def _usual(chosen: Model) -> tuple[dict[str, float], float]:
     """Usual guidance of the model, and the sway of its grid."""
     if chosen.mel_steps:  # Not options of the model.
-        return {"guidance": FlowConfig().guidance}, MEL_SWAY
+        return {"guidance": FlowSizes.guidance}, MEL_SWAY
     known = checked(chosen.options, chosen.default_options, chosen.title)
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
 
@@ -417,7 +416,7 @@ def _usual(chosen: Model) -> tuple[dict[str, float], float]:
 def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = own_seed(run.request.seed, run.processes)
-    if run.chosen.layout == COSYVOICE2:
+    if run.chosen.mel_steps:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
         return cosyvoice2_subject(run, seed)

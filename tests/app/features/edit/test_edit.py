@@ -251,8 +251,7 @@ def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> 
     with qtbot.waitSignal(borrowed_window.jobs.ended, timeout=120_000):
         dialog.device.setCurrentIndex(devices.index("cpu"))
         dialog.device.activated.emit(devices.index("cpu"))
-        assert not dialog.device.isEnabled() and "wait" in dialog.device.toolTip()
-    assert borrowed_window.state.selection.device_wanted == "cpu" and dialog.device.isEnabled()
+    assert borrowed_window.state.selection.device_wanted == "cpu"
     assert Path(dialog.folder.text()) == borrowed_window.results.library.folder.parent
     dialog.reject()
     qtbot.waitUntil(lambda: borrowed_window.findChild(PreferencesDialog) is None)

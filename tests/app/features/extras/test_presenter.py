@@ -122,12 +122,12 @@ def test_the_button_cancels_while_it_installs_and_says_what_is_done(
     assert offer.button.text() == "Install nowhere_to_be_found" and offer.said.text() == ""
 
 
-def test_the_button_waits_for_other_jobs_and_offers_again_after_a_failure(
+def test_one_is_installed_at_a_time_and_offered_again_after_a_failure(
     offer: InstallOffer, sent: list[Command], qtbot: QtBot
 ) -> None:
-    offer.jobs.start(Kind.EXPORT, lambda job: InstallExtra(job, "other"))
+    offer.jobs.start(Kind.INSTALL, lambda job: InstallExtra(job, "other"))
     offer.offer(extras.NO_TRAINING)
-    assert not offer.button.isEnabled() and "Wait for the running job" in offer.button.toolTip()
+    assert not offer.button.isEnabled() and "are being installed" in offer.button.toolTip()
     offer.jobs.handle(JobCancelled(1))
     offer.offer(extras.NO_TRAINING)
     assert offer.button.isEnabled()

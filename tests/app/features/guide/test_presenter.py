@@ -39,6 +39,10 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     assert "Export" in window.features["guide"].guide.hint.text()
     done = {"Baseline": "done", "Calibrate": "done", "Accelerated": "done", "Compare A/B": "done", "Export profile": ""}
     assert steps(window) == done
+    guide = window.features["guide"].guide
+    assert not guide.hint.isHidden()
+    guide.show_progress([True] * len(done), [False] * len(done))
+    assert guide.hint.isHidden(), "all done, it is one line"
     text = chosen.text
     chosen.set_text("Another text.")
     changed = {

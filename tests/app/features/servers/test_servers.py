@@ -10,6 +10,8 @@ import pytest
 from aiohttp import web
 from pytestqt.qtbot import QtBot
 
+from paretone_app.features.tradeoff import words
+from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
 
@@ -77,9 +79,42 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     panel.clients.setText("1 2")
     panel.requests.setValue(3)
     assert measured(borrowed_window, qtbot) == "Measured."
-    cells = [[panel.table.item(row, column).text() for column in range(10)] for row in range(panel.table.rowCount())]
+    cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
     assert [one[:3] for one in cells] == [[address, load, "3 of 3"] for load in ("1 client", "2 clients")]
-    assert all(float(one[6]) > 0 and one[9] == "" for one in cells)
+    assert all(float(one[6]) > 0 and one[10:] == ["", ""] for one in cells)
+    assert [one.x for one in panel.canvas.figure.panels[1].curves] == [(1.0, 2.0)], "latency over load"
+
+
+def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
+    borrowed_window: MainWindow, qtbot: QtBot, address: str
+) -> None:
+    borrowed_window.workspaces.go_to("tradeoff")
+    panel, presenter, results = (
+        borrowed_window.panels["servers"],
+        borrowed_window.features["servers"],
+        borrowed_window.results,
+    )
+    borrowed_window.action["measure_server"].trigger()
+    panel.url.setText(address)
+    panel.clients.setText("1 4")
+    panel.requests.setValue(2)
+    before = panel.table.rowCount()
+    assert measured(borrowed_window, qtbot) == "Measured."
+    borrowed_window.workspaces.go_to("tradeoff")
+
+    def points() -> list[Point]:
+        return [one for one in results.points if one.kind == SERVER]
+
+    qtbot.waitUntil(lambda: any("at 4 clients" in one.title for one in points()))
+    point = points()[0]
+    assert point.figures["first_audio_seconds"].value > 0 and point.setting is None and not point.published
+    shown = borrowed_window.panels["tradeoff"].plot.scene
+    assert point.key in shown.index, "on first audio against real-time factor or what is shown"
+    assert "A server at 4 clients" in words.plain(point, shown) and results.takes_of([point]) == set()
+    panel.table.selectRow(0)
+    presenter._forget.trigger()
+    qtbot.waitUntil(lambda: point.key not in {one.key for one in points()})
+    assert panel.table.rowCount() == before
 
 
 def test_what_a_server_refuses_is_told_and_cancel_ends_it(

@@ -82,7 +82,7 @@ def test_arrows_only_choose_and_the_loaded_model_can_be_kept(borrowed_window: Ma
     assert (setup.model_choice.box.currentData(), window.state.selection.candidate) == (loaded, "")
 
 
-def test_loading_is_confirmed_and_asks_before_a_job_is_cancelled(
+def test_loading_asks_nothing_and_lets_the_take_end(
     borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     window, banner = borrowed_window, borrowed_window.notices.banner
@@ -91,13 +91,10 @@ def test_loading_is_confirmed_and_asks_before_a_job_is_cancelled(
     window.action.baseline.trigger()
     setup = choose(window, other)
     qtbot.keyClick(setup.model_choice.box, Qt.Key.Key_Return)
-    assert [job.kind for job in window.jobs.running] == [Kind.BASELINE], "nothing is cancelled before the answer"
-    assert "Synthesising the baseline is not finished" in banner.text
-    assert [one.text() for one in banner.answers] == ["Cancel it and load", "Load when it has ended"]
-    qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
-    assert [job.kind for job in window.jobs.running] == [Kind.BASELINE]
+    assert [job.kind for job in window.jobs.all] == [Kind.BASELINE, Kind.LOAD] and not banner.cards
+    assert window.state.selection.model_id == other and window.action.baseline.isEnabled()
     shared_posts.go_on()
-    qtbot.waitUntil(lambda: window.state.selection.model_id == other, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     assert window.state.comparison.take_a is not None, "the take was finished first"
     assert window.state.comparison.take_a.setting.model == loaded
     qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)

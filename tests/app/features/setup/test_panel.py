@@ -151,8 +151,15 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     presenter.state.selection.switch("steps", True)
     presenter.state.selection.set_knob("ditreducio", "marked", 11.0)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
-    expected = [panel.text.accessibleName(), panel.sentences.accessibleName(), panel.as_spoken.pronounce.text()]
-    expected += ["Voice", "Own recording", panel.seed.accessibleName(), panel.seed_lock.text(), "Model"]
+    expected = [panel.text.accessibleName(), panel.sentences.accessibleName(), panel.per_line.text()]
+    expected += [
+        panel.as_spoken.pronounce.text(),
+        "Voice",
+        "Own recording",
+        panel.seed.accessibleName(),
+        panel.seed_lock.text(),
+        "Model",
+    ]
     for name, knobs in (("ditreducio", ("threshold", "marked")), ("steps", ("steps",))):
         card = panel.techniques.groups[name]
         expected.append(card.accessibleName())

@@ -125,7 +125,7 @@ def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, windo
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
         shown.measure_button.click()
         assert [job.kind for job in window.jobs.running] == [Kind.TRANSFER]
-        assert shown.measure_button.toolTip() == "The transfer is being measured; press Esc to cancel."
+        assert shown.measure_button.toolTip() == "The transfer is being measured, or waits for it in the queue."
     report = shown.report
     assert [one.sentence.text for one in report.calibrated] == [shown.chosen[0].text.rstrip(".")]
     assert [one.sentence.text for one in report.unseen] == [shown.chosen[1].text.rstrip(".")]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
+from tests.engine.models.cosyvoice3 import small_release as cosyvoice3
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
 from tests.engine.models.megatts3.small_release import write_folder
@@ -81,11 +83,10 @@ def lm_mini(root: Path) -> Layout:
     return speaking.load(speaking.write_all(root / "lm-mini")), voice("", "lm-mini"), speaking.setting()
 
 
-def cosyvoice(root: Path) -> Layout:
+def cosyvoice(name: str, write: Callable[[Path], None], root: Path) -> Layout:
     for package in ("onnx", "onnxruntime", "tokenizers"):
         pytest.importorskip(package)
-    name = "CosyVoice2-0.5B"
-    cosyvoice2.write_release(root / name)
+    write(root / name)
     model = load_model(name, folder=str(root / name), device="cpu")
     own = Voice("own", "Own", str(write_voice(root / "own.wav", latents=False)), "What was said.")
     return model, own, Setting(name, entry(name).options_with(), seed=3)
@@ -120,7 +121,8 @@ LAYOUTS: dict[str, Callable[[Path], Layout]] = {
     "megatts3-mini": megatts3_mini,
     "MegaTTS3": megatts3_release,
     "lm-mini": lm_mini,
-    "CosyVoice2-0.5B": cosyvoice,
+    "CosyVoice2-0.5B": partial(cosyvoice, "CosyVoice2-0.5B", cosyvoice2.write_release),
+    "Fun-CosyVoice3-0.5B": partial(cosyvoice, "Fun-CosyVoice3-0.5B", cosyvoice3.write_release),
     "Llasa-1B": llasa_release,
     "omni-mini": omni_mini,
     "OmniVoice": omnivoice_release,
@@ -135,6 +137,7 @@ REFUSED: dict[str, set[str]] = {
     "MegaTTS3": {"graphs", "separate_guidance", *UNPREPARED},
     "lm-mini": {"graphs"},
     "CosyVoice2-0.5B": {"graphs", "speculative", "spade", "average_velocity"},
+    "Fun-CosyVoice3-0.5B": {"graphs", "speculative", "spade", "average_velocity"},
     "Llasa-1B": {"graphs", "speculative", "spade"},
     "omni-mini": {"graphs"},
     "OmniVoice": {"graphs"},

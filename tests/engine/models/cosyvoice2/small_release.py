@@ -141,7 +141,7 @@ def small_speech(tokens: int) -> list[int]:
     return torch.randint(0, TOKENS, (tokens,), generator=torch.Generator().manual_seed(4)).tolist()
 
 
-def write_recording_encoder(folder: Path, codes: int, speaker_width: int) -> None:
+def write_recording_encoder(folder: Path, codes: int, speaker_width: int, tokenizer: str = TOKENIZER) -> None:
     """Speech tokens are, of every four frames, the loudest band times a factor, below ``codes``; the speaker is a
     projection of the mean features' squares, ``speaker_width`` wide."""
     import onnx
@@ -158,7 +158,7 @@ def write_recording_encoder(folder: Path, codes: int, speaker_width: int) -> Non
         onnx.save(model, folder / name)
 
     save(
-        TOKENIZER,
+        tokenizer,
         [
             helper.make_node("Slice", ["feats", "start", "feats_length", "axis"], ["heard"]),
             helper.make_node("AveragePool", ["heard"], ["pooled"], kernel_shape=[4], strides=[4]),

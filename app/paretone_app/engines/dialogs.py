@@ -1,0 +1,146 @@
+"""Dialogs about a host: its address and start command, and its folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCompleter, QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QWidget
+
+from paretone.errors import PlainError
+from paretone.reading import read_text
+from paretone_app.shell.theme import GAP
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+
+START, PYTHON = "paretone serve", "python3"
+_HOST = re.compile(r"^\s*Host\s+(.+)$", re.IGNORECASE | re.MULTILINE)
+
+
+def known_hosts() -> list[str]:
+    """Names in the user's configuration of ssh, without patterns."""
+    try:
+        text = read_text(Path.home() / ".ssh" / "config")
+    except (OSError, ValueError):
+        return []
+    names = (name for line in _HOST.findall(text) for name in line.split())
+    return sorted({name for name in names if not set("*?!") & set(name)})
+
+
+class HostDialog(QDialog):
+    """Asks for a host; ``submitted`` has its name for ssh, the start command and the Python to install with."""
+
+    submitted = Signal(str, str, str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Add host")
+        self.host = build.named(QLineEdit(placeholderText="gpu1 or me@gpu1.example.org"), "Host")
+        self.host.setCompleter(QCompleter(known_hosts(), self.host))
+        self.start = build.named(QLineEdit(START), "Start command")
+        self.python = build.named(QLineEdit(PYTHON), "Python there")
+        self.start.setToolTip("Runs on the host and starts the engine; a scheduler's command may stand before it")
+        self.python.setToolTip("Only for installing Paretone there: a Python that has PyTorch")
+        form = FormLayout()
+        for label, edit in (("&Host", self.host), ("&Start command", self.start), ("&Python there", self.python)):
+            form.addRow(label, edit)
+        hint = "Your own ssh connects, with its configuration, keys and jump hosts. The engine there answers only it."
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.connect_button = buttons.addButton("Connect", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.connect_button.setDefault(True)
+        build.fill(VBoxLayout(self), [form, build.label(hint, "muted", wrapped=True), buttons], (GAP,) * 4)
+        buttons.rejected.connect(self.reject)
+        buttons.accepted.connect(self._submit)
+        self.host.textChanged.connect(self._check)
+        self.setMinimumWidth(34 * self.fontMetrics().height())
+        self._check()
+
+    def _check(self) -> None:
+        self.connect_button.setEnabled(bool(self.host.text().strip()) and not self.host.text().startswith("-"))
+
+    def _submit(self) -> None:
+        start, python = self.start.text().strip() or START, self.python.text().strip() or PYTHON
+        self.accept()
+        self.submitted.emit(self.host.text().strip(), start, python)
+
+
+Asking = Callable[[str, str], "Future[Any]"]
+
+
+class HostFolder(QDialog):
+    """Lists folders of the host, and chooses one, or with ``files`` a file."""
+
+    _came = Signal(object)
+
+    def __init__(
+        self, parent: QWidget, title: str, host: str, ask: Asking, chosen: Callable[[Path], object], files: bool = False
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"{title} on {host}")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._ask, self._chosen, self._files = ask, chosen, files
+        self._parent, self._path = "", ""
+        self.path = build.named(QLineEdit(), f"Path on {host}")
+        self.entries = build.named(QListWidget(), f"Folders and files on {host}")
+        self.problem = build.label("", "warning", wrapped=True)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.choose = buttons.addButton("Choose", QDialogButtonBox.ButtonRole.AcceptRole)
+        build.fill(VBoxLayout(self), [self.path, (self.entries, 1), self.problem, buttons], (GAP,) * 4)
+        self.path.returnPressed.connect(lambda: self.look(self.path.text()))
+        self.entries.itemActivated.connect(self._open)
+        self.entries.currentItemChanged.connect(lambda *_: self._check())
+        buttons.rejected.connect(self.reject)
+        buttons.accepted.connect(self._take)
+        # Return in the path looks there.
+        self.choose.setAutoDefault(False)
+        self._came.connect(self._show, Qt.ConnectionType.QueuedConnection)
+        em = self.fontMetrics().height()
+        self.resize(34 * em, 26 * em)
+        self.look("")
+
+    def look(self, path: str) -> None:
+        """List the folder ``path``; ``""``: the user's own."""
+        self._ask("folder", path).add_done_callback(self._came.emit)
+
+    def _show(self, answer: Future[Any]) -> None:
+        try:
+            found = answer.result()
+        except PlainError as error:
+            self.problem.setText(str(error))
+            return
+        self._path, self._parent = found["path"], found["parent"]
+        self.path.setText(self._path)
+        self.entries.clear()
+        listed = [("..", True), *found["entries"]] if self._parent != self._path else found["entries"]
+        for name, is_folder in listed:
+            if is_folder or self._files:
+                item = QListWidgetItem(f"{name}/" if is_folder else name, self.entries)
+                item.setData(Qt.ItemDataRole.UserRole, (name, is_folder))
+        more = "There are more; type the path." if found["more"] else ""
+        self.problem.setText(more)
+        self._check()
+
+    def _current(self) -> tuple[str, bool] | None:
+        item = self.entries.currentItem()
+        return tuple(item.data(Qt.ItemDataRole.UserRole)) if item is not None else None
+
+    def _check(self) -> None:
+        current = self._current()
+        self.choose.setEnabled(bool(self._path) and (not self._files or (current is not None and not current[1])))
+
+    def _open(self, item: QListWidgetItem) -> None:
+        name, is_folder = item.data(Qt.ItemDataRole.UserRole)
+        if is_folder:
+            self.look(self._parent if name == ".." else f"{self._path.rstrip('/')}/{name}")
+        else:
+            self._take()
+
+    def _take(self) -> None:
+        current = self._current()
+        name = current[0] if current is not None and (self._files or current[0] != "..") else ""
+        self.accept()
+        self._chosen(Path(self._path) / name)

@@ -1,0 +1,210 @@
+"""Which engine the window talks to. Hosts are kept in the settings; the last engine is used again at the next start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QMenu
+
+from paretone.errors import PlainError
+from paretone.extras import require_remote
+from paretone.session.events import EngineReady, Event, ModelDownloaded
+from paretone_app.engines.dialogs import PYTHON, START, HostDialog
+from paretone_app.features.presenter import Presenter, Services, listed_in
+from paretone_app.shell.bridge import Background
+from paretone_app.widgets import build
+
+if TYPE_CHECKING:
+    from paretone.remote.client import Line, RemoteEngine
+    from paretone.session.engine_thread import EngineThread
+    from paretone_app.shell.window import MainWindow
+    from paretone_app.widgets.action import Action
+
+_HOSTS, _CURRENT = "engines/hosts", "engines/current"
+_AGAIN, _HERE = "Try again", "This machine"
+
+
+class EnginesPresenter(Presenter):
+    _told = Signal(object)
+    """A line's state, from the engine's thread."""
+    _came = Signal(object)
+    """Which models a host has, from the engine's thread."""
+    _said = Signal(str)
+    """A step of an installation."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._settings, self._folder, self._status = services.settings, services.folder, services.status
+        self._hosts: dict[str, Action] = {}
+        self._menu: QMenu | None = None
+        self.engine: RemoteEngine | None = None
+        self._broken = False
+        """Whether the user was told of the line that is broken now."""
+        self._background = Background("host", self)
+        actions = self._actions
+        actions.bind(actions["this_machine"], self.use_this_machine, self._why_not)
+        actions.bind(actions["add_host"], self._ask_for_host, self._why_not)
+        actions.bind(actions["forget_host"], self.forget, lambda: "" if self.engine else "This machine is in use.")
+        self._told.connect(self._follow_line, Qt.ConnectionType.QueuedConnection)
+        self._said.connect(self._status.say, Qt.ConnectionType.QueuedConnection)
+        self._came.connect(self._note_models, Qt.ConnectionType.QueuedConnection)
+        last = str(self._settings.value(_CURRENT, ""))
+        if last in self.known:
+            with suppress(PlainError):  # Without the packages for it, this machine computes.
+                self.use(last)
+
+    # --- Hosts --------------------------------------------------------------------------------------------------------
+    @property
+    def known(self) -> dict[str, tuple[str, str]]:
+        """Start command and Python of each host, by its name for ssh."""
+        found = (json.loads(one) for one in listed_in(self._settings, _HOSTS))
+        return {name: (start, python) for name, start, python in found}
+
+    def _remember(self, hosts: dict[str, tuple[str, str]], current: str) -> None:
+        self._settings.setValue(_HOSTS, json.dumps([json.dumps([name, *more]) for name, more in hosts.items()]))
+        self._settings.setValue(_CURRENT, current)
+        self._settings.sync()
+
+    def panels_built(self) -> None:
+        self._menu = next(one for one in self._window.menuBar().findChildren(QMenu) if one.title() == "&Engine")
+        self._offer_hosts()
+
+    def _offer_hosts(self) -> None:
+        """An entry for each host; those forgotten are hidden."""
+        for name, action in self._hosts.items():
+            action.setVisible(name in self.known)
+        for name in self.known:
+            if name not in self._hosts and self._menu is not None:
+                action = self._actions.make(name, f"Compute on {name}", checkable=True)
+                self._actions.bind(action, partial(self.use, name), self._why_not)
+                there = self._menu.actions()
+                # Before the separator above the other entries.
+                self._menu.insertAction(there[there.index(self._actions["add_host"]) - 1], action)
+                self._hosts[name] = action
+
+    def refresh(self) -> None:
+        host = self._state.machine.host
+        self._actions["this_machine"].setChecked(not host)
+        for name, action in self._hosts.items():
+            action.setChecked(name == host)
+
+    def _why_not(self) -> str:
+        return "Wait for the running jobs, or cancel them." if self._state.jobs.busy else ""
+
+    def _ask_for_host(self) -> None:
+        require_remote()
+        dialog = HostDialog(self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.submitted.connect(self.add)
+        build.show(dialog)
+
+    def add(self, name: str, start: str = START, python: str = PYTHON) -> None:
+        """Keep a host in the menu, and use it."""
+        self._remember({**self.known, name: (start, python)}, name)
+        self._offer_hosts()
+        self._actions.attempt(lambda: self.use(name))
+
+    def forget(self) -> None:
+        host = self._state.machine.host
+        self._remember({name: more for name, more in self.known.items() if name != host}, "")
+        self._offer_hosts()
+        self.use_this_machine()
+
+    # --- Engines ------------------------------------------------------------------------------------------------------
+    def use(self, name: str, take_over: bool = False) -> None:
+        """Compute on the host ``name``. Raises :class:`PlainError`."""
+        require_remote()
+        from paretone.remote.client import RemoteEngine
+        from paretone.remote.ssh import SshHost, SshLink
+
+        def make(post: Any) -> EngineThread:
+            link = SshLink(SshHost(name, self.known[name][0]))
+            self.engine = RemoteEngine(post, link, self._folder, self._told.emit, take_over=take_over)
+            self._state.machine.ask = self.engine.ask
+            return cast("EngineThread", self.engine)  # It has the same interface.
+
+        self._switch(make, name)
+
+    def use_this_machine(self) -> None:
+        if self.engine is not None:
+            self.engine = None
+            self._state.machine.ask = None
+            self._state.selection.elsewhere = None
+            self._switch(cast("MainWindow", self._window).make_own_engine, "")
+        self.refresh()
+
+    def _switch(self, make: Any, name: str) -> None:
+        self._remember(self.known, name)
+        self._broken = False
+        if name:
+            # Bundled models are everywhere; the host says which others it has.
+            self._state.selection.elsewhere = {}
+        window = cast("MainWindow", self._window)
+        self._state.machine.set_line(name)
+        window.use_engine(make)
+        self.changed.emit()
+
+    def _follow_line(self, line: Line) -> None:
+        """Show the line's state; say once that it broke, and that it is back."""
+        if self.engine is None or line is not self.engine.line:
+            return
+        machine = self._state.machine
+        machine.set_line(line.host, line.connected, line.round_trip)
+        if line.sentence:
+            self._status.say(line.sentence)
+        if line.lost:
+            choices = tuple(filter(None, (line.remedy or _AGAIN, _HERE)))
+            self._notices.ask(line.sentence, choices, partial(self._remedy, line.host), "error")
+        elif not line.connected and "broke" in line.sentence and not self._broken:
+            self._broken = True
+            self._notices.warn(f"{line.host}: {line.sentence}")
+        elif line.connected and self._broken:
+            self._broken = False
+            self._notices.note(f"The line to {line.host} is back.")
+            self._status.say(f"The line to {line.host} is back.")
+
+    def _remedy(self, host: str, choice: str) -> None:
+        from paretone.remote.client import INSTALL, TAKE_OVER
+
+        if choice == _HERE:
+            self.use_this_machine()
+        elif choice == INSTALL:
+            self.install(host)
+        else:
+            self._actions.attempt(lambda: self.use(host, take_over=choice == TAKE_OVER))
+
+    def install(self, host: str) -> None:
+        """Install Paretone on the host with its Python, then use it."""
+        from paretone.remote.ssh import SshHost, install
+
+        start, python = self.known[host]
+
+        def work() -> str:
+            return asyncio.run(install(SshHost(host, start), self._said.emit, python))
+
+        def done(found: str | BaseException) -> None:
+            if isinstance(found, PlainError):
+                self._notices.say(str(found), "error")
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                self.add(host, found, python)
+
+        self._background.run(work, done)
+
+    def follow(self, event: Event) -> None:
+        if self.engine is not None and isinstance(event, EngineReady | ModelDownloaded):
+            self.engine.ask("models").add_done_callback(self._came.emit)
+
+    def _note_models(self, answer: Any) -> None:
+        if self.engine is not None and answer.exception() is None:
+            self._state.selection.elsewhere = answer.result()
+            self.changed.emit()
+
+    def shut_down(self) -> None:
+        self._background.shut_down(wait=False)

@@ -1,0 +1,184 @@
+"""Several sentences at once: audio seconds a second over the batch, against the wait for first audio.
+
+A batch of n speaks n Harvard sentences together (:mod:`paretone.models.families.together`); a batch of one is ordinary
+synthesis. Rounds are interleaved, each with further sentences and seeds. ``--processes`` also runs ordinary synthesis
+in processes side by side, which share the threads among them: what a machine does without batches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from paretone.bench import bundled
+from paretone.bench.report import Report
+from paretone.commands.arguments import at_least, positive
+from paretone.errors import SettingError
+from paretone.measure.timing import interval, ratios, running_order, stopwatch
+from paretone.models.base import Synthesis
+from paretone.models.catalogue import entry, harvard_sentences
+from paretone.models.families.together import Turn, speak_together
+from paretone.observer import Observer
+from paretone.setting.setting import Setting
+from paretone.speaking import make_ready, scripted
+
+NAME = "throughput"
+
+
+@dataclass
+class _Batch:
+    """Figures of one size, a value per round."""
+
+    seconds: list[float] = field(default_factory=list)
+    """Per second of audio, by the clock of the device."""
+    wall_seconds: list[float] = field(default_factory=list)
+    """Per second of audio."""
+    first_audio: list[float] = field(default_factory=list)
+    """Median over the sentences of a round."""
+    last_first_audio: list[float] = field(default_factory=list)
+    """Of the sentence that waits longest."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    bundled.add_family_arguments(parser, "lm-mini", rounds=5)
+    parser.add_argument(
+        "--batch", type=positive, nargs="+", default=[1, 2, 4, 8, 16], help="sentences at once (default: %(default)s)"
+    )
+    parser.add_argument("--steps", type=positive, help="steps of flow and masked models (default: the model's)")
+    parser.add_argument(
+        "--processes", type=at_least(0), default=0, help="also run so many processes side by side (default: none)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    sizes = tuple(dict.fromkeys((1, *arguments.batch)))
+    if len(sizes) < 2:
+        raise SettingError("There is nothing to compare with one sentence at a time; give --batch 8, for instance.")
+    if arguments.processes > arguments.threads:
+        raise SettingError(
+            f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
+        )
+    model, said = bundled.loaded_on_threads(arguments), _Sayings(arguments)
+    make_ready(model, said.setting(0), said.voice)
+    device, found = model.info.device_type or "cpu", {size: _Batch() for size in sizes}
+    for number in range(-1, arguments.rounds):  # The first is for warm-up.
+        for size in running_order(sizes, max(number, 0)):
+            once = measured(model, said.scripts(model, size, number), device)
+            if number >= 0:
+                audio, seconds, wall, first = once
+                one = found[size]
+                one.seconds.append(seconds / audio)
+                one.wall_seconds.append(wall / audio)
+                one.first_audio.append(median(first))
+                one.last_first_audio.append(max(first))
+        bundled.say(f"round {number + 1} of {arguments.rounds}")
+    gains = {size: interval(ratios(found[1].seconds, one.seconds)) for size, one in found.items() if size != 1}
+    rows: list[dict[str, object]] = []
+    for size, one in found.items():
+        rows.append(
+            {
+                "at once": size,
+                "audio s/s": 1 / median(one.wall_seconds),
+                "audio s per clock s": 1 / median(one.seconds),
+                "first audio (s)": median(one.first_audio),
+                "the last's (s)": median(one.last_first_audio),
+                **(gains[size].columns("gain") if size != 1 else {}),
+            }
+        )
+    if arguments.processes:
+        rows.append(side_by_side(arguments))
+    headline = 8 if 8 in gains else max(gains)
+    clock = "processor time" if device == "cpu" else "time on the device"
+    definition = (
+        f"Seconds of audio that {model.info.title} speaks per second of {clock} with {headline} sentences at once, "
+        f"over one after another, on {arguments.threads} thread{'s' * (arguments.threads != 1)} per side."
+    )
+    return Report.of(NAME, gains[headline], definition, rows)
+
+
+class _Sayings:
+    """The sentences of each round."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.voice = bundled.speaker(arguments)
+        options = entry(arguments.model).options_with(**({"steps": arguments.steps} if arguments.steps else {}))
+        self._setting, self._sentences = Setting(arguments.model, options, seed=arguments.seed), harvard_sentences()
+
+    def setting(self, number: int) -> Setting:
+        return replace(self._setting, seed=self._setting.seed + number)
+
+    def scripts(self, model: Any, size: int, number: int) -> list[Any]:
+        """``size`` scripts of round ``number``, which begins with the same sentence for every size."""
+        texts = [self._sentences[(number + place) % len(self._sentences)] for place in range(size)]
+        return [scripted(model, text, self.voice, self.setting(max(number, 0))) for text in texts]
+
+
+class _FirstPiece(Observer):
+    def __init__(self) -> None:
+        self.began, self.at = time.perf_counter(), 0.0
+
+    def heard(self, piece: object) -> None:
+        self.at = self.at or time.perf_counter() - self.began
+
+
+def measured(model: Any, scripts: list[Any], device: str) -> tuple[float, float, float, list[float]]:
+    """Speak ``scripts`` at once: seconds of audio, by the device's clock, and on the wall, and of each until its first
+    audio. Raises the first error."""
+    pieces, ended = [_FirstPiece() for _ in scripts], []
+    with stopwatch(device) as watch:
+        if len(scripts) == 1:
+            ended.append(model.speak(scripts[0], pieces[0], pieces[0].heard))
+        else:
+            given = iter(
+                [Turn(one, ended.append, piece, piece.heard) for one, piece in zip(scripts, pieces, strict=True)]
+            )
+            speak_together(model, lambda: next(given, None), len(scripts))
+    audio = 0.0
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+        assert isinstance(one, Synthesis)
+        audio += one.measurements.audio_seconds
+    return audio, watch.seconds, watch.wall_seconds, [one.at for one in pieces]
+
+
+_meeting: Any = None
+"""Of the processes, before they begin."""
+
+
+def _meet(barrier: Any) -> None:
+    global _meeting
+    _meeting = barrier
+
+
+def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
+    """Row of ordinary synthesis in processes that share the threads."""
+    count = arguments.processes
+    share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
+    context = multiprocessing.get_context("spawn")
+    bundled.say(f"{count} processes side by side …")
+    with ProcessPoolExecutor(count, context, _meet, (context.Barrier(count),)) as pool:
+        found = [one.result() for one in [pool.submit(_alone, share, number) for number in range(count)]]
+    return {
+        "at once": f"{count} processes",
+        "audio s/s": sum(audio for audio, *_ in found) / max(wall for _, _, wall, _ in found),
+        "audio s per clock s": median(audio / seconds for audio, seconds, _, _ in found),
+        "first audio (s)": median(first for *_, first in found),
+    }
+
+
+def _alone(arguments: argparse.Namespace, place: int) -> tuple[float, float, float, float]:
+    """In a process: seconds of audio, by the clock and on the wall, and until first audio, over all rounds."""
+    model, said = bundled.loaded_on_threads(arguments), _Sayings(arguments)
+    make_ready(model, said.setting(0), said.voice)
+    device = model.info.device_type or "cpu"
+    measured(model, said.scripts(model, 1, 0), device)
+    _meeting.wait()
+    runs = [measured(model, said.scripts(model, 1, number + place), device) for number in range(arguments.rounds)]
+    audio, seconds, wall = (sum(values) for values in zip(*(one[:3] for one in runs), strict=True))
+    return audio, seconds, wall, median(one[3][0] for one in runs)

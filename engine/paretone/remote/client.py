@@ -1,0 +1,584 @@
+"""An engine elsewhere, with the interface of the engine thread: commands go in, events come out. Torch-free.
+
+It runs in its own thread. A broken line is mended with growing pauses, and events go on after the last one that
+arrived; commands that the host has not seen yet are sent again under the same numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import secrets
+import socket
+import statistics
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+
+from paretone import __version__, files
+from paretone.errors import PlainError, StudyError
+from paretone.remote import wire
+from paretone.remote.mirror import Mirror, fetched
+from paretone.remote.places import CHUNK, MADE, RESOURCE, SENT, WRITTEN, fingerprint, moved, on_host
+from paretone.session import commands, events
+from paretone.session.commands import Command
+from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished
+from paretone.studies import definition
+
+_log = logging.getLogger(__name__)
+PAUSES = 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
+"""Seconds between attempts to reconnect; the last one repeats."""
+PING_SECONDS = 1.0
+STALL_SECONDS = 10.0
+"""Seconds without an answer after which a line counts as broken."""
+_CLOSE_SECONDS = 10.0
+_TAKE_OVER_SECONDS = 60.0
+_MIRROR_SECONDS = 1.0
+_ENDINGS = JobFinished, JobFailed, JobCancelled
+
+
+TAKE_OVER, INSTALL = "Take over", "Install there"
+
+
+class LinkError(PlainError):
+    """The way to a host that cannot be opened. ``lasting``: trying again is of no use; ``remedy``: what would help, of
+    :data:`TAKE_OVER` and :data:`INSTALL`."""
+
+    def __init__(self, sentence: str, lasting: bool = True, remedy: str = "") -> None:
+        super().__init__(sentence)
+        self.lasting, self.remedy = lasting, remedy
+
+
+class Link(Protocol):
+    """The way to an engine: opens a local port that leads to it."""
+
+    host: str
+    """Name for people."""
+
+    async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
+        """Local port and token; ``say`` tells what is done. Raises :class:`LinkError`."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """An engine that listens on this machine already."""
+
+    port: int
+    token: str
+    host: str = "127.0.0.1"
+
+    async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
+        return self.port, self.token
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Line:
+    """State of the line to a host."""
+
+    host: str
+    connected: bool = False
+    round_trip: float | None = None
+    """Seconds, the median of the last measurements."""
+    sentence: str = ""
+    """What is wrong, or being done; ``""``: nothing."""
+    lost: bool = False
+    """Whether nothing more is tried."""
+    remedy: str = ""
+    """As of :class:`LinkError`."""
+
+
+class RemoteEngine:
+    """Takes commands from any thread and posts events, like :class:`paretone.session.engine_thread.EngineThread`."""
+
+    def __init__(
+        self,
+        post: Callable[[Event], None],
+        link: Link,
+        data: Path,
+        told: Callable[[Line], None] = lambda line: None,
+        *,
+        take_over: bool = False,
+        pauses: tuple[float, ...] = PAUSES,
+        stall: float = STALL_SECONDS,
+    ) -> None:
+        """``data``: this machine's data folder; ``told`` gets each state of the line, from the engine's thread."""
+        self._sink, self._link, self._data, self._told = post, link, data, told
+        self._pauses, self._stall = pauses, stall
+        self.line = Line(link.host, sentence=f"Connecting to {link.host} …")
+        self._hello = wire.Hello(__version__, secrets.token_hex(8), socket.gethostname(), take_over=take_over)
+        self._thread = threading.Thread(target=self._run, name=f"engine on {link.host}", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        self._task: asyncio.Task[None] | None = None
+        # All further is the thread's own.
+        self._waiting: deque[Command] = deque()
+        self._wanted: asyncio.Event
+        self._unseen: deque[tuple[int, Command, bytes]] = deque()
+        """Numbered commands that the host has not confirmed."""
+        self._number = 0
+        self._jobs: dict[int, Command] = {}
+        """Jobs under way, by number, as they were submitted."""
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._questions = 0
+        self._trips: deque[float] = deque(maxlen=5)
+        self._techniques: frozenset[str] = frozenset()
+        self._loaded: commands.LoadModel | None = None
+        self._mirrors: dict[int, Mirror] = {}
+        self._mirrored = 0.0
+        self._failed: dict[int, str] = {}
+        """Sentences of jobs whose results could not be brought here."""
+        self._ending = False
+        self._gone = ""
+        """Why the host cannot be used any more."""
+
+    # --- Any thread ---------------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        self._thread.start()
+        self._started.wait()
+
+    def submit(self, command: Command) -> None:
+        """Queue ``command``. After :class:`ShutDown`, and on a host that is gone, jobs end at once."""
+        if not isinstance(command, Command):
+            raise TypeError(f"{type(command).__name__} is no command.")
+        self._call(self._enqueue, command)
+
+    def ask(self, what: str, text: str = "") -> Future[Any]:
+        """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
+        assert self._loop is not None, "it has been started"
+        return asyncio.run_coroutine_threadsafe(self._answer(wire.Ask(what, text)), self._loop)
+
+    def join(self, timeout: float | None = None) -> bool:
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _call(self, work: Callable[..., object], *arguments: object) -> bool:
+        with contextlib.suppress(RuntimeError):  # The thread has ended.
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(work, *arguments)
+                return True
+        if isinstance(arguments[0], Command) and arguments[0].carried_out_by:
+            self._sink(JobCancelled(arguments[0].job))
+        return False
+
+    # --- The thread ---------------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(self._main())
+        for job in [*self._jobs]:
+            self._end(JobCancelled(job))
+
+    async def _main(self) -> None:
+        self._loop, self._wanted = asyncio.get_running_loop(), asyncio.Event()
+        self._task = asyncio.current_task()
+        self._started.set()
+        attempt = 0
+        try:
+            while not self._ending and not self._gone:
+                reason = await self._connected()
+                attempt = 0 if self.line.connected else attempt + 1
+                if not self._ending and not self._gone:
+                    pause = self._pauses[min(attempt, len(self._pauses) - 1)]
+                    what = "The line broke ({}). Jobs go on." if self._hello.session else "No line yet ({})."
+                    sentence = f"{what.format(reason.rstrip('.'))} Trying again in {pause:g} s."
+                    self._tell(connected=False, round_trip=None, sentence=sentence)
+                    await asyncio.sleep(pause)
+            if not self._ending:
+                await asyncio.Event().wait()
+        finally:
+            await self._link.close()
+
+    async def _connected(self) -> str:
+        """Use a connection until it breaks; the reason."""
+        try:
+            port, token = await self._link.open(lambda sentence: self._tell(sentence=sentence))
+            await self._talk(port, token)
+        except LinkError as error:
+            if error.lasting and not self._gone:
+                self._give_up(str(error), error.remedy)
+            return str(error)
+        except aiohttp.ClientConnectorError:
+            return "nothing answers there"
+        except (OSError, aiohttp.ClientError, TimeoutError, wire.WireError) as error:
+            return str(error) or "no answer"
+        return "the host ended"
+
+    def _tell(self, **changes: Any) -> None:
+        line = replace(self.line, **changes)
+        if line != self.line:
+            self.line = line
+            self._told(line)
+
+    def _give_up(self, sentence: str, remedy: str = "") -> None:
+        """End all jobs with ``sentence``, and try nothing more."""
+        self._gone = sentence
+        for job in [*self._jobs]:
+            self._end(JobFailed(job, sentence))
+        self._waiting.clear()
+        self._unseen.clear()
+        self._tell(connected=False, round_trip=None, sentence=sentence, lost=True, remedy=remedy)
+
+    def _end(self, event: Event) -> None:
+        self._jobs.pop(event.job, None)
+        self._mirrors.pop(event.job, None)
+        self._post(event)
+
+    def _post(self, event: Event) -> None:
+        try:
+            self._sink(event)
+        except Exception:
+            _log.exception("The front end failed to take %s.", type(event).__name__)
+
+    # --- A connection -------------------------------------------------------------------------------------------------
+    async def _talk(self, port: int, token: str) -> None:
+        """Connect, and stay connected until the line breaks."""
+        address, headers = f"http://127.0.0.1:{port}/engine", {"Authorization": f"Bearer {token}"}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            try:
+                async with asyncio.timeout(self._stall):
+                    socket = await session.ws_connect(address, max_msg_size=wire.LARGEST_EVENT, compress=0)
+            except aiohttp.WSServerHandshakeError as error:
+                raise LinkError(
+                    f"The engine on {self._link.host} refuses the token: it is another user's, or was started again. "
+                    "Start it anew.",
+                    lasting=error.status == 401,
+                ) from error
+            tasks: list[asyncio.Task[None]] = []
+            try:
+                await self._introduce(socket)
+                tasks += map(asyncio.create_task, (self._hear(socket), self._send(socket), self._ping(socket)))
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+            finally:
+                self._socket = None
+                for one in tasks:
+                    one.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for asked in self._asked.values():
+                    asked.cancel()
+                self._asked.clear()
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(1.0):
+                        await socket.close()
+
+    async def _introduce(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        await socket.send_bytes(wire.message(wire.HELLO, self._hello))
+        # Taking an engine over waits for its jobs to end.
+        async with asyncio.timeout(self._stall + _TAKE_OVER_SECONDS * self._hello.take_over):
+            message = await socket.receive()
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            raise ConnectionError("the host closed the line")
+        found = wire.envelope(message.data, wire.LARGEST_EVENT)
+        if found.kind == wire.REFUSED:
+            sentence = wire.read(found.payload, str)
+            raise LinkError(sentence, remedy=TAKE_OVER if "take the engine over" in sentence else "")
+        welcome = wire.read(found.payload, wire.Welcome)
+        another = welcome.session != self._hello.session
+        if another and self._hello.session:
+            self._begin_again()
+        self._hello = replace(
+            self._hello, session=welcome.session, seen=0 if another else self._hello.seen, take_over=False
+        )
+        self._techniques = frozenset(welcome.techniques)
+        while self._unseen and self._unseen[0][0] <= welcome.received:
+            self._unseen.popleft()
+        for _, _, content in self._unseen:
+            await socket.send_bytes(content)
+        self._socket = socket
+        dropped = f"{welcome.dropped} reports came too late and were dropped." if welcome.dropped else ""
+        self._tell(connected=True, sentence=dropped)
+
+    def _begin_again(self) -> None:
+        """The host has another engine than before: end what the old one had, and load the model again."""
+        for job in [*self._jobs]:
+            self._end(JobFailed(job, f"The engine on {self._link.host} ended and was started again; repeat this."))
+        self._number = 0
+        self._unseen.clear()
+        self._waiting = deque(one for one in self._waiting if one.job == 0)
+        if self._loaded is not None:
+            again = replace(self._loaded, job=2**40 + secrets.randbelow(2**20))
+            self._jobs[again.job] = again
+            self._waiting.appendleft(again)
+            self._wanted.set()
+
+    async def _ping(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        while True:
+            started = time.perf_counter()
+            async with asyncio.timeout(self._stall):
+                received, _ = await self._asking(wire.Ask("ping"))
+            self._trips.append(time.perf_counter() - started)
+            while self._unseen and self._unseen[0][0] <= received:
+                self._unseen.popleft()
+            self._tell(round_trip=statistics.median(self._trips))
+            await socket.send_bytes(wire.message(wire.SEEN, None, self._hello.seen))
+            await asyncio.sleep(PING_SECONDS)
+
+    async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """Take events and answers. Events wait for one another; answers do not wait for them."""
+        arrived: asyncio.Queue[wire.Envelope] = asyncio.Queue()
+        working = asyncio.create_task(self._deliver_all(arrived))
+        try:
+            async for message in socket:
+                if working.done():
+                    break
+                if message.type is not aiohttp.WSMsgType.BINARY:
+                    raise ConnectionError("the host sent text")
+                found = wire.envelope(message.data, wire.LARGEST_EVENT)
+                if found.kind == wire.EVENT:
+                    arrived.put_nowait(found)
+                elif found.kind == wire.ANSWER:
+                    answered = self._asked.pop(found.number, None)
+                    if answered is not None and not answered.done():
+                        answer = wire.read(found.payload, wire.Answer)
+                        if answer.problem:
+                            answered.set_exception(PlainError(answer.problem))
+                        else:
+                            answered.set_result(answer.value)
+                elif found.kind == wire.REFUSED:
+                    raise LinkError(wire.read(found.payload, str))
+            if working.done():
+                working.result()
+            if self._ending:
+                return
+            raise ConnectionError("the host closed the line")
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    async def _deliver_all(self, arrived: asyncio.Queue[wire.Envelope]) -> None:
+        while True:
+            found = await arrived.get()
+            if found.number <= self._hello.seen:
+                continue
+            await self._deliver(wire.event(wire.plain(found.payload)))
+            self._hello = replace(self._hello, seen=found.number)
+
+    async def _deliver(self, event: Event) -> None:
+        """Post an event, with this machine's paths, after its files are here."""
+        submitted = self._jobs.get(event.job)
+        if event.job and submitted is None and event.job < 2**40:
+            return  # Of a job that ended here already.
+        if isinstance(event, events.ModelLoaded) and isinstance(submitted, commands.LoadModel):
+            self._loaded = submitted
+        try:
+            event = await self._brought(event, submitted)
+        except PlainError as error:
+            self._failed[event.job] = str(error)
+        if isinstance(event, _ENDINGS):
+            if (sentence := self._failed.pop(event.job, "")) and isinstance(event, JobFinished):
+                event = JobFailed(event.job, sentence)
+            self._end(event)
+        elif event.job not in self._failed:
+            self._post(event)
+
+    async def _brought(self, event: Event, submitted: Command | None) -> Event:
+        """``event`` with this machine's paths, once its files are here."""
+        changes: dict[str, Any] = {}
+        mirror = self._mirrors.get(event.job)
+        if mirror is not None:
+            last = isinstance(event, events.StudyEnded | JobFailed | JobCancelled)
+            due = isinstance(event, events.StudyBegun | events.StudyTakeDone)
+            if last or (due and time.monotonic() - self._mirrored > _MIRROR_SECONDS):
+                started = time.monotonic()
+                await mirror.fetch(self._asking)
+                # Long copies are rarer: they take half of the time at most.
+                self._mirrored = 2 * time.monotonic() - started
+            if isinstance(event, events.StudyBegun | events.StudyTakeDone | events.StudyEnded):
+                changes["folder"] = str(mirror.folder)
+        match submitted, event:
+            case commands.VerifyStudy(), events.StudyVerified():
+                changes["folder"] = submitted.folder
+            case (
+                commands.ExportProfile() | commands.ExportWeights(),
+                events.ProfileExported() | events.WeightsExported(),
+            ):
+                await self._bring(event.job, Path(submitted.folder), event.files)
+                changes["folder"] = submitted.folder
+            case commands.MeasureRoofline(), events.RooflineMeasured() if submitted.trace:
+                path = Path(submitted.trace)
+                files.write(path, await fetched(self._asking, f"made/{event.job}/{path.name}"))
+        return replace(event, **changes)
+
+    async def _bring(self, job: int, folder: Path, names: tuple[str, ...]) -> None:
+        """Fetch the files of an export, all or none. Raises :class:`PlainError`."""
+        places = [folder / name for name in names]
+        if taken := next((one for one in places if one.exists()), None):
+            raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
+        try:
+            for name, place in zip(names, places, strict=True):
+                content = await fetched(self._asking, f"made/{job}/{name}")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                files.write_atomically(place, content)
+        except BaseException as error:
+            for one in places:
+                one.unlink(missing_ok=True)
+            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                raise PlainError(f"{folder} could not be written: {files.reason(error)}.") from error
+            raise
+
+    # --- Commands and questions ---------------------------------------------------------------------------------------
+    def _enqueue(self, command: Command) -> None:
+        if isinstance(command, commands.ShutDown):
+            if self._socket is None and self._task is not None:
+                self._ending = True
+                self._task.cancel()
+        elif isinstance(command, commands.Cancel | commands.PauseStudy) and self._cancel_waiting(command.target):
+            return
+        elif command.carried_out_by:
+            self._jobs[command.job] = command
+            if self._gone:
+                self._end(JobFailed(command.job, self._gone))
+                return
+        if not self._gone:
+            self._waiting.append(command)
+            self._wanted.set()
+
+    def _cancel_waiting(self, job: int) -> bool:
+        """Cancel a job that was not sent yet."""
+        found = next((one for one in self._waiting if one.job == job and one.carried_out_by), None)
+        if found is None:
+            return False
+        self._waiting.remove(found)
+        self._end(JobCancelled(job))
+        return True
+
+    async def _send(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        while True:
+            self._wanted.clear()
+            while self._waiting:
+                command = self._waiting[0]
+                try:
+                    content = await self._prepared(command)
+                except PlainError as error:
+                    if self._waiting and self._waiting[0] is command:
+                        self._waiting.popleft()
+                        self._end(JobFailed(command.job, str(error)))
+                    continue
+                if not self._waiting or self._waiting[0] is not command:
+                    continue  # Cancelled meanwhile.
+                self._waiting.popleft()
+                self._number += 1
+                message = wire.message(wire.COMMAND, content, self._number)
+                self._unseen.append((self._number, command, message))
+                await socket.send_bytes(message)
+                if isinstance(command, commands.ShutDown):
+                    await self._wait_for_end(socket)
+                    return
+            await self._wanted.wait()
+
+    async def _wait_for_end(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """After the last command, wait for the host to close."""
+        self._ending = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                while not socket.closed:
+                    await asyncio.sleep(0.05)
+
+    async def _prepared(self, command: Command) -> Any:
+        """The command in the host's terms, after the files that it needs have been sent. Raises :class:`PlainError`."""
+        setting = getattr(command, "setting", None) or getattr(getattr(command, "request", None), "setting", None)
+        names = [one.technique for one in setting.techniques] if setting is not None else []
+        names += [command.technique] if isinstance(command, commands.Prepare) else []
+        if lacking := next((one for one in names if one not in self._techniques), None):
+            raise PlainError(
+                f"{self._link.host} has no technique {lacking!r}; install the plug-in that brings it there, or do "
+                "without it."
+            )
+        if isinstance(command, commands.RunStudy):
+            command = await self._sent_study(command)
+        elif isinstance(command, commands.VerifyStudy):
+            command = replace(command, folder=_key(Path(command.folder)))
+        field = WRITTEN.get(type(command), "")
+        if field and (given := getattr(command, field)):
+            last = f"/{Path(given).name}" if field == "trace" else ""
+            changes: dict[str, Any] = {field: f"{MADE}{command.job}{last}"}
+            command = replace(command, **changes)
+        wanted: dict[str, str] = {}
+
+        def send(path: str) -> str:
+            known = on_host(path, self._data)
+            if known.startswith(RESOURCE):
+                return known
+            wanted[path] = f"{fingerprint(path)}/{Path(path).name}"
+            return SENT + wanted[path]
+
+        content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
+        for path, name in wanted.items():
+            await self._send_file(name, Path(path).read_bytes())
+        return content
+
+    async def _send_file(self, name: str, content: bytes) -> None:
+        if await self._asking(wire.Ask("has", name)):
+            return
+        for offset in range(0, len(content), CHUNK):
+            await self._asking(wire.Ask("send", name, offset, content[offset : offset + CHUNK]))
+        await self._asking(wire.Ask("send", name, len(content)))
+
+    async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
+        """Send a study's file, with its recordings and texts, and have its results mirrored."""
+        if command.ray:
+            raise StudyError("A study on a Ray cluster is run from this machine; choose Engine, This machine.")
+        file = Path(command.file)
+        study = definition.read(file)
+        if study.evaluation is not None:
+            raise StudyError(
+                "The study speaks an evaluation set, whose recordings are on this machine; run it here, or with the "
+                "command line on the host."
+            )
+        values: Any = dict(definition.values(file))  # type: ignore[call-overload]
+        if isinstance(values.get("sentences"), str) and (file.parent / values["sentences"]).is_file():
+            values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
+        given = values.get("voices")
+        for place, one in enumerate(given if isinstance(given, list) else []):
+            if isinstance(one, dict):
+                path = file.parent / one["audio"]
+                name = f"{fingerprint(path)}/{path.name}"
+                await self._send_file(name, path.read_bytes())
+                given[place] = {**one, "audio": f"../{name}"}
+        content = json.dumps(values).encode()
+        name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
+        folder = Path(command.folder)
+        mirror = Mirror(folder, _key(folder), command.file, self._data / "remote" / "copies")
+        mirror.require_own()
+        await self._send_file(name, content)
+        self._mirrors[command.job] = mirror
+        return replace(command, file=SENT + name, folder=mirror.key)
+
+    async def _asking(self, ask: wire.Ask) -> Any:
+        """The host's answer. Raises :class:`PlainError`, and :class:`ConnectionError` if the line breaks."""
+        socket = self._socket
+        if socket is None:
+            raise ConnectionError("the line is broken")
+        self._questions += 1
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._asked[self._questions] = answered
+        await socket.send_bytes(wire.message(wire.ASK, ask, self._questions))
+        return await answered
+
+    async def _answer(self, ask: wire.Ask) -> Any:
+        try:
+            return await self._asking(ask)
+        except (OSError, asyncio.CancelledError) as error:
+            raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
+
+
+def _key(folder: Path) -> str:
+    """Name on the host of the study in ``folder`` here."""
+    return hashlib.sha256(f"{socket.gethostname()}:{folder.absolute()}".encode()).hexdigest()[:24]

@@ -1,0 +1,131 @@
+"""Results of a study on a host, mirrored into the study's folder here while it runs. Torch-free.
+
+The host copies the study's database, page by page and consistently; only blocks that changed since the last time
+travel. Recordings come first, then the rows that name them, so that readers here never find a row without its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.database import AUDIO
+from paretone.errors import StudyError
+from paretone.remote.wire import Ask
+from paretone.studies.store import DATABASE
+
+BLOCK = 1 << 14
+_DIGEST = 8
+_MOST_BLOCKS = 256
+_COPY = "copy.sqlite"
+_SUFFIX = ".wav"
+FRESH = b"+"
+"""Begins a question for which the host copies the database anew."""
+
+Asking = Callable[[Ask], Awaitable[Any]]
+
+
+def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
+    """The blocks of the study's database in ``folder`` that differ from those with the digests ``known``; without any,
+    a consistent copy is made first. ``more``: whether others are left."""
+    source, copy = folder / DATABASE, folder / _COPY
+    if not source.is_file():
+        return {"size": 0, "blocks": [], "more": False}
+    with _reading(folder):
+        if known[:1] == FRESH:
+            _back_up(source, copy)
+        content = copy.read_bytes()
+        parts = enumerate(zip(_digests(content), range(0, len(content), BLOCK), strict=True))
+        there = [known[1 + _DIGEST * one : 1 + _DIGEST * (one + 1)] for one in range(len(known) // _DIGEST + 1)]
+        differing = [at for number, (digest, at) in parts if number >= len(there) or digest != there[number]]
+        blocks = [[at, content[at : at + BLOCK]] for at in differing[:_MOST_BLOCKS]]
+        return {"size": len(content), "blocks": blocks, "more": len(differing) > _MOST_BLOCKS}
+
+
+def _back_up(source: Path, target: Path) -> None:
+    reading = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
+    with closing(reading) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+
+
+def _digests(content: bytes) -> list[bytes]:
+    blocks = (content[at : at + BLOCK] for at in range(0, len(content), BLOCK))
+    return [hashlib.blake2b(one, digest_size=_DIGEST).digest() for one in blocks]
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StudyError(f"The study in {folder} could not be copied: {error}.") from error
+    except OSError as error:
+        raise StudyError(f"The study in {folder} could not be copied: {files.reason(error)}.") from error
+
+
+class Mirror:
+    """The study ``folder`` here, and the one with the name ``key`` on the host. ``copies``: folder of the last
+    copies."""
+
+    def __init__(self, folder: Path, key: str, file: str, copies: Path) -> None:
+        self.folder, self.key, self._file = folder, key, file
+        self._copy = copies / f"{key}.sqlite"
+
+    def require_own(self) -> None:
+        """Raise :class:`StudyError` for takes here that this host did not make: times of two machines do not mix."""
+        with _reading(self.folder):
+            if _takes(self.folder / DATABASE) - _takes(self._copy):
+                raise StudyError(
+                    f"The study in {self.folder} has takes that another machine made, and times of two machines do not "
+                    "mix; run it there, or copy its file into another folder."
+                )
+
+    async def fetch(self, ask: Asking) -> None:
+        """Bring what is new. Raises :class:`StudyError`."""
+        with _reading(self.folder):
+            self._copy.parent.mkdir(parents=True, exist_ok=True)
+            self._copy.touch()
+            fresh, more = FRESH, True
+            while more:
+                known = b"".join(_digests(self._copy.read_bytes()))
+                found = await ask(Ask("study", self.key, content=fresh + known))
+                if not found["size"]:
+                    return
+                self._take_in(found)
+                fresh, more = b"-", found["more"]
+            (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
+            for take in sorted(_takes(self._copy)):
+                place = self.folder / AUDIO / f"{take}{_SUFFIX}"
+                if not place.exists():
+                    name = f"studies/{self.key}/{AUDIO}/{take}{_SUFFIX}"
+                    files.write_atomically(place, await fetched(ask, name))
+            _back_up(self._copy, self.folder / DATABASE)
+            with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
+                here.execute("UPDATE study SET file = ?", (self._file,))
+
+    def _take_in(self, found: dict[str, Any]) -> None:
+        with open(self._copy, "r+b") as file:
+            for at, content in found["blocks"]:
+                file.seek(at)
+                file.write(content)
+            file.truncate(found["size"])
+
+
+def _takes(database: Path) -> set[str]:
+    if not database.is_file():
+        return set()
+    with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as one:
+        return {take for (take,) in one.execute("SELECT take FROM takes WHERE round = 0")}
+
+
+async def fetched(ask: Asking, name: str) -> bytes:
+    """The content of a file that a job made on the host."""
+    content = bytearray()
+    while part := await ask(Ask("part", name, len(content))):
+        content += part
+    return bytes(content)

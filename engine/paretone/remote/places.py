@@ -1,0 +1,178 @@
+"""Paths of commands, which mean other files on another machine. Torch-free.
+
+A window names files of both machines' data folders as ``data:…``, of the program's resources as ``resource:…``, and a
+recording of its own by its fingerprint, ``sent:…``, once its content has been sent. Every other path is the host's own.
+What a job writes is made in a folder of its own on the host, from which the window fetches it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.errors import PlainError
+from paretone.models.base import Voice
+from paretone.paths import data_folder, resource
+from paretone.reading import require_regular, shown
+from paretone.session import commands
+from paretone.training.requests import TrainingRequest
+
+DATA, RESOURCE, SENT, MADE = "data:", "resource:", "sent:", "made:"
+CHUNK = 1 << 20
+"""Bytes of a file per message."""
+LARGEST_SENT = 1 << 30
+MOST_ENTRIES = 2_000
+"""Entries of a folder that are listed."""
+_OWN: dict[Any, tuple[str, ...]] = {
+    commands.LoadModel: ("folder", "vocoder"),
+    commands.DownloadModel: ("folder",),
+    commands.ExportProfile: ("model_folder",),
+    commands.ExportWeights: ("file", "model_folder"),
+    TrainingRequest: ("manifest", "validation", "validation_audio", "work", "folder", "vocoder", "export", "corpus"),
+}
+"""Fields with paths on the host, by command or request."""
+WRITTEN: dict[type, str] = {
+    commands.ExportProfile: "folder",
+    commands.ExportWeights: "folder",
+    commands.MeasureRoofline: "trace",
+}
+"""Fields with paths that a job writes to."""
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[^/\\\x00-\x1f]{1,150}")
+
+
+class PlaceError(PlainError):
+    """A path that is refused, or cannot be used."""
+
+
+def moved(value: Any, move: Callable[[str], str], send: Callable[[str], str]) -> Any:
+    """``value``, an object of a message, with its paths moved: own ones by ``move``, recordings by ``send``."""
+    if isinstance(value, Voice):
+        return replace(value, audio=send(value.audio)) if value.audio else value
+    if isinstance(value, commands.JudgeTake) and value.prompt:
+        return replace(value, prompt=send(value.prompt))
+    for kind, names in _OWN.items():
+        if isinstance(value, kind):
+            paths: dict[str, Any] = {name: move(path) for name in names if (path := getattr(value, name, ""))}
+            return replace(value, **paths)
+    return value
+
+
+def on_host(path: str, data: Path) -> str:
+    """``path`` as the host knows it: within the window's ``data`` folder or the resources, by a name for both."""
+    for prefix, root in ((DATA, data), (DATA, data_folder()), (RESOURCE, resource())):
+        whole, top = Path(os.path.normpath(path)), os.path.abspath(root)
+        if whole.is_relative_to(top):
+            return prefix + whole.relative_to(top).as_posix()
+    return path
+
+
+def fingerprint(path: str | Path) -> str:
+    """SHA-256 of a file, hexadecimal. Raises :class:`PlaceError`."""
+    try:
+        if require_regular(path).st_size > LARGEST_SENT:
+            raise PlaceError(f"{path} has more than {LARGEST_SENT >> 30} GiB and is not sent; copy it to the host.")
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise PlaceError(f"{path} could not be read: {files.reason(error)}.") from error
+
+
+class HostFiles:
+    """The host's files, as far as a window may name them. ``data``: the host's data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self._data, self._root = data, data / "remote"
+        self.made, self.studies = self._root / "made", self._root / "studies"
+        self._received = self._root / "received"
+
+    def path(self, name: str) -> str:
+        """The path that ``name`` of a command means here. Raises :class:`PlaceError` for one that leads elsewhere."""
+        for prefix, root in ((DATA, self._data), (RESOURCE, resource()), (SENT, self._received), (MADE, self.made)):
+            if name.startswith(prefix):
+                return str(within(root, name.removeprefix(prefix), links=prefix in (DATA, RESOURCE)))
+        if not os.path.isabs(name):
+            raise PlaceError(f"{shown(name)} is not a whole path on this host; choose the folder again.")
+        return name
+
+    def study(self, name: str) -> Path:
+        return within(self.studies, name)
+
+    # --- Files that the window sends ----------------------------------------------------------------------------------
+    def place_of(self, name: str) -> Path:
+        """Place of the file with the name ``FINGERPRINT/NAME``."""
+        digits, _, last = name.partition("/")
+        if not _FINGERPRINT.fullmatch(digits) or not _NAME.fullmatch(last) or last in (".", ".."):
+            raise PlaceError(f"{shown(name)} is no name of a file that is sent.")
+        return within(self._received, name)
+
+    def has(self, name: str) -> bool:
+        return self.place_of(name).is_file()
+
+    def receive(self, name: str, offset: int, content: bytes) -> bool:
+        """Keep a part of a file, in order; whether it is complete, by its fingerprint. A wrong one is discarded."""
+        place = self.place_of(name)
+        if place.is_file():
+            return True
+        part = place.with_name(f"{place.name}.part")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            there = part.stat().st_size if part.exists() else 0
+            if offset == 0:
+                part.unlink(missing_ok=True)
+            elif offset != there or offset + len(content) > LARGEST_SENT:
+                raise PlaceError(f"{place.name} arrived in disorder; send it again.")
+            if content:
+                with open(part, "ab") as file:
+                    file.write(content)
+                return False
+            if fingerprint(part) != place.parent.name:
+                part.unlink()
+                raise PlaceError(f"{place.name} arrived damaged; send it again.")
+            os.replace(part, place)
+        except OSError as error:
+            raise PlaceError(f"{place.name} could not be kept on the host: {files.reason(error)}.") from error
+        return True
+
+    # --- Files that the window fetches --------------------------------------------------------------------------------
+    def part(self, name: str, offset: int) -> bytes:
+        """A part of a file that a job made; empty at its end."""
+        try:
+            with open(self.fetched(name), "rb") as file:
+                file.seek(offset)
+                return file.read(CHUNK)
+        except OSError as error:
+            raise PlaceError(f"{name} could not be read on the host: {files.reason(error)}.") from error
+
+    def fetched(self, name: str) -> Path:
+        root = self.studies if name.startswith("studies/") else self.made
+        return within(root, name.partition("/")[2])
+
+    # --- Folders to choose from ---------------------------------------------------------------------------------------
+    def folder(self, path: str) -> dict[str, Any]:
+        """The folder ``path``, ``""`` for the user's own: its path, its parent and its entries, folders first."""
+        place = Path(path).expanduser() if path else Path.home()
+        try:
+            place = place.resolve(strict=True)
+            with os.scandir(place) as entries:
+                found = sorted((not one.is_dir(), one.name) for one in entries if not one.name.startswith("."))
+        except OSError as error:
+            raise PlaceError(f"{path} could not be opened on the host: {files.reason(error)}.") from error
+        listed = [[name, not is_file] for is_file, name in found[:MOST_ENTRIES]]
+        return {"path": str(place), "parent": str(place.parent), "entries": listed, "more": len(found) > MOST_ENTRIES}
+
+
+def within(root: Path, name: str, links: bool = False) -> Path:
+    """``name`` within ``root``. Raises :class:`PlaceError` for a path that leads out of it; by a link too, unless the
+    user's own ``links`` may."""
+    place = Path(os.path.normpath(root / name)) if links else (root / name).resolve()
+    top = Path(os.path.normpath(root)) if links else root.resolve()
+    if not name or "\0" in name or not place.is_relative_to(top):
+        raise PlaceError(f"{shown(name)} leads out of the folder that a window may use; nothing was done.")
+    return place

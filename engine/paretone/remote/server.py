@@ -1,0 +1,408 @@
+"""An engine for one window elsewhere, over a websocket on this machine's own address.
+
+The window shows a token. Its commands are numbered and carried out once; events are numbered and kept until the window
+has them, so that it can lose its line and come back. Without a window the jobs go on; after them and a grace period the
+engine ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from paretone import __version__, files
+from paretone.errors import PlainError, SettingError
+from paretone.models import catalogue
+from paretone.remote import wire
+from paretone.remote.mirror import snapshot
+from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
+from paretone.session import commands
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
+    AudioReady,
+    Caution,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    PreparationReport,
+    Progress,
+    Telemetry,
+)
+from paretone.techniques.registry import techniques
+
+ADDRESS = "127.0.0.1"
+PATH = "/engine"
+GRACE_SECONDS = 1_800.0
+HELLO_SECONDS = 10.0
+HEARTBEAT_SECONDS = 20.0
+"""Without an answer for this time, a connection counts as lost."""
+MOST_KEPT = 1 << 28
+"""Bytes of events kept for an absent window, outcomes not counted."""
+ENDINGS = JobFinished, JobFailed, JobCancelled
+_SHUT_DOWN_SECONDS = 60.0
+
+
+class Outbox:
+    """Numbered events, kept until the window has seen them. Thread-safe.
+
+    An unsent figure gives way to the next one of its job. Beyond a size, audio pieces go first, which their takes have
+    whole, then reports; outcomes are never dropped.
+    """
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._kept: dict[int, tuple[type[Event], int, bytes]] = {}
+        self._last = self._sent = self._size = 0
+        self.dropped = 0
+
+    def add(self, event: Event) -> None:
+        with self._lock:
+            if isinstance(event, Progress | Telemetry):
+                unsent = (one for one in reversed(self._kept) if one > self._sent)
+                if (old := next((one for one in unsent if self._is(one, type(event), event.job)), None)) is not None:
+                    self._forget(old)
+            self._last += 1
+            content = wire.message(wire.EVENT, wire.packed(event), self._last)
+            self._kept[self._last] = type(event), event.job, content
+            self._size += len(content)
+            for kind in (AudioReady, PreparationReport):
+                while self._size > self._most and (
+                    old := next((one for one in self._kept if self._is(one, kind)), None)
+                ):
+                    self._forget(old)
+                    self.dropped += 1
+
+    def _is(self, number: int, kind: type[Event], job: int | None = None) -> bool:
+        return self._kept[number][0] is kind and job in (None, self._kept[number][1])
+
+    def _forget(self, number: int) -> None:
+        self._size -= len(self._kept.pop(number)[2])
+
+    def after(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """Events after ``number``, as they are taken; later ones included."""
+        while True:
+            with self._lock:
+                following = next((one for one in self._kept if one > number), None)
+                if following is None:
+                    return
+                content = self._kept[following][2]
+                number, self._sent = following, max(following, self._sent)
+            yield following, content
+
+    def seen(self, number: int) -> None:
+        with self._lock:
+            for one in [one for one in self._kept if one <= number]:
+                self._forget(one)
+
+    def clear(self) -> None:
+        """Begin again for a new window; numbers go on."""
+        with self._lock:
+            self._kept.clear()
+            self._size = self.dropped = 0
+
+
+def require_version(theirs: str) -> None:
+    """Raise :class:`PlainError` unless a window of the version ``theirs`` can use this engine: of the same major
+    version, and of the same minor one or a newer."""
+    try:
+        major, minor = map(int, theirs.split(".")[:2])
+    except ValueError:
+        major, minor = -1, -1
+    own = tuple(map(int, __version__.split(".")[:2]))
+    if major != own[0] or minor < own[1]:
+        raise SettingError(
+            f"The window has Paretone {theirs or 'of an unknown version'}, the host {__version__}; install the same "
+            "version on both machines."
+        )
+
+
+class EngineServer:
+    """One engine and its window."""
+
+    def __init__(self, data: Path, *, grace: float = GRACE_SECONDS, stay: bool = False) -> None:
+        """``data``: the host's data folder; ``stay``: begin anew when a window closes, instead of ending."""
+        self.data, self._grace, self._stay = data, grace, stay
+        self.token = secrets.token_urlsafe(32)
+        self.files, self.outbox = HostFiles(data), Outbox()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news, self._lock, self.over = asyncio.Event(), asyncio.Lock(), asyncio.Event()
+        self._engine: EngineThread | None = None
+        self._session, self._received = "", 0
+        self._window: wire.Hello | None = None
+        self._connection: web.WebSocketResponse | None = None
+        self._jobs: set[int] = set()
+        self._left = time.monotonic()
+
+    # --- The engine ---------------------------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Start an engine, on the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._session, self._received = secrets.token_hex(8), 0
+        self._jobs.clear()
+        self.outbox.clear()
+        shutil.rmtree(self.files.made, ignore_errors=True)
+        self._engine = EngineThread(self._post)
+        self._engine.start()
+
+    def _post(self, event: Event) -> None:
+        """From the engine's thread."""
+        if isinstance(event, ENDINGS):
+            self._jobs.discard(event.job)
+        try:
+            self.outbox.add(event)
+        except wire.WireError as error:  # A type that no technique declares: tell, and let the job go on.
+            self.outbox.add(Caution(event.job, str(error)))
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._news.set)
+
+    async def watch(self) -> None:
+        """End the engine once no window has come back for the grace period and no job is left."""
+        while not self.over.is_set():
+            await asyncio.sleep(min(1.0, self._grace / 4))
+            if self._connection is None and not self._jobs and time.monotonic() - self._left > self._grace:
+                await self.end()
+
+    async def end(self, again: bool = False) -> None:
+        """End the engine, and begin ``again`` or end the server."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.submit(commands.ShutDown(0))
+            await asyncio.to_thread(engine.join, _SHUT_DOWN_SECONDS)
+        self._window, self._left = None, time.monotonic()
+        if again:
+            self.begin()
+        else:
+            self.over.set()
+
+    # --- Connections --------------------------------------------------------------------------------------------------
+    def application(self) -> web.Application:
+        made = web.Application(client_max_size=1 << 16)
+        made.router.add_get(PATH, self._connect)
+        return made
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        given = request.headers.get("Authorization", "").encode()
+        if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
+            return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
+        socket = web.WebSocketResponse(
+            timeout=1.0, max_msg_size=wire.LARGEST_COMMAND, heartbeat=HEARTBEAT_SECONDS, compress=False
+        )
+        await socket.prepare(request)
+        sender: asyncio.Task[None] | None = None
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                first = await socket.receive()
+            found = wire.envelope(first.data, wire.LARGEST_COMMAND)
+            if found.kind != wire.HELLO:
+                raise wire.WireError("A window must introduce itself first.")
+            hello = wire.read(found.payload, wire.Hello)
+            require_version(hello.paretone)
+            async with self._lock:
+                await self._admit(hello, socket)
+            sender = asyncio.create_task(self._send(socket, hello.seen if hello.session == self._session else 0))
+            await self._listen(socket)
+        except ConnectionError:
+            pass
+        except (PlainError, TimeoutError) as error:
+            with contextlib.suppress(ConnectionError):
+                sentence = str(error) or "The window did not introduce itself in time."
+                await socket.send_bytes(wire.message(wire.REFUSED, sentence))
+                await socket.close(code=WSCloseCode.POLICY_VIOLATION)
+        finally:
+            if sender is not None:
+                sender.cancel()
+            if self._connection is socket:
+                self._connection, self._left = None, time.monotonic()
+        return socket
+
+    async def _admit(self, hello: wire.Hello, socket: web.WebSocketResponse) -> None:
+        """Make ``socket`` the window's connection. Raises :class:`SettingError` if another window has the engine."""
+        known = self._window
+        if known is None or known.window != hello.window:
+            if self._connection is not None and known is not None:
+                raise SettingError(
+                    f"The engine is used by the window on {known.title}; close that one first, or choose another host."
+                )
+            if self._jobs and not hello.take_over and known is not None:
+                raise SettingError(
+                    f"The engine still works for the window on {known.title}, which lost its line: "
+                    f"{len(self._jobs)} jobs. Wait for it, or take the engine over, which cancels them."
+                )
+            if known is not None:  # A new window begins with a new engine.
+                await self.end(again=True)
+        elif self._connection is not None:
+            # The same window again: its old line is dead, though nobody noticed yet.
+            old, self._connection = self._connection, None
+            await old.close(code=WSCloseCode.GOING_AWAY)
+        self._window, self._connection = hello, socket
+        if hello.session == self._session:
+            self.outbox.seen(hello.seen)
+        names = tuple(one.name for one in techniques())
+        welcome = wire.Welcome(__version__, self._session, self._received, names, self.outbox.dropped)
+        await socket.send_bytes(wire.message(wire.WELCOME, welcome))
+
+    async def _send(self, socket: web.WebSocketResponse, seen: int) -> None:
+        with contextlib.suppress(ConnectionError):
+            while not socket.closed:
+                self._news.clear()
+                for number, content in self.outbox.after(seen):
+                    await socket.send_bytes(content)
+                    seen = number
+                await self._news.wait()
+
+    async def _listen(self, socket: web.WebSocketResponse) -> None:
+        async for message in socket:
+            if message.type is not WSMsgType.BINARY:
+                raise wire.WireError("A message must be binary.")
+            found = wire.envelope(message.data, wire.LARGEST_COMMAND)
+            if self._connection is not socket:
+                return
+            if found.kind == wire.SEEN:
+                self.outbox.seen(found.number)
+            elif found.kind == wire.ASK:
+                answer = await self._answer(wire.read(found.payload, wire.Ask))
+                await socket.send_bytes(wire.message(wire.ANSWER, answer, found.number))
+            elif found.kind == wire.COMMAND:
+                await self._obey(found)
+            else:
+                raise wire.WireError(f"A host takes no message of the kind {found.kind!r}.")
+
+    # --- Commands and questions ---------------------------------------------------------------------------------------
+    async def _obey(self, found: wire.Envelope) -> None:
+        """Carry a command out, once; one that is refused ends its job with the reason."""
+        if found.number <= self._received:
+            return
+        if found.number != self._received + 1:
+            raise wire.WireError("A command is missing before this one.")
+        self._received = found.number
+        tree = wire.plain(found.payload)
+        job = tree.get("job") if isinstance(tree, dict) else None
+        try:
+            command = self._here(wire.command(tree))
+            if isinstance(command, commands.ShutDown):
+                await self.end(again=self._stay)
+                if self._connection is not None:
+                    await self._connection.close()
+            elif self._engine is not None:
+                if command.carried_out_by:
+                    self._jobs.add(command.job)
+                self._engine.submit(command)
+        except (PlainError, ValueError, TypeError) as error:
+            if type(job) is not int or job <= 0 or (job in self._jobs and isinstance(error, ValueError)):
+                raise wire.WireError(str(error)) from error
+            self._post(JobFailed(job, str(error)))
+
+    def _here(self, command: commands.Command) -> commands.Command:
+        """``command`` with the paths of this machine. Raises :class:`PlainError`."""
+        path = self.files.path
+        found: Any = wire.changed(command, lambda one: moved(one, path, path))
+        field = WRITTEN.get(type(command), "")
+        if field and (given := getattr(command, field)):
+            if not given.startswith(MADE):
+                raise SettingError("A window elsewhere cannot say where the host writes.")
+            place = Path(path(given))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            found = replace(found, **{field: str(place)})
+        if type(found) is commands.RunStudy:
+            if not found.file.startswith(SENT):
+                raise SettingError("A study must be sent before it runs.")
+            found = replace(found, file=path(found.file), folder=str(self.files.study(found.folder)))
+        elif type(found) is commands.VerifyStudy:
+            found = replace(found, folder=str(self.files.study(found.folder)))
+        assert isinstance(found, commands.Command)
+        return found
+
+    async def _answer(self, ask: wire.Ask) -> wire.Answer:
+        if ask.what == "ping":
+            return wire.Answer([self._received, len(self._jobs)])
+        try:
+            return wire.Answer(await asyncio.to_thread(self._found, ask))
+        except PlainError as error:
+            return wire.Answer(problem=str(error))
+
+    def _found(self, ask: wire.Ask) -> Any:
+        match ask.what:
+            case "folder":
+                return self.files.folder(ask.text)
+            case "has":
+                return self.files.has(ask.text)
+            case "send":
+                return self.files.receive(ask.text, ask.number, ask.content)
+            case "part":
+                return self.files.part(ask.text, ask.number)
+            case "study":
+                return snapshot(self.files.study(ask.text), ask.content)
+            case "models":
+                return {one.id: one.available for one in catalogue.models()}
+        raise wire.WireError(f"The host does not know the question {ask.what!r}; update Paretone there.")
+
+
+# --- The process ------------------------------------------------------------------------------------------------------
+def state_file(data: Path) -> Path:
+    """File with port and token of the user's running engine; mode 600."""
+    return data / "remote" / "engine.json"
+
+
+def running(data: Path) -> dict[str, Any] | None:
+    """What :func:`serve` wrote, if that engine still listens."""
+    try:
+        found = json.loads(state_file(data).read_text("utf-8"))
+        with socket.create_connection((ADDRESS, int(found["port"])), 1.0):
+            return {"port": int(found["port"]), "token": str(found["token"]), "version": str(found["version"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def serve(
+    server: EngineServer, port: int, ready: Callable[[dict[str, Any]], None], stopped: Callable[[], bool]
+) -> None:
+    """Serve an engine until its window is gone or ``stopped``; ``ready`` gets port and token once it listens. Raises
+    :class:`SettingError` if the port is taken."""
+    runner = web.AppRunner(server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, ADDRESS, port).start()
+        except OSError as error:
+            raise SettingError(f"Nothing can listen on port {port}: {error.strerror}; choose another port.") from error
+        found = {"port": runner.addresses[0][1], "token": server.token, "version": __version__}
+        _keep(state_file(server.data), found)
+        server.begin()
+        watching = asyncio.create_task(server.watch())
+        ready(found)
+        try:
+            while not stopped() and not server.over.is_set():
+                await asyncio.sleep(0.1)
+        finally:
+            watching.cancel()
+            state_file(server.data).unlink(missing_ok=True)
+            await server.end()
+    finally:
+        await runner.cleanup()
+
+
+def _keep(path: Path, found: dict[str, Any]) -> None:
+    """Write the state file, readable for its user only."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump({**found, "pid": os.getpid()}, file)
+    except OSError as error:
+        raise SettingError(f"{path} could not be written: {files.reason(error)}.") from error

@@ -1,0 +1,219 @@
+"""Measured servers, kept: the figures of each load as a JSON file, which the window's trade-off reads. Torch-free.
+
+A record is one measurement: a server, what was asked of it, and a row of figures per load
+(:meth:`paretone.serving.load.Measured.row`), with what judges say of the replies, if they were asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.errors import PlainError, SettingError
+from paretone.fields import exact, is_of
+from paretone.measure.estimates import Estimate
+from paretone.measure.machine import describe
+from paretone.paths import data_folder
+from paretone.reading import read_json
+from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
+
+VERSION, FOLDER = 1, "servers"
+TYPICAL = 8
+"""Clients with which servers are compared."""
+SATURATED = 0.95
+"""Share of the largest throughput from which more clients only wait longer."""
+_FIELDS = {"version": int, "title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str}
+FIGURES = {
+    "first_audio_seconds": "first_audio_p50",
+    "real_time_factor": "real_time_factor_p50",
+    "largest_gap_seconds": "largest_gap_p50",
+}
+"""Metrics of takes, and the columns that give them for a server."""
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    title: str
+    url: str
+    texts: int
+    texts_sha256: str
+    loads: tuple[Mapping[str, Any], ...]
+    machine: str = ""
+    """Of the client."""
+    made: str = ""
+    """UTC, ISO 8601."""
+
+    @classmethod
+    def of(
+        cls, title: str, url: str, texts: int, texts_sha256: str, loads: Sequence[Mapping[str, Any]]
+    ) -> ServerRecord:
+        """A measurement of this moment, from this machine."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(title, url, texts, texts_sha256, tuple(loads), describe().line, now)
+
+    @property
+    def key(self) -> str:
+        """Name of its file."""
+        host = re.sub(r"[^a-z0-9]+", "-", self.url.partition("://")[2].lower())[:40].strip("-")
+        return f"{re.sub(r'[^0-9T]', '', self.made)[:15]}-{host}"
+
+    @property
+    def typical(self) -> Mapping[str, Any]:
+        """The load with :data:`TYPICAL` clients, or the nearest."""
+        return min(self.loads, key=lambda row: (abs(row.get("clients", 0) - TYPICAL), row.get("rate", 0.0)))
+
+    def figures(self) -> dict[str, Estimate]:
+        """Metrics of the :attr:`typical` load, with intervals."""
+        row, found = self.typical, {}
+        for name, column in FIGURES.items():
+            if column in row:
+                found[name] = _estimate(row[column], row.get(f"{column}_interval"), row["requests"])
+        for name, (value, low, high) in row.get("judged", {}).items():
+            found[name] = _estimate(value, (low, high), row["requests"])
+        return found
+
+
+def _estimate(value: float, ends: Sequence[float] | None, count: int) -> Estimate:
+    low, high = ends or (value, value)
+    return Estimate(float(value), float(low), float(high), count, count)
+
+
+def write(record: ServerRecord, folder: Path | None = None) -> Path:
+    """Keep ``record`` in ``folder``, by default the user's data; returns its file. Raises :class:`PlainError`."""
+    path = (folder or data_folder() / FOLDER) / f"{record.key}.json"
+    content = json.dumps({"version": VERSION} | asdict(record), ensure_ascii=False, indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(path, content.encode())
+    except OSError as error:
+        raise PlainError(f"{path} cannot be written: {files.reason(error)}.") from error
+    return path
+
+
+def forget(record: ServerRecord, folder: Path) -> None:
+    """Delete the file of ``record``. Raises :class:`PlainError`."""
+    path = folder / f"{record.key}.json"
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise PlainError(f"{path} cannot be deleted: {files.reason(error)}.") from error
+
+
+def read(path: Path) -> ServerRecord:
+    """Raises :class:`PlainError` for a file that is not one."""
+    try:
+        data = read_json(path)
+        given = exact(data, "the record", {**_FIELDS, "loads": list}, PlainError)
+    except (OSError, ValueError, PlainError) as error:
+        raise PlainError(f"{path} is not the record of a measured server: {error}") from error
+    if given["version"] > VERSION:
+        raise PlainError(f"{path} was written by a newer version of Paretone; update it.")
+    if not given["loads"] or not all(_is_row(one) for one in given["loads"]):
+        raise PlainError(f"{path} has a load without its figures; measure the server again.")
+    return ServerRecord(**{name: given[name] for name in _FIELDS if name != "version"}, loads=tuple(given["loads"]))
+
+
+def _is_row(row: object) -> bool:
+    """Whether ``row`` has what is computed with: numbers, and judges' figures with their intervals."""
+    if not is_of(row, dict) or not isinstance(row.get("load"), str) or not isinstance(row.get("requests"), int):
+        return False
+    ends = [value for name, value in row.items() if name.endswith("_interval")]
+    judged = row.get("judged", {})
+    numbers = [value for name, value in row.items() if name not in ("load", "failures", "judged") and value not in ends]
+    triples = [*judged.values()] if isinstance(judged, dict) else [None]
+    return (
+        all(isinstance(one, int | float) for one in numbers)
+        and all(isinstance(one, list) and len(one) == 2 for one in ends)
+        and all(isinstance(one, list) and len(one) == 3 for one in triples)
+    )
+
+
+def read_all(folder: Path | None = None) -> tuple[tuple[ServerRecord, ...], tuple[str, ...]]:
+    """All records, newest first, and a sentence on each that cannot be read."""
+    found, problems = [], []
+    for path in sorted((folder or data_folder() / FOLDER).glob("*.json"), reverse=True):
+        try:
+            found.append(read(path))
+        except PlainError as error:
+            problems.append(str(error))
+    return tuple(found), tuple(problems)
+
+
+# --- Knee and saturation ----------------------------------------------------------------------------------------------
+def marks(loads: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """The *knee* and the *saturation* among the closed loops of ``loads``, by index.
+
+    The knee has the most throughput per latency (Kleinrock's power): below it the server idles, above it requests
+    mostly wait. It is saturated from the load that reaches :data:`SATURATED` of the largest throughput, unless that is
+    the last load: more might still come. Both need three loads.
+    """
+    closed = [
+        (place, row["audio_seconds_per_second"], row["latency_p50"])
+        for place, row in enumerate(loads)
+        if row.get("clients") and row.get("latency_p50") and row.get("audio_seconds_per_second")
+    ]
+    closed.sort(key=lambda one: loads[one[0]]["clients"])
+    if len(closed) < 3:
+        return {}
+    found: dict[int, list[str]] = {max(closed, key=lambda one: one[1] / one[2])[0]: ["knee"]}
+    most = max(throughput for _, throughput, _ in closed)
+    first = next(place for place, throughput, _ in closed if throughput >= SATURATED * most)
+    if first != closed[-1][0]:
+        found.setdefault(first, []).append("saturated")
+    return {place: ", ".join(words) for place, words in found.items()}
+
+
+def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
+    """The view *latency over load* of the closed loops of ``records``, of which the first is newest: waiting and
+    throughput against the number of clients, with knee and saturation as notes. Raises :class:`SettingError` if there
+    is no closed loop."""
+    waiting: list[Curve] = []
+    throughput: list[Curve] = []
+    for one in records:
+        said = marks(one.loads)
+        rows = [(row, said.get(place, "")) for place, row in enumerate(one.loads) if row.get("clients")]
+        rows = sorted((pair for pair in rows if "latency_p50" in pair[0]), key=lambda pair: pair[0]["clients"])
+        if not rows:
+            continue
+        clients, notes = tuple(float(row["clients"]) for row, _ in rows), tuple(note for _, note in rows)
+        for column, what in (("first_audio_p95", "first audio, p95"), ("latency_p50", "latency, p50")):
+            bands = [(row[column], *row[f"{column}_interval"]) for row, _ in rows]
+            waiting.append(Curve.banded(f"{one.title}: {what}", clients, bands, notes=notes))
+        made = tuple(float(row["audio_seconds_per_second"]) for row, _ in rows)
+        throughput.append(Curve(one.title, clients, made, notes=notes))
+    if not waiting:
+        raise SettingError("No server was measured with clients in a closed loop; give --clients 1 2 4 8.")
+    load, newest = Axis("Clients at once"), records[0]
+    panels = (
+        Lines("Waiting", load, Axis("Time", "s"), tuple(waiting)),
+        Lines("Throughput", load, Axis("Audio per second", "s/s"), tuple(throughput)),
+    )
+    return Figure(
+        "latency_over_load",
+        "Latency over load",
+        "How many users does this server hold, and what do they wait?",
+        "",
+        panels,
+        " ".join(_caption(one) for one in records),
+        Measured(
+            newest.title,
+            f"{newest.title}, {newest.texts} texts ({newest.texts_sha256[:12]})",
+            newest.machine,
+            newest.made,
+        ),
+    )
+
+
+def _caption(record: ServerRecord) -> str:
+    said = marks(record.loads)
+    knee = next((record.loads[place]["load"] for place, words in said.items() if "knee" in words), "")
+    full = next((record.loads[place]["load"] for place, words in said.items() if "saturated" in words), "")
+    parts = [f"the knee is at {knee}" if knee else "", f"it is saturated from {full}" if full else ""]
+    words = " and ".join(filter(None, parts)) or "too few loads for a knee"
+    return f"{record.title}: {words}."

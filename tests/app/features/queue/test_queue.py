@@ -1,0 +1,181 @@
+"""The queue in the real window, with the bundled models: order, grouping, pause, cancelling, and a restart."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from paretone.models import load_model
+from paretone.session.events import ModelLoaded
+from paretone_app.features.queue.presenter import GO_ON, QueuePresenter
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
+from paretone_app.state.playing import Origin
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+
+PARTS = f"{SMALL} strategy queue"
+
+
+def ask(window: MainWindow, *texts: str) -> None:
+    for text in texts:
+        window.state.selection.set_text(text)
+        window.action.baseline.trigger()
+
+
+def texts(window: MainWindow) -> list[str]:
+    jobs = window.jobs
+    return [getattr(one.command, "text", one.kind.name) for one in (*jobs.all, *jobs.left)]
+
+
+def made(window: MainWindow) -> list[str]:
+    """The texts of the takes, the oldest first."""
+    return [one.text for one in reversed(window.results.takes.all)]
+
+
+def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    window = ready(make_window(load_model, parts=PARTS), qtbot)
+    jobs, chosen, loaded = window.jobs, window.state.selection, []
+    window.bridge.happened.connect(lambda event: loaded.append(event) if isinstance(event, ModelLoaded) else None)
+    heard, playing = set(), window.state.playing
+    playing.changed.connect(lambda: playing.now.origin is Origin.STREAM and heard.add(playing.now.detail))
+    queue, takes = window.features.find(QueuePresenter), window.features.find(TakesPresenter)
+    chosen.set_option("steps", 2)
+    pause = queue.panel.table.actions()[3]
+    pause.trigger()
+    ask(window, "One.", "Two.", "Three.")
+    window.action.model_wanted.emit("lm-mini")
+    assert chosen.model_id == "lm-mini" and not chosen.ready and not window.notices.banner.cards, "nothing is asked"
+    ask(window, "In another model.")
+    window.action.model_wanted.emit("f5-mini")
+    assert chosen.ready, "a model that was loaded before is at hand at once"
+    ask(window, "Four.")
+    assert texts(window) == ["One.", "Two.", "Three.", "Four.", "In another model."], "models are loaded once"
+    assert "5 jobs wait, paused" in window.header.queue.accessibleName() and not jobs.running
+    rows = takes.takes.table.model()
+    assert rows.rowCount() == 5 and "waits" in {rows._shown[row].state for row in range(5)}, "a take is a row at once"
+    window.header.queue.click()
+    table = queue.panel.table
+    table.setCurrentCell(2, 0)
+    qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert texts(window)[:3] == ["Three.", "One.", "Two."] and table.currentRow() == 0, "the row stays chosen"
+    queue.panel.table.setCurrentCell(2, 0)
+    qtbot.keyClick(table, Qt.Key.Key_Delete)
+    queue.panel.moved.emit(jobs.waiting[2].number, 0)
+    wanted = ["Four.", "Three.", "One.", "In another model."]
+    assert texts(window) == wanted
+    pause.trigger()
+    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(loaded) == 2 and not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert made(window) == wanted and rows.rowCount() == 4
+    assert [one.info.id for one in loaded] == ["lm-mini", "f5-mini"], "the selected one is there again at the end"
+    assert heard == {"In another model."}, "of those that waited, the last plays by itself"
+    chosen.set_text("First line.\n\nSecond line.\n")
+    window.panels["setup"].per_line.setChecked(True)
+    window.action.baseline.trigger()
+    assert texts(window) == ["First line.", "Second line."]
+    window.action.cancel.trigger()
+    assert len(jobs.all) == 2, "only the one under way is cancelled"
+    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert made(window)[-1] == "Second line." and "Second line." in heard
+
+
+def test_a_take_waits_for_its_calibration(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    window = ready(make_window(parts=PARTS), qtbot)
+    jobs, ended = window.jobs, []
+    jobs.ended.connect(lambda job, outcome, sentence: ended.append((job.kind, outcome, sentence)))
+    window.state.editing.switch("ditreducio", True)
+    assert "calibrate" in window.action.accelerated.reason
+    jobs.stop(True)
+    window.action["calibrate"].trigger()
+    window.action.accelerated.trigger()
+    window.state.selection.set_option("guidance", 1.0)
+    jobs.stop(False)
+    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert ended == [(Kind.CALIBRATE, Outcome.FINISHED, ""), (Kind.ACCELERATED, Outcome.FINISHED, "")]
+    (take,) = window.results.takes.all
+    assert take.setting.technique("ditreducio").artefact and take.setting.options["guidance"] != 1.0, "as asked for"
+    jobs.stop(True)
+    window.action["calibrate"].trigger()
+    window.action.accelerated.trigger()
+    jobs.cancel(jobs.waiting[0])
+    assert ended[-1][:2] == (Kind.ACCELERATED, Outcome.FAILED) and "Calibrating: cancelled" in ended[-1][2]
+    assert not jobs.busy and "needs what was not made" in window.notices.banner.text
+    jobs.stop(False)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+from paretone.session.engine_thread import EngineThread
+from paretone_app.features.registry import FEATURES
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
+folder, parts = Path(sys.argv[1]), sys.argv[2].split()
+application = QApplication([])
+settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+features = [one for one in FEATURES if one.name in parts]
+window = MainWindow(Theme(application), settings, folder / "data", EngineThread, features)
+def go():
+    for text, steps in (("What runs. " * 9, 64), ("Second.", 2), ("Third.", 2)):
+        window.state.selection.set_option("steps", steps)
+        window.state.selection.set_text(text)
+        window.action.baseline.trigger()
+window.jobs.ended.connect(lambda job: go() if job.number == 1 else None)
+window.bridge.progress.connect(lambda event: print("under way", flush=True))
+window.show()
+application.exec()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
+def test_the_queue_is_there_again_after_kill_9(
+    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot
+) -> None:
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    command = [sys.executable, "-c", KILLED, str(tmp_path), PARTS]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and "under way" in process.stdout.readline()
+        process.kill()
+    window = ready(make_window(load_model, parts=PARTS), qtbot)
+    assert "3 jobs of the last session wait." in window.notices.banner.text and not window.results.takes.all
+    assert texts(window) == ["What runs. " * 9, "Second.", "Third."] and not window.jobs.busy, "it waits for the user"
+    assert window.features.find(TakesPresenter).takes.table.model().rowCount() == 3
+    window.state.selection.set_option("steps", 2)
+    ask(window, "New.")
+    assert window.jobs.running[0].command.text == "New.", "what is asked for now does not wait for it"
+    window.jobs.cancel(window.jobs.left[0])
+    window.notices.banner.cards[0].answers[0].click()
+    assert not window.jobs.left
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert made(window) == ["New.", "Second.", "Third."]
+    assert GO_ON not in window.notices.banner.text
+
+
+def test_what_cannot_be_restored_is_said(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
+    window = ready(make_window(parts=PARTS + " attention"), qtbot)
+    window.jobs.stop(True)
+    window.features["attention"].capture(0, 0)
+    ask(window, "Kept.")
+    window.close()
+    qtbot.waitUntil(lambda: window.is_closed, timeout=PATIENCE_MILLISECONDS)
+    again = ready(make_window(parts=PARTS), qtbot)
+    assert texts(again) == ["Kept."] and "Capturing attention: its result is shown" in again.notices.banner.text
+    again.close()
+    qtbot.waitUntil(lambda: again.is_closed, timeout=PATIENCE_MILLISECONDS)
+    file = tmp_path / "data" / "queue.bin"
+    kept = file.read_bytes()
+    file.write_bytes(kept[:-9])
+    third = ready(make_window(parts=PARTS), qtbot)
+    assert "cannot be read" in third.notices.banner.text and not third.jobs.left
+    assert (tmp_path / "data" / "queue.unread.bin").read_bytes() == kept[:-9], "nothing is lost"

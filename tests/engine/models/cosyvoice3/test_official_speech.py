@@ -1,0 +1,193 @@
+"""CosyVoice 3's release as the engine uses it, from its folder to audio.
+
+Its parts are small and have random weights, in the official layout: what they say is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from paretone.errors import CheckpointError, TextError
+from paretone.export.language_bundle import token_names
+from paretone.files import wav
+from paretone.models import catalogue, load_model
+from paretone.models.base import Synthesis, Voice
+from paretone.models.cosyvoice2.adapter import CosyDecoder, CosySpeech
+from paretone.models.cosyvoice2.front_end import CosyPrompt
+from paretone.models.cosyvoice2.language_model import COSYVOICE_3, PromptIds
+from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
+from paretone.models.cosyvoice3.config import NAME, PREFIX, REINFORCED
+from paretone.models.files.checkpoints import fingerprint
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
+from paretone.training.requests import Follower
+from paretone.training.teachers import read_teacher
+from tests.engine.models.cosyvoice2.small_release import CODES
+from tests.engine.models.cosyvoice3.small_release import language_weights, write_release
+from tests.engine.recorder import collected
+from tests.engine.speaking import stream
+
+TEXT = "Rain comes tomorrow."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for package in ("onnx", "onnxruntime", "tokenizers"):
+        pytest.importorskip(package)
+    root = tmp_path_factory.mktemp("models") / NAME
+    write_release(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> CosySpeech:
+    return load_model(NAME, folder=str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
+    path = tmp_path_factory.mktemp("voices") / "noise.wav"
+    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
+    path.write_bytes(wav(noise.astype(np.float32), 24000))
+    return Voice("own", "Own", str(path), "What was said.")
+
+
+def setting(**options: object) -> Setting:
+    return Setting(NAME, catalogue.entry(NAME).options_with(**options), seed=3)
+
+
+def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
+    return synthesise(model, text, voice, of or setting())
+
+
+def speech_tokens(said: Synthesis) -> tuple[int, ...]:
+    assert said.trace.decoding is not None
+    return said.trace.decoding.tokens
+
+
+def prompt_of(model: CosySpeech, voice: Voice, **options: object) -> CosyPrompt:
+    prompt, _ = model._prepare(TEXT, voice, setting(**options).options, lambda: None)
+    return prompt
+
+
+def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voice: Voice) -> None:
+    pieces, said = collected(stream(model, TEXT, voice, setting()))
+    tokens = speech_tokens(said)
+    # 24 kHz; one token is 40 ms.
+    assert len(said.samples) == 960 * len(tokens) and set(tokens) <= set(range(CODES))
+    assert len(pieces) > 1 and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
+    assert np.abs(said.samples).max() > 0 and said.measurements.flow_seconds > 0
+    pieces, at_once = collected(stream(model, TEXT, voice, setting(stream=False)))
+    assert len(pieces) == 1 and speech_tokens(at_once) == tokens
+    np.testing.assert_allclose(said.samples, at_once.samples, atol=1e-4)
+
+
+def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: Voice) -> None:
+    """Upstream fails, or streams for ever, without the prefix; here nobody types it."""
+    encode = model._tokenizer.encode
+    mark, transcript = "<|endofprompt|>", encode(voice.transcript)
+    plain = prompt_of(model, voice)
+    assert plain.ids.text == (*encode(PREFIX + mark), *transcript) and plain.ids.speech
+    told = prompt_of(model, voice, instruction="Softly.")
+    assert told.ids.text == (*encode(f"{PREFIX} Softly.{mark}"), *transcript) and told.notes == plain.notes
+    assert plain.tokens_per_text == told.tokens_per_text, "the prefix says nothing of the pace"
+    instructed = prompt_of(model, voice, mode="instruct", instruction="Softly.")
+    assert instructed.ids == PromptIds(tuple(encode(f"{PREFIX} Softly.{mark}")))
+    assert prompt_of(model, voice, mode="cross_lingual").ids == PromptIds(tuple(encode(PREFIX + mark)))
+    with pytest.raises(TextError, match="inserted automatically"):
+        speak(model, voice, f"Go{mark} on.")
+
+
+def test_steps_and_guidance_of_the_flow_are_options(model: CosySpeech, voice: Voice) -> None:
+    rows: list[int] = []
+    hook = model._flow.estimator.register_forward_hook(lambda network, given, velocity: rows.append(len(velocity)))
+    found = {}
+    for name, options in {"plain": {}, "few": {"flow_steps": 2}, "alone": {"flow_guidance": 0.0}}.items():
+        rows.clear()
+        tokens = speech_tokens(speak(model, voice, of=setting(stream=False, **options)))
+        found[name] = tokens, list(rows)
+    hook.remove()
+    assert found["plain"][1] == [2] * 10 and found["few"][1] == [2] * 2 and found["alone"][1] == [1] * 10
+    assert len({tokens for tokens, _ in found.values()}) == 1
+
+
+def test_long_silence_is_shortened_before_the_flow(model: CosySpeech, voice: Voice) -> None:
+    prompt = prompt_of(model, voice).voice.acoustic
+    tokens = [5, *[1, 2] * 5, 7, 1, 9]
+    kept = [5, 1, 2, 1, 2, 1, 7, 1, 9]
+
+    def heard(given: list[int], edition: object = COSYVOICE3) -> np.ndarray:
+        decoder = CosyDecoder(model._flow, model._vocoder, prompt, edition=edition)
+        return np.concatenate([*(decoder.push([token]) for token in given), decoder.finish()])
+
+    short = heard(tokens)
+    assert len(short) == 960 * len(kept)
+    np.testing.assert_array_equal(short, heard(kept, replace(COSYVOICE3, silent=frozenset())))
+    decoder = CosyDecoder(model._flow, model._vocoder, prompt, edition=COSYVOICE3)
+    np.testing.assert_allclose(decoder.whole(tokens).samples, short, atol=1e-4)
+
+
+def test_the_reinforced_language_model_is_a_variant(folder: Path, voice: Voice, model: CosySpeech) -> None:
+    reinforced = load_model(NAME, folder=str(folder), variant=REINFORCED, device="cpu")
+    assert reinforced.info.variant == REINFORCED and reinforced.info.fingerprint == fingerprint(folder / "llm.rl.pt")
+    assert speech_tokens(speak(reinforced, voice)) != speech_tokens(speak(model, voice))
+
+
+def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
+    root = tmp_path / NAME
+    shutil.copytree(folder, root)
+    weights, base, layer = language_weights(), fingerprint(root / "llm.pt"), "llm.model.model.layers."
+    for kind in ("drafts", "students"):
+        (root / kind).mkdir()
+    own = {name: value.clone() for name, value in weights.items() if name.startswith(f"{layer}0.")}
+    save_file(
+        own | {"llm_decoder.weight": weights["llm_decoder.weight"].clone()},
+        root / "drafts" / "lower.safetensors",
+        {"kind": "draft", "base": base, "retained": "[0, 2]", "trained": "[0]", "head": "true"},
+    )
+    student = {name: value.clone() for name, value in weights.items() if not name.startswith(f"{layer}2.")}
+    del student["llm.model.lm_head.weight"]
+    about = {"kind": "student", "base": base, "retained": "[0, 1]", "stage": "recovered", "minutes": "1"}
+    save_file(student, root / "students" / "shallow.safetensors", about)
+    model = load_model(NAME, folder=str(root), device="cpu")
+    assert len(model.info.drafts) == len(model.info.students) == 1
+    plain = speak(model, voice, "Go on.")
+    speculative = UsedTechnique("speculative", Values(tolerance=0.0))
+    drafted = speak(model, voice, "Go on.", setting().with_technique(speculative))
+    assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
+    pruned = speak(model, voice, "Go on.", setting().with_technique(UsedTechnique("spade", Values(depth=2))))
+    assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
+
+
+def test_its_sequences_for_training_begin_with_the_prefix(folder: Path, model: CosySpeech) -> None:
+    follower = Follower()
+    teacher = read_teacher(NAME, str(folder), follower)
+    row = teacher.row(teacher.read("Go on."), (3, 4))
+    ids, first = model.official_ids, model.official_ids.first_code
+    start, task = (first + ids.codes + mark for mark in COSYVOICE_3.marks)
+    text = model._tokenizer.encode(f"{PREFIX}<|endofprompt|>Go on.")
+    assert row.ids == (start, *text, task, first + 3, first + 4)
+    assert row.labels[-3:] == (3, 4, CODES + COSYVOICE_3.end)
+    marks, stops = token_names(COSYVOICE_3)
+    assert not marks and len(set(stops)) == COSYVOICE_3.stops and stops[:2] == ("<|sos|>", "<|end_of_speech|>")
+
+
+def test_what_is_missing_or_of_the_other_release_is_named(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / NAME
+    shutil.copytree(folder, root)
+    (root / COSYVOICE3.tokenizer).unlink()
+    with pytest.raises(CheckpointError, match=r"release of CosyVoice 3: it lacks speech_tokenizer_v3\.onnx"):
+        load_model(NAME, folder=str(root), device="cpu")
+    shutil.copy(folder / COSYVOICE3.tokenizer, root / COSYVOICE3.tokenizer)
+    weights = torch.load(root / "llm.pt", weights_only=True)
+    torch.save(weights | {"llm_decoder.bias": torch.zeros(CODES + COSYVOICE_3.stops)}, root / "llm.pt")
+    with pytest.raises(CheckpointError, match=r"llm_decoder\.bias"):
+        load_model(NAME, folder=str(root), device="cpu")

@@ -1,0 +1,171 @@
+"""Hosts in processes of their own, a relay that breaks the line to them, and windows without a window."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paretone.remote.client import Line, Local, RemoteEngine
+from paretone.session.commands import ShutDown
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+
+SERVE = """
+import asyncio, json, sys
+from pathlib import Path
+from paretone.remote import server
+host = server.EngineServer(Path(sys.argv[1]), grace=float(sys.argv[2]), stay=True)
+asyncio.run(server.serve(host, 0, lambda found: print(json.dumps(found), flush=True), lambda: False))
+"""
+
+
+class Host:
+    """A real engine server in its own process."""
+
+    def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = ()) -> None:
+        """``within``: a command before it, such as one that enters a network namespace."""
+        self.data = data
+        environment = {**os.environ, "PARETONE_DATA": str(data)}
+        self.process = subprocess.Popen(
+            [*within, sys.executable, "-c", SERVE, str(data), str(grace)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        found = json.loads(self.process.stdout.readline())
+        self.port, self.token = found["port"], found["token"]
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+class Relay:
+    """Forwards connections to ``port``: with a delay, stalled, or reset."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.target, self.host, self.port = port, host, 0
+        self.delay, self.resets = 0.0, 0
+        self.stalled = threading.Event()
+        self.refusing = False
+        self._open: set[asyncio.StreamWriter] = set()
+        self._loop = asyncio.new_event_loop()
+        self._up = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._thread.start()
+        assert self._up.wait(10)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._relay, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._up.set()
+        self._loop.run_forever()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        server.close()
+        self._loop.run_until_complete(asyncio.sleep(0.05))
+        self._loop.close()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refusing:
+            writer.transport.abort()
+            return
+        try:
+            there, away = await asyncio.open_connection(self.host, self.target)
+        except OSError:  # The host was killed.
+            writer.transport.abort()
+            return
+        self._open |= {writer, away}
+        await asyncio.gather(self._pump(reader, away), self._pump(there, writer), return_exceptions=True)
+        for one in (writer, away):
+            one.transport.abort()
+            self._open.discard(one)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Bytes in order, each as late as the delay says."""
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def deliver() -> None:
+            while True:
+                due, content = await queue.get()
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                while self.stalled.is_set():
+                    await asyncio.sleep(0.01)
+                writer.write(content)
+                await writer.drain()
+                if not content:
+                    return
+
+        delivering = asyncio.create_task(deliver())
+        try:
+            while content := await reader.read(1 << 16):
+                queue.put_nowait((time.monotonic() + self.delay, content))
+        finally:
+            delivering.cancel()
+            writer.transport.abort()
+
+    def reset(self) -> None:
+        """Cut every connection with a TCP reset."""
+        self.resets += 1
+
+        def cut() -> None:
+            for one in self._open:
+                one.transport.abort()
+
+        self._loop.call_soon_threadsafe(cut)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+
+class Window:
+    """What a window has of an engine elsewhere."""
+
+    def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 6.0) -> None:
+        self.recorder = Recorder()
+        self.lines: list[Line] = []
+        self.engine = RemoteEngine(
+            self.recorder.post,
+            Local(port, token),
+            data,
+            self.lines.append,
+            take_over=take_over,
+            pauses=(0.1, 0.2, 0.4),
+            stall=stall,
+        )
+        self.engine.start()
+
+    def close(self) -> None:
+        self.engine.submit(ShutDown(0))
+        assert self.engine.join(PATIENCE_SECONDS)
+
+    def until(self, wanted, seconds: float = 60.0) -> Line:
+        """Wait for a state of the line."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if found := next(filter(wanted, self.lines), None):
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"never; instead {self.lines[-3:]}")
+
+
+@contextmanager
+def window(port: int, token: str, data: Path, **more: object) -> Iterator[Window]:
+    made = Window(port, token, data, **more)
+    try:
+        yield made
+    finally:
+        made.close()

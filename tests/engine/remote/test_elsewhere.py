@@ -1,0 +1,386 @@
+"""An engine in another process: everything as here, whatever happens to the line between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
+
+import aiohttp
+
+from paretone.models.base import Utterance
+from paretone.models.catalogue import entry
+from paretone.models.voices import own_voice, shipped_voices
+from paretone.remote import wire
+from paretone.remote.client import TAKE_OVER
+from paretone.remote.server import Outbox, require_version, running
+from paretone.session import commands, events
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.store import Store
+from paretone.studies.study import results_folder
+from paretone.techniques.ditreducio.record import CalibrationRequest, Trial
+from tests.engine.recorder import Recorder
+from tests.engine.remote.elsewhere import Host, Relay, Window, window
+from tests.engine.remote.test_wire import SPEAK, mutated
+from tests.workload import only_in_full
+
+VOICE = shipped_voices()[0]
+TEXT = "The birch canoe slid on the smooth planks. Glue the sheet to the dark blue background. Rice is often served."
+STUDY = """
+title = "Steps"
+sentences = ["Good morning.", "Milk."]
+voices = ["anna"]
+rounds = 1
+[[setting]]
+options = {steps = 2}
+[[setting]]
+options = {steps = 3}
+"""
+
+
+def setting(steps: int = 4, *techniques: UsedTechnique) -> Setting:
+    return Setting("f5-mini", entry("f5-mini").options_with(steps=steps), techniques, 7)
+
+
+def speak(job: int, steps: int = 4, text: str = TEXT) -> commands.Synthesise:
+    return commands.Synthesise(job, text, VOICE, setting(steps))
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    made = Host(tmp_path_factory.mktemp("host"))
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def relay(host: Host) -> Iterator[Relay]:
+    made = Relay(host.port)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def here(relay: Relay, host: Host, tmp_path: Path) -> Iterator[Window]:
+    """A window with F5 mini loaded, through the relay."""
+    with window(relay.port, host.token, tmp_path) as made:
+        made.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
+        assert isinstance(made.recorder.end_of(1), events.JobFinished)
+        yield made
+
+
+def heard(recorder: Recorder, job: int) -> list[bytes]:
+    found = [one for one in recorder.events if isinstance(one, events.AudioReady) and one.job == job]
+    return [one.samples.tobytes() for one in found]
+
+
+def endings(recorder: Recorder) -> list[int]:
+    return [
+        one.job for one in recorder.events if type(one) in (events.JobFinished, events.JobFailed, events.JobCancelled)
+    ]
+
+
+def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay: Relay) -> None:
+    """Nothing lost, nothing doubled: the same pieces as over a good line, each once and in order."""
+    here.engine.submit(speak(2))
+    assert isinstance(here.recorder.end_of(2), events.JobFinished)
+    whole = here.recorder.wait_for_kind(events.TakeReady, 2).take
+    here.engine.submit(speak(3))
+    for cut in (relay.reset, relay.reset, lambda: relay.stalled.set(), relay.reset):
+        time.sleep(0.4)
+        cut()
+        time.sleep(0.2)
+        relay.stalled.clear()
+    assert isinstance(here.recorder.end_of(3), events.JobFinished)
+    again = here.recorder.wait_for_kind(events.TakeReady, 3).take
+    assert np.array_equal(again.samples, whole.samples) and heard(here.recorder, 3) == heard(here.recorder, 2)
+    assert endings(here.recorder) == [1, 2, 3]
+    assert any("broke" in one.sentence and "Trying again" in one.sentence for one in here.lines)
+    assert here.until(lambda one: one.round_trip is not None).host == "127.0.0.1"
+
+
+@only_in_full("repetitions")
+def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) -> None:
+    waits = []
+    for job, delay in ((2, 0.0), (3, 0.15)):
+        relay.delay = delay
+        started = time.monotonic()
+        arrived: list[float] = []
+        here.recorder.react = lambda event, at=arrived: (
+            at.append(time.monotonic()) if isinstance(event, events.AudioReady) else None
+        )
+        here.engine.submit(speak(job))
+        here.recorder.end_of(job)
+        take = here.recorder.wait_for_kind(events.TakeReady, job).take
+        waits.append(arrived[0] - started - take.measurements.first_audio_seconds)
+    relay.delay = 0.0
+    # There and back: twice the delay, and what the machine is busy with.
+    assert 0.29 < waits[1] - waits[0] + 0.1 < 1.5
+    assert here.lines[-1].round_trip is not None
+
+
+@only_in_full("repetitions")
+def test_a_calibration_reports_live_and_is_the_same_as_here(here: Window, relay: Relay) -> None:
+    used = UsedTechnique("ditreducio")
+    request = CalibrationRequest((Utterance("Good morning.", VOICE),), setting(4, used))
+    here.engine.submit(commands.Prepare(2, "ditreducio", request))
+    here.recorder.wait_for_kind(events.PreparationReport, 2)
+    relay.reset()
+    assert isinstance(here.recorder.end_of(2), events.JobFinished)
+    result = here.recorder.wait_for_kind(events.Prepared, 2).result
+    reports = [one.report for one in here.recorder.events if isinstance(one, events.PreparationReport)]
+    trials = [one for one in reports if isinstance(one, Trial)]
+    assert trials and tuple(trials) == result.record.trials
+
+
+def test_cancelling_while_the_line_is_broken(here: Window, relay: Relay) -> None:
+    here.engine.submit(speak(2, steps=32, text=TEXT * 8))
+    here.recorder.wait_for_kind(events.Progress, 2)
+    relay.refusing = True
+    relay.reset()
+    here.until(lambda one: "Trying again" in one.sentence)
+    here.engine.submit(commands.Cancel(0, 2))
+    here.engine.submit(speak(3, text="Milk."))
+    here.engine.submit(speak(4, text="Milk."))
+    here.engine.submit(commands.Cancel(0, 4))
+    assert isinstance(here.recorder.end_of(4), events.JobCancelled), "it was not sent yet"
+    relay.refusing = False
+    assert isinstance(here.recorder.end_of(2), events.JobCancelled)
+    assert isinstance(here.recorder.end_of(3), events.JobFinished)
+
+
+def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, tmp_path: Path) -> None:
+    file, folder = tmp_path / "steps.toml", tmp_path / "steps"
+    file.write_text(STUDY)
+    here.engine.submit(commands.RunStudy(2, str(file), str(folder)))
+    here.recorder.wait_for_kind(events.StudyTakeDone, 2)
+    relay.reset()
+    assert isinstance(here.recorder.end_of(2), events.JobFinished)
+    ended = here.recorder.wait_for_kind(events.StudyEnded, 2)
+    assert ended.made == 4 and ended.folder == str(folder)
+    done = [one.take.cell for one in here.recorder.events if isinstance(one, events.StudyTakeDone)]
+    with Store(folder, read_only=True) as store:
+        assert store.about()["file"] == str(file) and sorted(done, key=str) == sorted(store.cells(), key=str)
+        assert len(done) == len(set(done)) == 4 and not store.lost()
+    here.engine.submit(commands.RunStudy(3, str(file), str(folder)))
+    here.recorder.end_of(3)
+    assert here.recorder.wait_for_kind(events.StudyEnded, 3).made == 0
+    here.engine.submit(commands.VerifyStudy(4, str(folder), 1))
+    here.recorder.end_of(4)
+    assert here.recorder.wait_for_kind(events.StudyVerified, 4).folder == str(folder)
+
+
+@only_in_full("repetitions")
+def test_takes_of_two_machines_are_not_mixed(here: Window, tmp_path: Path, console) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(STUDY)
+    console.out("study", "run", file)
+    here.engine.submit(commands.RunStudy(2, str(file), str(results_folder(file))))
+    assert "times of two machines do not mix" in here.recorder.end_of(2).sentence
+
+
+def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: Host, tmp_path: Path) -> None:
+    from paretone.session.commands import ExportProfile
+    from paretone.setting.profile import Profile
+
+    recording = tmp_path / "me.wav"
+    recording.write_bytes(Path(VOICE.audio).read_bytes())
+    own = own_voice(recording, VOICE.transcript)
+    for job in (2, 3):
+        here.engine.submit(commands.Synthesise(job, "Milk.", own, setting()))
+        assert isinstance(here.recorder.end_of(job), events.JobFinished)
+        assert here.recorder.wait_for_kind(events.TakeReady, job).take.voice == own.id
+    (sent,) = (host.data / "remote" / "received").rglob("me.wav")
+    assert sent.read_bytes() == recording.read_bytes()
+    here.engine.submit(commands.Synthesise(4, "Milk.", own_voice(tmp_path / "gone.wav", "x"), setting()))
+    assert "could not be read" in here.recorder.end_of(4).sentence
+    info = here.recorder.wait_for_kind(events.ModelLoaded).info
+    profile = Profile.of(setting(4, UsedTechnique("steps", {"steps": 4, "spacing": "epss", "sway": -1.0})), info)
+    here.engine.submit(ExportProfile(5, profile, "f5_tts", str(tmp_path / "exported")))
+    here.recorder.end_of(5)
+    written = here.recorder.wait_for_kind(events.ProfileExported, 5)
+    assert written.folder == str(tmp_path / "exported") and all(
+        (tmp_path / "exported" / one).is_file() for one in written.files
+    )
+    assert here.engine.ask("models").result(30)["f5-mini"] is True
+    there = here.engine.ask("folder", str(host.data)).result(30)
+    assert ["remote", True] in there["entries"] and there["parent"] == str(host.data.parent)
+
+
+# --- Either side ends -------------------------------------------------------------------------------------------------
+def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> None:
+    first = Host(tmp_path / "a")
+    relay = Relay(first.port)
+    with window(relay.port, first.token, tmp_path) as here:
+        here.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
+        here.recorder.end_of(1)
+        here.engine.submit(speak(2, steps=32, text=TEXT * 8))
+        here.recorder.wait_for_kind(events.Progress, 2)
+        first.kill()
+        here.until(lambda one: not one.connected and "broke" in one.sentence)
+        second = Host(tmp_path / "b")
+        relay.target = second.port
+        failed = here.recorder.end_of(2)
+        assert "refuses the token" in failed.sentence and here.lines[-1].lost
+        here.engine.submit(speak(3))
+        assert "refuses the token" in here.recorder.end_of(3).sentence
+    relay.close()
+    second.kill()
+
+
+LEAVE = """
+import sys, time
+from pathlib import Path
+from paretone.remote.client import Local, RemoteEngine
+from paretone.session.commands import LoadModel, RunStudy
+from paretone.session.events import StudyTakeDone
+link = Local(int(sys.argv[1]), sys.argv[2])
+engine = RemoteEngine(lambda event: print(type(event).__name__, flush=True), link, Path(sys.argv[3]))
+engine.start()
+engine.submit(RunStudy(1, sys.argv[4], sys.argv[5]))
+time.sleep(600)
+"""
+
+
+def test_a_window_that_is_killed_leaves_its_study_to_finish_and_the_host_ends(tmp_path: Path) -> None:
+    host = Host(tmp_path / "host", grace=20.0)
+    file = tmp_path / "steps.toml"
+    file.write_text(STUDY)
+    arguments = [str(host.port), host.token, str(tmp_path), str(file), str(tmp_path / "steps")]
+    process = subprocess.Popen([sys.executable, "-c", LEAVE, *arguments], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if line.strip() == "StudyTakeDone":
+            break
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    other = Window(host.port, host.token, tmp_path / "other")
+    assert "take the engine over" in other.until(lambda one: one.lost).sentence and other.lines[-1].remedy == TAKE_OVER
+    other.close()
+    assert host.process.wait(240) == 0
+    (folder,) = (tmp_path / "host" / "remote" / "studies").iterdir()
+    with Store(folder, read_only=True) as store:
+        assert len(store.cells()) == 4
+    assert running(tmp_path / "host") is None
+
+
+# --- Strangers --------------------------------------------------------------------------------------------------------
+def test_a_second_window_is_told_and_can_have_the_engine_once_the_first_is_gone(host: Host, tmp_path: Path) -> None:
+    with window(host.port, host.token, tmp_path) as first:
+        first.recorder.wait_for_kind(events.EngineReady)
+        second = Window(host.port, host.token, tmp_path)
+        assert "is used by the window on" in second.until(lambda one: one.lost).sentence
+        second.close()
+    with window(host.port, host.token, tmp_path) as third:
+        third.recorder.wait_for_kind(events.EngineReady)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "fine"), [("0.2.9", True), ("0.3.0", True), ("0.1.0", False), ("1.2.0", False), ("x", False)]
+)
+def test_only_windows_of_the_same_or_a_newer_minor_version(theirs: str, fine: bool) -> None:
+    if fine:
+        require_version(theirs)
+    else:
+        with pytest.raises(Exception, match="the same version on both machines"):
+            require_version(theirs)
+
+
+def test_the_token_is_kept_from_others(host: Host) -> None:
+    file = host.data / "remote" / "engine.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and json.loads(file.read_text())["token"] == host.token
+    assert running(host.data)["port"] == host.port
+
+
+async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -> tuple[int, list[str]]:
+    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    said = []
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with session.ws_connect(f"http://127.0.0.1:{port}/engine", headers=headers) as socket:
+                for one in messages:
+                    await (socket.send_bytes(one) if isinstance(one, bytes) else socket.send_str(one))
+                async with asyncio.timeout(30):
+                    async for one in socket:
+                        found = wire.envelope(one.data, 1 << 24)
+                        if found.kind == wire.REFUSED:
+                            said.append(wire.read(found.payload, str))
+                        elif found.kind == wire.ANSWER:
+                            said.append(wire.read(found.payload, wire.Answer).problem)
+                        elif found.kind == wire.EVENT:
+                            event = wire.event(wire.plain(found.payload))
+                            said += [event.sentence] if isinstance(event, events.JobFailed) else []
+                        if len(said) >= most:
+                            break
+        except aiohttp.WSServerHandshakeError as error:
+            return error.status, said
+    return 101, said
+
+
+def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host, tmp_path: Path) -> None:
+    def told(*messages: bytes | str, token: str = host.token, most: int = 99) -> tuple[int, list[str]]:
+        return asyncio.run(_told(host.port, token, *messages, most=most))
+
+    hello = wire.message(wire.HELLO, wire.Hello("0.2.0", "w", "laptop"))
+    assert told(token="") == told(token="wrong") == (401, [])
+    assert told("hello")[1] == ["A message must be binary."]
+    assert "introduce itself first" in told(wire.message(wire.COMMAND, wire.packed(SPEAK), 1))[1][0]
+    assert "0.1.9" in told(wire.message(wire.HELLO, wire.Hello("0.1.9", "w", "laptop")))[1][0]
+    draw, whole = random.Random(5), wire.message(wire.COMMAND, wire.packed(SPEAK), 1)
+    for _ in range(20):
+        damaged = mutated(whole, draw) if draw.random() < 0.5 else draw.randbytes(60)
+        try:
+            wire.command(wire.plain(wire.envelope(damaged, 1 << 20).payload))
+        except wire.WireError:
+            status, said = told(hello, damaged, most=1)
+            assert status == 101 and len(said) == 1 and said[0]
+    escapes = [
+        wire.message(wire.ASK, wire.Ask(what, text), number)
+        for number, (what, text) in enumerate(
+            [
+                ("part", "made/../../engine.json"),
+                ("part", "studies//etc/passwd"),
+                ("has", f"{'a' * 64}/../../engine.json"),
+                ("send", "../engine.json"),
+                ("study", "../.."),
+                ("no such question", ""),
+            ]
+        )
+    ]
+    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=6)[1]
+    assert len(said) == 6 and all(said) and "leads out of the folder" in said[0]
+    with window(host.port, host.token, tmp_path) as here:
+        here.recorder.wait_for_kind(events.EngineReady)
+        assert not [one for one in here.recorder.events if one.job]
+    assert host.process.poll() is None
+
+
+def test_events_are_kept_within_bounds_and_outcomes_always() -> None:
+    box = Outbox(most=40_000)
+    for step in range(50):
+        box.add(events.Progress(1, step, 50, None, ""))
+    assert len(list(box.after(0))) == 1, "an unsent figure gives way to the next"
+    for piece in range(30):
+        box.add(events.AudioReady(1, np.full(1_000, piece, np.float32)))
+        box.add(events.EngineStatus(1, f"piece {piece}"))
+    box.add(events.JobFinished(1))
+    numbers = [number for number, _ in box.after(0)]
+    kinds = [type(wire.event(wire.plain(wire.envelope(content, 1 << 20).payload))) for _, content in box.after(0)]
+    assert numbers == sorted(numbers) and kinds.count(events.EngineStatus) == 30 and kinds[-1] is events.JobFinished
+    assert box.dropped == 30 - kinds.count(events.AudioReady) > 15
+    box.seen(numbers[-2])
+    assert len(list(box.after(0))) == 1
+    assert os.getpid()

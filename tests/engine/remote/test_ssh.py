@@ -1,0 +1,191 @@
+"""The way to a host by OpenSSH: a real ``sshd`` on the loopback, with its own port, keys and configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
+
+from paretone.paths import CHECKOUT
+from paretone.remote.client import INSTALL, LinkError, RemoteEngine
+from paretone.remote.ssh import SshHost, SshLink, install
+from paretone.session import commands, events
+from tests.engine.recorder import Recorder
+from tests.workload import only_in_full
+
+SSHD = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
+pytestmark = pytest.mark.skipif(
+    SSHD is None or shutil.which("ssh") is None, reason="sshd and ssh are not installed here (openssh-server)"
+)
+
+
+class Sshd:
+    """A server of this user's own."""
+
+    def __init__(self, folder: Path, more: str = "") -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.home.mkdir(parents=True)
+        for name in ("host", "mine", "other"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        shutil.copy(folder / "mine.pub", folder / "authorized")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        enter = f'cd {self.home} && export HOME={self.home} && sh -c "$SSH_ORIGINAL_COMMAND"'
+        (folder / "sshd_config").write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile {folder}/pid\nUsePAM no\n"
+            f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
+            f"KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nForceCommand {enter}\n{more}"
+        )
+        (folder / "known").write_text(f"[127.0.0.1]:{self.port} {(folder / 'host.pub').read_text()}")
+        (folder / "config").write_text(
+            f"Host gpu\n  HostName 127.0.0.1\n  Port {self.port}\n  User {getpass.getuser()}\n  IdentitiesOnly yes\n"
+            f"  IdentityFile {folder}/mine\n  UserKnownHostsFile {folder}/known\n"
+        )
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(exist_ok=True)
+        self.process = self._run()
+
+    def _run(self) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", self.folder / "sshd_config"], stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        for _ in range(200):
+            with socket.socket() as trying:
+                if trying.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return process
+            time.sleep(0.05)
+        raise AssertionError("sshd does not listen")
+
+    def host(self, start: str = "true", *options: str) -> SshHost:
+        return SshHost("gpu", start, ("-F", str(self.folder / "config"), *options))
+
+    @property
+    def serve(self) -> str:
+        return f"env PARETONE_DATA={self.home}/data {sys.executable} -m paretone serve --grace 1"
+
+    def cut(self) -> None:
+        """Kill the server's side of every connection, and what runs in them is left alone."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for one in children:
+            os.kill(int(one), signal.SIGKILL)
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    made = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield made
+    made.close()
+
+
+def opened(host: SshHost) -> LinkError:
+    async def go() -> None:
+        link = SshLink(host)
+        try:
+            await link.open(lambda sentence: None)
+        finally:
+            await link.close()
+
+    with pytest.raises(LinkError) as caught:
+        asyncio.run(go())
+    return caught.value
+
+
+def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: Sshd, tmp_path: Path) -> None:
+    recorder, lines = Recorder(), []
+    link = SshLink(sshd.host(f"echo waiting in a queue; {sshd.serve}"))
+    engine = RemoteEngine(recorder.post, link, tmp_path, lines.append, pauses=(0.1, 0.3), stall=5.0)
+    engine.start()
+    assert recorder.wait_for_kind(events.EngineReady).device
+    assert any("waiting in a queue" in one.sentence for one in lines)
+    assert engine.ask("models").result(30)["f5-mini"] is True
+    (state,) = sshd.home.rglob("engine.json")
+    first = state.read_text()
+    for cut in (1, 2):
+        sshd.cut()
+        for _ in range(600):
+            if sum("broke" in one.sentence for one in lines) >= cut and lines[-1].connected:
+                break
+            time.sleep(0.1)
+    engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
+    assert isinstance(recorder.end_of(1), events.JobFinished)
+    assert state.read_text() == first, "it is the same engine"
+    assert any("broke" in one.sentence for one in lines) and lines[-1].connected
+    engine.submit(commands.ShutDown(0))
+    assert engine.join(60)
+    for _ in range(200):
+        if not state.exists():
+            break
+        time.sleep(0.1)
+    assert not state.exists(), "the engine ends with its window"
+
+
+def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> None:
+    other = opened(sshd.host("true", "-o", f"IdentityFile={sshd.folder}/other", "-o", "IdentityFile=none"))
+    assert "Permission denied" not in str(other) or "ssh-add" in str(other)
+    (tmp_path / "config").write_text((sshd.folder / "config").read_text().replace("/mine", "/other"))
+    denied = opened(SshHost("gpu", "true", ("-F", str(tmp_path / "config"))))
+    assert "Permission denied" in str(denied) and "ssh-add" in str(denied) and denied.lasting
+    strange = opened(sshd.host("true", "-o", f"UserKnownHostsFile={tmp_path}/none"))
+    assert "Run ssh gpu once in a terminal" in str(strange) and strange.lasting
+    absent = opened(sshd.host("no-such-program serve"))
+    assert absent.remedy == INSTALL and "no-such-program" in str(absent)
+    nowhere = opened(sshd.host("true", "-o", "HostName=nowhere.invalid"))
+    assert "Check the name" in str(nowhere)
+    closed = opened(sshd.host("true", "-o", "Port=1"))
+    assert "refused" in str(closed) and not closed.lasting
+    assert "user@machine" in str(opened(SshHost("-oProxyCommand=touch x")))
+    silent = opened(sshd.host("true"))
+    assert "ssh said nothing" in str(silent)
+
+
+def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
+    strict = Sshd(tmp_path / "strict", "AllowTcpForwarding no\n")
+    try:
+        line = 'paretone-engine {"port": 9, "token": "x"}'
+        error = opened(strict.host(f"echo '{line}'"))
+        assert "prohibited" in str(error) or "does not answer" in str(error)
+    finally:
+        strict.close()
+
+
+def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> None:
+    python = shutil.which("python3", path="/usr/bin")
+    if python is None:
+        pytest.skip("there is no Python here but this one")
+    with pytest.raises(LinkError, match=r"PyTorch is not installed|is needed"):
+        asyncio.run(install(sshd.host(), lambda sentence: None, f"{python} -S"))
+    assert not (sshd.home / ".local").exists()
+    with pytest.raises(LinkError, match="could not be run there"):
+        asyncio.run(install(sshd.host(), lambda sentence: None, "/no/python"))
+
+
+@only_in_full("packaged program")
+def test_paretone_is_installed_on_a_host_and_its_engine_answers(sshd: Sshd, tmp_path: Path) -> None:
+    """The real wheel, made here, in an environment of its own there that sees the host's torch."""
+    said: list[str] = []
+    start = asyncio.run(install(sshd.host(), said.append, sys.executable))
+    assert [one.partition(" ")[0] for one in said] == ["Looking", "Making", "Copying", "Installing"]
+    recorder = Recorder()
+    engine = RemoteEngine(recorder.post, SshLink(sshd.host(f"env PARETONE_DATA={sshd.home}/d {start}")), tmp_path)
+    engine.start()
+    assert str(CHECKOUT) not in recorder.wait_for_kind(events.EngineReady).machine
+    engine.submit(commands.ShutDown(0))
+    assert engine.join(60)
