@@ -68,6 +68,7 @@ def test_axes_are_chosen_with_their_direction_and_told_whole(panel: TradeoffPane
 def test_it_opens_with_the_points_of_the_loaded_model(qtbot: QtBot) -> None:
     panel, other = panel_of(), point("e", 1.0, 1.0, model="LM mini")
     qtbot.addWidget(panel)
+    choose_look(panel, PlotOptions())
     panel.suit("LM mini")
     panel.show_points((*POINTS, other))
     assert [one.key for one in panel.scene.points] == ["e"]
