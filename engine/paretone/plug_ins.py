@@ -9,6 +9,7 @@ imported, or whose declaration is faulty, is left out and named in one sentence;
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import sys
@@ -24,7 +25,7 @@ from paretone.errors import plug_ins
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import shown
-from paretone.setting.plan import described
+from paretone.setting.plan import described, kind_of
 
 OURS = "paretone"
 _OWN_PACKAGES = ("paretone", "paretone_app")
@@ -156,6 +157,19 @@ def called(point: EntryPoint) -> str:
     """Name of the plug-in, with its package."""
     package = _distribution(point.dist)
     return f"{shown(point.name)} of {package}" if package else shown(point.name)
+
+
+def fault_of_function(field: str, function: object, arguments: int) -> str:
+    """Why a declaration's ``function`` cannot be called with so many arguments, as the end of a sentence, or ``""``."""
+    if not callable(function):
+        return f"{field} must be a function, not {kind_of(function)}"
+    try:
+        inspect.signature(function).bind(*range(arguments))
+    except TypeError:
+        return f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
+    except ValueError:
+        pass  # Signatures of functions outside Python are unknown.
+    return ""
 
 
 @contextlib.contextmanager

@@ -43,12 +43,13 @@ NOT_RUN = (
     Rule(
         r"^paretone (serve|load|judge replies/) ?",
         "serves until it is stopped, or needs a server; test_speech_server.py does both",
-        "speech-server.md",
+        "speech-server*.md",
     ),
     Rule(r"^(pip|paretone serve)", "installs, or serves a window; test_ssh.py does both", "gpu-server.md"),
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
     Rule(r"^(source|pip) ", "changes the environment; test_tutorial.py does it", "your-own-technique.md"),
+    Rule(r"", "needs the package of the page; tests/plugins/test_models.py runs them", "your-own-model.md"),
     Rule(
         r"^(uv|pipx?|python3?(?! packaging/dev)|source|sudo|paretone-gui)\b",
         "installs, or opens a window",

@@ -142,6 +142,8 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
         words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
     if "--as" in words and "--table" in words and words[0] == "speak":
         words += ["--steps", "2"]
+    if "--features" in words:  # One sentence in every voice leaves too little to learn from and be held out.
+        words[words.index("--sentences") + 1] = "4"
     if words[0] == "compare":
         words = [f"{word},steps=2" if ",table=" in word else word for word in words]
     for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):

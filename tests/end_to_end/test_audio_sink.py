@@ -101,7 +101,7 @@ def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, fram
 
 def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noqa: F811
     seconds = 0.45 * SWITCHES
-    takes = [speech_like(110, seconds, 1), speech_like(140, seconds, 2)]
+    takes = [speech_like(110 + 15 * number, seconds, number) for number in range(8)]
 
     def attempt(player: Player) -> tuple[np.ndarray, np.ndarray, list[Jump], Mixer]:
         assert player.rate == RATE
@@ -112,7 +112,7 @@ def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noq
             began = time.monotonic()
             for turn in range(SWITCHES):
                 time.sleep(max(0.0, began + 0.23 * (turn + 1) - time.monotonic()))
-                player.choose((turn + 1) % 2)
+                player.choose(3 * (turn + 1) % len(takes))
             wait_until(lambda: player.mixer.settled and not player.playing)
             jumps = list(player.mixer.jumps)
             expected = computed_anew(jumps, takes, player.mixer, len(takes[0]))

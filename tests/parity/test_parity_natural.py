@@ -5,6 +5,7 @@ same, without it as near as that rounding.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -246,7 +247,8 @@ def test_lengths_are_the_same_but_for_the_rounding_to_eight_bits(teacher: hibari
 def test_the_files_are_made_from_the_wheel() -> None:
     from tests.tools import natural_front_end as recipe
 
-    assert recipe.pronunciations() == bundled(lexicon.FILE).read_bytes()
+    # Packed anew, other versions of zlib and Python give other bytes.
+    assert gzip.decompress(recipe.pronunciations()) == gzip.decompress(bundled(lexicon.FILE).read_bytes())
     for file, made in ((lengths.FILE, recipe.lengths_weights()), (unknown_words.FILE, recipe.unknown_words_weights())):
         shipped, remade = read_weights(bundled(file)), load(made)
         assert shipped.keys() == remade.keys()

@@ -11,11 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from paretone.models import catalogue
 from paretone.techniques import registry
 from tests.plugins.writing import install
 
 HERE = Path(__file__).parent
 PACKAGES = ("adams_bashforth", "entropy_bound", "guidance_rescale", "min_p")
+
+
+def forget() -> None:
+    registry.registry.cache_clear()
+    catalogue.catalogue.cache_clear()
 
 
 @pytest.fixture(scope="session")
@@ -37,11 +43,11 @@ def visible(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]
     def show(folder: Path) -> None:
         monkeypatch.syspath_prepend(folder)
         importlib.invalidate_caches()
-        registry.registry.cache_clear()
+        forget()
 
     yield show
     monkeypatch.undo()
-    registry.registry.cache_clear()
+    forget()
     for name in [one for one in sys.modules if one.startswith(("paretone_", "plugin_"))]:
         if name.partition(".")[0] != "paretone_app":
             del sys.modules[name]

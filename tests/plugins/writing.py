@@ -36,16 +36,19 @@ def putting(field, function="part", **arguments):
 """What every such module begins with."""
 
 
-def written(folder: Path, name: str, source: str) -> None:
-    """Install the plug-in ``name``, whose module is ``source``, into ``folder``."""
+def written(folder: Path, name: str, source: str, kind: str = "technique") -> None:
+    """Install the plug-in ``name``, whose module is ``source``, into ``folder``; it brings a technique or a model."""
     (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
-    install(folder, f"plugin_{name}", f"plugin-{name}", "2.0", {name: f"plugin_{name}:TECHNIQUE"})
+    entries = {name: f"plugin_{name}:{kind.upper()}"}
+    install(folder, f"plugin_{name}", f"plugin-{name}", "2.0", entries, f"paretone.{kind}s")
 
 
-def install(folder: Path, module: str, name: str, version: str, entries: Mapping[str, str]) -> None:
+def install(
+    folder: Path, module: str, name: str, version: str, entries: Mapping[str, str], group: str = "paretone.techniques"
+) -> None:
     """The metadata of the package ``name``, with its entry points, next to its module."""
     metadata = folder / f"{module}-{version}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
     listed = "".join(f"{key} = {value}\n" for key, value in entries.items())
-    (metadata / "entry_points.txt").write_text(f"[paretone.techniques]\n{listed}", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{listed}", encoding="utf-8")

@@ -78,11 +78,15 @@ def _json(path: Path) -> Any:
     return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
+OWN = {"paretone": "pˈɛɹətOn"}
+"""Words that the package does not know, as its readings."""
+
+
 def pronunciations() -> bytes:
     """The file of :class:`paretone.front_end.lexicon.Entries`: both parts, each in the order of its words."""
     parts = []
     for part in ("gold", "silver"):
-        listed = _json(_assets() / f"lexicon_us_{part}.json.gz")
+        listed = _json(_assets() / f"lexicon_us_{part}.json.gz") | (OWN if part == "silver" else {})
         parts.append("\n".join(f"{word}\t{_readings(listed[word])}" for word in sorted(listed)))
     return gzip.compress(f"\n{lexicon.SEPARATOR}\n".join(parts).encode(), mtime=0)
 

@@ -22,7 +22,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.f5.checkpoint import NATURAL_PHONES
+from paretone.models.f5.config import NATURAL_PHONES
 from paretone.models.f5.front_end import FramePhones
 from paretone.models.voices import read_voice
 from paretone.studies import definition, results

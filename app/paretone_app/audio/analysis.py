@@ -1,4 +1,4 @@
-"""Analysis of takes before a comparison, in a worker thread: spectrograms, and gains for equal loudness."""
+"""Analysis of takes before a comparison, in a worker thread: outlines, and gains for equal loudness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from paretone.audio.spectrogram import log_mel
 from paretone.measure.loudness import headroom, matching_gains
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Envelope
@@ -20,17 +19,16 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class Analysis:
-    """Analysis of two takes, either of which may be missing."""
+    """Analysis of two or more takes, any of which may be missing."""
 
-    takes: tuple[Take | None, Take | None] = (None, None)
-    mels: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
-    envelopes: tuple[Envelope | None, Envelope | None] = (None, None)
-    gains: tuple[float, float] = (1.0, 1.0)
-    """Linear gains that make A and B equally loud."""
+    takes: tuple[Take | None, ...] = (None, None)
+    envelopes: tuple[Envelope | None, ...] = (None, None)
+    gains: tuple[float, ...] = (1.0, 1.0)
+    """Linear gains that make them equally loud."""
     exact: bool = True
     """False when a take is too short for the gated measurement."""
     headroom: float = 1.0
-    """Linear gain at which neither A nor B clips."""
+    """Linear gain at which none clips."""
 
 
 class Analyser(QObject):
@@ -43,7 +41,7 @@ class Analyser(QObject):
     def __init__(self, prepare: Callable[[np.ndarray, int], object], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._prepare = prepare
-        self._wanted: tuple[Take | None, Take | None] = (None, None)
+        self._wanted: tuple[Take | None, ...] = (None, None)
         self._last = Analysis()
         self._serial = 0
         self.busy = False
@@ -52,7 +50,7 @@ class Analyser(QObject):
         self._submission = QTimer(self, singleShot=True, interval=0)
         self._submission.timeout.connect(self._begin)
 
-    def analyse(self, takes: tuple[Take | None, Take | None]) -> None:
+    def analyse(self, takes: tuple[Take | None, ...]) -> None:
         self._wanted = takes
         self._serial += 1
         self.busy = True
@@ -84,29 +82,24 @@ class Analyser(QObject):
 
 
 def analysed(
-    takes: tuple[Take | None, Take | None], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
+    takes: tuple[Take | None, ...], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
 ) -> Analysis:
     """Analyse ``takes``, reusing results in ``previous``."""
-
-    def mel_of(take: Take | None) -> np.ndarray | None:
-        known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)
-        if take is None or known is not None:
-            return known
-        prepare(take.samples, take.sample_rate)
-        return log_mel(take.samples, take.sample_rate)
+    known = [(one, outline) for one, outline in zip(previous.takes, previous.envelopes, strict=True) if one is not None]
 
     def envelope_of(take: Take | None) -> Envelope | None:
-        known = next(
-            (outline for one, outline in zip(previous.takes, previous.envelopes, strict=True) if one is take), None
-        )
-        return known if take is None or known is not None else Envelope(take.sample_rate, take.samples)
+        if take is None:
+            return None
+        found = next((outline for one, outline in known if one is take), None)
+        if found is None:
+            prepare(take.samples, take.sample_rate)
+        return found or Envelope(take.sample_rate, take.samples)
 
-    first, second = takes
-    mels = mel_of(first), mel_of(second)
-    envelopes = envelope_of(first), envelope_of(second)
-    room = min((headroom(take.samples) for take in takes if take is not None), default=1.0)
-    if first is None or second is None:
-        return Analysis(takes, mels, envelopes, (room, room), True, room)
-    match = matching_gains([(take.samples, take.sample_rate) for take in (first, second)])
-    of_first, of_second = (10 ** (gain / 20) for gain in match.gains)
-    return Analysis(takes, mels, envelopes, (of_first, of_second), match.exact, room)
+    envelopes, there = tuple(map(envelope_of, takes)), [take for take in takes if take is not None]
+    room = min((headroom(take.samples) for take in there), default=1.0)
+    if len(there) < 2:
+        return Analysis(takes, envelopes, (room,) * len(takes), True, room)
+    match = matching_gains([(take.samples, take.sample_rate) for take in there])
+    matched = iter(match.gains)
+    gains = tuple(room if take is None else 10 ** (next(matched) / 20) for take in takes)
+    return Analysis(takes, envelopes, gains, match.exact, room)

@@ -1,4 +1,5 @@
-"""The player's content: takes A and B, a take being made, or other sounds; and which of them is heard."""
+"""The player's content: the takes of up to eight lanes, of which the first two are A and B, a take being made, or other
+sounds; and which of them is heard."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from PySide6.QtCore import QObject, Signal
 from paretone.measure.loudness import headroom
 from paretone.setting.take import Take
 from paretone_app.audio.analysis import Analyser, Analysis
-from paretone_app.audio.player import Mode, Player, Switching, comparison
+from paretone_app.audio.player import Player, Switching, comparison
 from paretone_app.audio.sound import Envelope, Sound, same_place
-from paretone_app.widgets.side_panel import SIDES
+from paretone_app.state.playing import LANES, SIDES
 
 Part = tuple[float, float]
 """Start and end, in seconds."""
@@ -88,7 +89,9 @@ class Deck(QObject):
         """The part of A and B in view, in seconds: the first choice for a loop."""
         self.lent = False
         self._looping = Looping(player)
-        self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self.takes: dict[str, Take | None] = dict.fromkeys(LANES)
+        self._aligned = dict.fromkeys(LANES, True)
+        """Whether each take's model keeps the timing between takes (autoregressive ones do not)."""
         self.analysis = Analysis()
         """Analysis of the takes being played; newer takes may still be under analysis."""
         self.analyser = Analyser(player.prepare, self)
@@ -102,9 +105,8 @@ class Deck(QObject):
         """Of the current stream."""
         self._stream_gain = 1.0
         self._waits_before = (0, 0.0)
-        self._aligned = True
         self._matching = True
-        self.heard = "A"
+        self.heard, self._heard_before = SIDES
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._left: tuple[tuple[str, Take], ...] = ()
         self._loop_left: tuple[Part | None, Part | None] = None, None
@@ -122,23 +124,17 @@ class Deck(QObject):
         return self.row[self._at] if self.row else None
 
     # --- Takes -------------------------------------------------------------------------------------------------------
-    def set_take(self, side: str, take: Take | None, later: bool = False) -> None:
-        """Put ``take`` on side ``"A"`` or ``"B"``. A worker thread analyses it; then ``analysed`` is emitted.
-        ``later``: let the takes being heard end first."""
-        if side not in SIDES:
-            raise ValueError(f"a side is A or B, not {side!r}")
-        before, self.takes[side] = self.takes[side], take
-        if take is not before and _sounds_the_same(before, take):
+    def set_take(self, lane: str, take: Take | None, aligned: bool = True, later: bool = False) -> None:
+        """Put ``take`` into a lane; ``aligned``: whether its model keeps the timing between takes. A worker thread
+        analyses it; then ``analysed`` is emitted. ``later``: let the takes being heard end first."""
+        before, self.takes[lane] = self.takes[lane], take
+        if take is not before and _sounds_the_same(before, take) and aligned == self._aligned[lane]:
             return  # Same sound with other measurements, such as a take timed again.
         self._later_take |= take is not before
         self._patient = later and self.sound is None and self.player.busy
-        self._analyse()
-
-    def set_aligned(self, aligned: bool) -> None:
-        """Whether the models of A and B keep their timing between takes (autoregressive ones do not)."""
-        if aligned != self._aligned:
-            self._aligned = aligned
-            self._analyse()
+        self._aligned[lane] = aligned
+        there = [at for at, one in enumerate(self.takes.values()) if one is not None]
+        self.analyser.analyse(tuple(self.takes.values())[: max(len(SIDES), *(at + 1 for at in there), 0)])
 
     @property
     def duration(self) -> float:
@@ -146,14 +142,21 @@ class Deck(QObject):
 
     @property
     def complete(self) -> bool:
-        return len(self._loaded) == len(SIDES)
+        return len(self._loaded) > 1
+
+    @property
+    def analysed_takes(self) -> dict[str, Take]:
+        """The takes that can be drawn and played, by lane."""
+        return {lane: take for lane, take in zip(LANES, self.analysis.takes, strict=False) if take is not None}
 
     @property
     def comparison(self) -> Switching:
-        return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
+        takes = self.analysed_takes
+        return comparison([take.seconds for take in takes.values()], [self._aligned[lane] for lane in takes])
 
-    def _analyse(self) -> None:
-        self.analyser.analyse((self.takes["A"], self.takes["B"]))
+    def same_timing(self, one: str, other: str) -> bool:
+        lanes, timing = list(self.analysed_takes), self.comparison.timing
+        return one in lanes and other in lanes and timing[lanes.index(one)] == timing[lanes.index(other)]
 
     def _give_up(self) -> None:
         self._play_wanted = False
@@ -182,7 +185,7 @@ class Deck(QObject):
         after_row = bool(self.row)
         self.row, self._envelope = (), None
         before = dict(self._loaded).get(self.heard)
-        loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
+        loaded = tuple(self.analysed_takes.items())
         sides = [side for side, _ in loaded]
         if self.heard not in sides and sides:
             self.heard = sides[0]
@@ -196,7 +199,7 @@ class Deck(QObject):
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],
             self._player_gains(),
-            aligned=self._aligned,
+            aligned=[self._aligned[lane] for lane, _ in loaded],
             choice=self._index(self.heard) or 0,
             keep_place=kept,
         )
@@ -219,27 +222,30 @@ class Deck(QObject):
             self._load()
 
     @property
-    def gains(self) -> tuple[float, float]:
-        return self.analysis.gains if self._matching else (self.analysis.headroom,) * 2
+    def gains(self) -> tuple[float, ...]:
+        """Linear gain of each lane."""
+        return self.analysis.gains if self._matching else (self.analysis.headroom,) * len(self.analysis.gains)
+
+    def gain_of(self, lane: str) -> float:
+        return dict(zip(LANES, self.gains, strict=False)).get(lane, 1.0)
 
     @property
     def gain(self) -> float:
         """Linear gain of the sound being heard."""
         if self.sound is not None:
             return self._gain_of(self.sound)
-        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self.heard)]
+        return self._stream_gain if self.player.streaming else self.gain_of(self.heard)
 
     def _gain_of(self, sound: Sound) -> float:
         if sound.part_of is not None:
-            return self.gains[SIDES.index(sound.part_of[0])]
+            return self.gain_of(sound.part_of[0])
         return sound.gain if self._matching else sound.headroom
 
     def _player_gains(self) -> list[float]:
-        gains = dict(zip(SIDES, self.gains, strict=True))
-        return [gains[side] for side, _ in self._loaded]
+        return [self.gain_of(lane) for lane, _ in self._loaded]
 
     def set_matching(self, matching: bool) -> None:
-        """Whether to make both takes equally loud."""
+        """Whether to make all takes equally loud."""
         self._matching = matching
         if self.row and not self.lent:
             self.player.set_gains([self._gain_of(one) for one in self.row])
@@ -329,10 +335,10 @@ class Deck(QObject):
 
     def go_in_row(self, at: int) -> None:
         if not self.lent and at != self._at:
-            before, self._at = self.row[self._at], at
-            place = None
-            if self.player.comparison.mode is Mode.RESTART:
-                place = same_place(before.frames, self.row[at].frames, self.player.position)
+            was, self._at = self._at, at
+            place, timing = None, self.player.comparison.timing
+            if timing[was] != timing[at]:
+                place = same_place(self.row[was].frames, self.row[at].frames, self.player.position)
             self.player.choose(at, place)
             self.changed.emit()
 
@@ -382,16 +388,17 @@ class Deck(QObject):
             return self.sound.envelope
         if self._envelope is not None:
             return self._envelope
-        outlines = dict(zip(SIDES, self.analysis.envelopes, strict=True))
-        return outlines[self.heard]
+        return dict(zip(LANES, self.analysis.envelopes, strict=False)).get(self.heard)
 
     # --- Transport ---------------------------------------------------------------------------------------------------
     def choose(self, side: str) -> None:
-        """Hear side ``"A"`` or ``"B"`` unless it is empty; from its beginning if another sound was in the player."""
+        """Hear a lane unless it is empty; from its beginning if another sound was in the player."""
         if self.takes[side] is not None and not self.lent and (side != self.heard or self.sound is not None):
             instead = self.sound is not None
             self.leave_sound()
             self.load_if_pending()
+            if side != self.heard:
+                self._heard_before = self.heard
             self.heard = side
             index = self._index(side)
             if index is not None:
@@ -401,8 +408,9 @@ class Deck(QObject):
         self.changed.emit()
 
     def switch(self) -> None:
-        other = "B" if self.heard == "A" else "A"
-        self.choose(self.heard if self.sound is not None else other)
+        """Hear the lane heard before; at first the other of A and B."""
+        there = [lane for lane in (self._heard_before, *SIDES) if self.takes[lane] is not None and lane != self.heard]
+        self.choose(self.heard if self.sound is not None or not there else there[0])
 
     def toggle_play(self) -> None:
         if self.lent:

@@ -118,8 +118,11 @@ NO_FADE = -1
 class Programme(NamedTuple):
     recordings: tuple[Recording, ...] = ()
     gains: tuple[float, ...] = ()
-    synchronous: bool = True
-    """Whether a switch keeps the position; otherwise it restarts."""
+    timing: tuple[int, ...] = ()
+    """A number per recording: a switch between equal ones keeps the position, others restart. Empty: all are equal."""
+
+    def same_timing(self, one: int, other: int) -> bool:
+        return not self.timing or self.timing[one] == self.timing[other]
 
 
 class Jump(NamedTuple):
@@ -198,7 +201,7 @@ class Mixer:
         self._send(self._obey_load, programme, choice, position, keep_playing)
 
     def choose(self, index: int, position: int | None = None) -> None:
-        """Switch to another take, at ``position``; by default at the same one if synchronous, else at the start."""
+        """Switch to another take, at ``position``; by default at the same one for equal timing, else at the start."""
         self._send(self._obey_choose, index, position)
 
     def play(self) -> None:
@@ -365,8 +368,7 @@ class Mixer:
     def _bounds(self, index: int) -> tuple[int, int, bool]:
         """First position, end, and whether the end loops back."""
         programme = self._programme
-        chosen = programme.recordings[index : index + 1]
-        considered = programme.recordings if programme.synchronous else chosen
+        considered = (one for at, one in enumerate(programme.recordings) if programme.same_timing(index, at))
         length = max((one.length if one.complete else maxsize for one in considered), default=0)
         if self._loop is not None:
             start, end = self._loop[0], min(self._loop[1], length)
@@ -389,12 +391,12 @@ class Mixer:
     def _obey_choose(self, index: int, position: int | None) -> None:
         if not 0 <= index < len(self._programme.recordings) or index == self._choice:
             return
-        before = self._head()
+        before, kept = self._head(), self._programme.same_timing(self._choice, index)
         self._choice = index
         start, end, _ = self._bounds(index)
         if position is not None:
             self._position = min(max(position, start), max(start, end - 1))
-        elif not self._programme.synchronous:
+        elif not kept:
             self._position = start
         self._jump(before)
 

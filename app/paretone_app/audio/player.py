@@ -40,18 +40,29 @@ class Switching:
 
     mode: Mode
     reason: str
+    timing: tuple[int, ...] = ()
+    """See :class:`~paretone_app.audio.mixer.Programme`."""
 
 
-def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
-    """The mode for takes of these lengths. ``aligned``: their models keep the timing between takes."""
-    if not aligned:
-        return Switching(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
-    spread = max(seconds, default=0.0) - min(seconds, default=0.0)
-    if spread > ALIGNMENT_TOLERANCE:
-        return Switching(
-            Mode.RESTART, f"The takes differ by {fixed(spread, 2)} s in length, so a switch starts from the beginning."
-        )
-    return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")
+def comparison(seconds: Sequence[float], aligned: bool | Sequence[bool] = True) -> Switching:
+    """The mode for takes of these lengths. ``aligned``: whether their models keep the timing between takes. Given for
+    each, switches between some may keep the position; given for all, either all do or none."""
+    keeps = [aligned] * len(seconds) if isinstance(aligned, bool) else aligned
+    timing: list[int] = []
+    for at, length in enumerate(seconds):
+        near = (one for one in range(at) if keeps[one] and abs(seconds[one] - length) <= ALIGNMENT_TOLERANCE)
+        timing.append(next((timing[one] for one in near if keeps[at]), at))
+    apart = len(set(timing))
+    if apart <= 1:
+        return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.", tuple(timing))
+    if apart < len(timing) and not isinstance(aligned, bool):
+        reason = "Takes with the same timing keep the position; a switch to others starts from the beginning."
+        return Switching(Mode.RESTART, reason, tuple(timing))
+    reason = "Timing differs between takes, so a switch starts from the beginning."
+    if all(keeps):
+        spread = fixed(max(seconds) - min(seconds), 2)
+        reason = f"The takes differ by {spread} s in length, so a switch starts from the beginning."
+    return Switching(Mode.RESTART, reason, tuple(range(len(timing))))
 
 
 DEFAULT_RATE = 48000
@@ -81,7 +92,6 @@ class Player:
         self._finished = False
         self._loaded: tuple[tuple[np.ndarray, int], ...] = ()
         self._gains: tuple[float, ...] = ()
-        self._aligned = True
         self._loop: tuple[float, float] | None = None
         self._out_and_in = False
         self._converted: dict[tuple[int, int, int], tuple[np.ndarray, Recording]] = {}
@@ -178,7 +188,7 @@ class Player:
         takes: Sequence[tuple[np.ndarray, int]],
         gains: Sequence[float] | None = None,
         *,
-        aligned: bool = True,
+        aligned: bool | Sequence[bool] = True,
         choice: int = 0,
         keep_place: bool = False,
         alone: bool = False,
@@ -189,7 +199,6 @@ class Player:
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
-        self._aligned = aligned
         compared = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
         self.comparison = _ALONE if alone else compared
         programme = self._programme()
@@ -361,7 +370,7 @@ class Player:
 
     def _programme(self) -> Programme:
         recordings = tuple(self._recording(samples, rate) for samples, rate in self._loaded)
-        return Programme(recordings, self._gains, self.comparison.mode is not Mode.RESTART)
+        return Programme(recordings, self._gains, self.comparison.timing)
 
     def _use_rate(self, rate: int) -> None:
         if rate == self.rate:

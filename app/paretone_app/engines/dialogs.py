@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCompleter, QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from paretone.errors import PlainError
-from paretone.reading import read_text
 from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 
 START, PYTHON = "paretone serve", "python3"
-_HOST = re.compile(r"^\s*Host\s+(.+)$", re.IGNORECASE | re.MULTILINE)
-
-
-def known_hosts() -> list[str]:
-    """Names in the user's configuration of ssh, without patterns."""
-    try:
-        text = read_text(Path.home() / ".ssh" / "config")
-    except (OSError, ValueError):
-        return []
-    names = (name for line in _HOST.findall(text) for name in line.split())
-    return sorted({name for name in names if not set("*?!") & set(name)})
 
 
 class HostDialog(QDialog):
@@ -40,7 +27,6 @@ class HostDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Add host")
         self.host = build.named(QLineEdit(placeholderText="gpu1 or me@gpu1.example.org"), "Host")
-        self.host.setCompleter(QCompleter(known_hosts(), self.host))
         self.start = build.named(QLineEdit(START), "Start command")
         self.python = build.named(QLineEdit(PYTHON), "Python there")
         self.start.setToolTip("Runs on the host and starts the engine; a scheduler's command may stand before it")
@@ -120,17 +106,15 @@ class HostFolder(QDialog):
             if is_folder or self._files:
                 item = QListWidgetItem(f"{name}/" if is_folder else name, self.entries)
                 item.setData(Qt.ItemDataRole.UserRole, (name, is_folder))
-        more = "There are more; type the path." if found["more"] else ""
-        self.problem.setText(more)
+        self.problem.setText("There are more; type the path." if found["more"] else "")
         self._check()
 
-    def _current(self) -> tuple[str, bool] | None:
+    def _current(self) -> tuple[str, bool]:
         item = self.entries.currentItem()
-        return tuple(item.data(Qt.ItemDataRole.UserRole)) if item is not None else None
+        return tuple(item.data(Qt.ItemDataRole.UserRole)) if item is not None else ("", True)
 
     def _check(self) -> None:
-        current = self._current()
-        self.choose.setEnabled(bool(self._path) and (not self._files or (current is not None and not current[1])))
+        self.choose.setEnabled(bool(self._path) and not (self._files and self._current()[1]))
 
     def _open(self, item: QListWidgetItem) -> None:
         name, is_folder = item.data(Qt.ItemDataRole.UserRole)
@@ -140,7 +124,6 @@ class HostFolder(QDialog):
             self._take()
 
     def _take(self) -> None:
-        current = self._current()
-        name = current[0] if current is not None and (self._files or current[0] != "..") else ""
+        name, _ = self._current()
         self.accept()
-        self._chosen(Path(self._path) / name)
+        self._chosen(Path(self._path) / (name if name != ".." else ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,7 +15,6 @@ from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
 from paretone.models import catalogue
 from paretone.models.files import config_file
-from paretone.models.files.config_file import ConfigFile
 from paretone.reading import printable, read_text
 from paretone.studies.store import DATABASE
 from paretone_app.features.presenter import Presenter, Services
@@ -107,53 +106,18 @@ def _of_folder(path: Path) -> Dropped:
 
 
 def _model(folder: Path) -> Dropped:
-    """A folder of weights, with the model guessed from its files and its name."""
-    found = _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
-    entry = catalogue.entry(found)
-    return Dropped(Target.MODEL, f"{Target.MODEL.value} {entry.title}", folder, model=entry.id)
+    """A folder of weights, with the model recognised by its files and its name."""
+    found = catalogue.recognised(folder)
+    if found is None:
+        return _refused(f"No model here recognises the weights in {folder.name}; choose the model in Setup first.")
+    return Dropped(Target.MODEL, f"{Target.MODEL.value} {found.title}", folder, model=found.id)
 
 
 def _folder_of(weights: Path) -> Path:
     """The model folder of a weight file, which may lie in a subfolder."""
-    if _by_layout(weights.parent) or _by_name(weights.parent):
+    if catalogue.is_sure(weights.parent):
         return weights.parent
-    return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if _by_layout(one)), weights.parent)
-
-
-def _by_layout(folder: Path) -> str:
-    """Model id by file layout; distinguishes bundled models from the releases they resemble."""
-    if (folder / "diffusion_transformer").is_dir():
-        return "megatts3-mini" if (folder / "diffusion_transformer" / "model.safetensors").is_file() else "MegaTTS3"
-    if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
-        return "CosyVoice2-0.5B"
-    if (folder / "layout.json").is_file():
-        return "omni-mini" if (folder / "codec").is_dir() or _by_config(folder) == "OmniVoice" else "lm-mini"
-    model = _entries(folder / "model.yaml").get("model")
-    return "f5-mini" if isinstance(model, dict) and model.get("text_frontend") == "natural phones" else ""
-
-
-def _by_name(folder: Path) -> str:
-    """Longest model id in the folder's name, since one id is a prefix of another."""
-    spelled = _spelled(folder.resolve().name)
-    return max((one.id for one in catalogue.models() if _spelled(one.id) in spelled), key=len, default="")
-
-
-def _by_config(folder: Path) -> str:
-    described = _entries(folder / "config.json")
-    kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
-    return "OmniVoice" if "omnivoice" in kind else "Llasa-1B" if "llama" in kind else ""
-
-
-def _entries(path: Path) -> Mapping[str, object]:
-    """Entries of a model's configuration; empty if unreadable (loading reports that)."""
-    try:
-        return ConfigFile.read(path).entries
-    except PlainError:
-        return {}
-
-
-def _spelled(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if catalogue.is_sure(one, False)), weights.parent)
 
 
 def _refused(sentence: str) -> Dropped:

@@ -85,6 +85,12 @@ class KeptTakes(QObject):
         finally:
             self._put(replace(one, starred=on) if one.id in done else one for one in self.all)
 
+    def remark(self, take: str, remark: str) -> None:
+        """Store the user's note on a take; ignored if it was deleted."""
+        if take in self.library:
+            self.library.remark(take, remark)
+            self._replace(self.library.summary(take))
+
     def delete(self, takes: Collection[str]) -> DeletedTakes:
         """Delete takes with their audio. The result can restore them while it lives, if their audio was readable."""
         deleted = DeletedTakes(self._audio)

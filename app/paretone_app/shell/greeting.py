@@ -22,7 +22,7 @@ WORDS = (
     "Takes A and B are an example: A is the model without acceleration, B skips what repeats. Press X to switch. Type "
     "a text of your own in Setup, or take the tour (Ctrl+F1)."
 )
-_LONGEST_MILLISECONDS = 6000
+_LONGEST_MILLISECONDS = 10_000
 
 
 class Greeting(QObject):

@@ -232,9 +232,10 @@ def style_sheet(colours: Colours) -> str:
     QSlider::sub-page:horizontal:disabled, QSlider::add-page:vertical:disabled, QSlider::handle:disabled {{
         background: {colours.disabled}; border-color: {colours.disabled}; }}
     QScrollArea {{ border: none; }}
-    QScrollArea[look="reached"], QLabel[look="reached"], QFrame[look="banner"] > QLabel {{
+    QScrollArea[look="reached"], QLabel[look="reached"], QFrame[look="lane"], QFrame[look="banner"] > QLabel {{
         border: 1px solid transparent; }}
-    QScrollArea[look="reached"]:focus, QLabel[look="reached"]:focus, QFrame[look="banner"] > QLabel:focus {{
+    QScrollArea[look="reached"]:focus, QLabel[look="reached"]:focus, QFrame[look="lane"]:focus,
+    QFrame[look="banner"] > QLabel:focus {{
         border: 1px solid {colours.accent}; }}
     QScrollBar {{ background: transparent; }}
     QScrollBar:vertical {{ width: 0.75em; }}

@@ -11,7 +11,6 @@ from paretone.checks.beforehand import prompt_faults
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo
-from paretone.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
 from paretone.models.voices import is_own
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
@@ -58,7 +57,7 @@ class Availability:
         self._selection = selection
         self._artefacts = artefacts
         self._jobs = jobs
-        self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
+        self._reasons: dict[str, Callable[[], str]] = {}
         self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
         """Arguments of the last answer on each technique: typing text repeats the question."""
         self._found: dict[str, Applicability] = {}
@@ -69,7 +68,11 @@ class Availability:
 
     def why_no_effect(self, option: str) -> str:
         """Why a sampler option currently has no effect, as a sentence, or ``""``."""
-        return self._reasons[option]() if option in self._reasons and option in self._selection.options else ""
+        chosen = self._selection
+        if option not in chosen.options:
+            return ""
+        own = chosen.entry.without_effect(option, chosen.options)
+        return own or (self._reasons[option]() if option in self._reasons else "")
 
     def training_offer(self, name: str) -> TrainingOffer | None:
         """The training that would make the technique usable with its current knobs."""
@@ -207,14 +210,6 @@ class Availability:
                 continue
             return (*(one for one in notes if one not in said), *prompt)
         return prompt
-
-    # --- Options ------------------------------------------------------------------------------------------------------
-    def _why_no_instruction(self) -> str:
-        """Why a speaking instruction would have no effect, as a sentence, or ``""``."""
-        if self._selection.options.get(MODE.name, INSTRUCT) == INSTRUCT:
-            return ""
-        title = MODE.titles[MODE.values.index(INSTRUCT)]
-        return f"Only for the mode “{title}”; choose that first."
 
 
 def _not_calibrated(source: ArtefactSource) -> str:

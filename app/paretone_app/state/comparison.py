@@ -1,8 +1,11 @@
-"""The takes compared as A and B, with their differences and the speed-up."""
+"""The takes compared in up to eight lanes, of which the first two are A and B; their differences and the speed-up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoStack
 
 from paretone.measure.processor_time import BUSY
 from paretone.setting.compatibility import are_others
@@ -11,6 +14,8 @@ from paretone.setting.take import Take
 from paretone.wording import listed
 from paretone_app.numbers import fixed
 from paretone_app.state.differences import difference_words, differences, speed_of_b
+from paretone_app.state.editing import Edit
+from paretone_app.state.playing import LANES, SIDES
 
 
 def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
@@ -31,18 +36,45 @@ class Comparison(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.take_a: Take | None = None
-        self.take_b: Take | None = None
+        self.lanes: tuple[Take | None, ...] = (None, None)
+        """A, B, and up to six further takes."""
+        self.reference, self.other = 0, 1
+        """Lanes compared with each other: all differences are from the reference."""
         self.chosen: Take | None = None
         """Take of a point chosen in a study, shown in views next to A and B."""
 
+    @property
+    def take_a(self) -> Take | None:
+        return self.lanes[0]
+
+    @property
+    def take_b(self) -> Take | None:
+        return self.lanes[1]
+
     def set_a(self, take: Take | None) -> None:
-        self.take_a = take
-        self.changed.emit()
+        self.arrange((take, *self.lanes[1:]))
 
     def set_b(self, take: Take | None) -> None:
-        self.take_b = take
+        self.arrange((self.lanes[0], take, *self.lanes[2:]))
+
+    def arrange(self, lanes: Sequence[Take | None], reference: int | None = None, other: int | None = None) -> None:
+        """Put takes into the lanes; beyond A and B, empty ones close up. The compared lanes stay by default, as far as
+        they are there."""
+        kept = (*lanes[:2], *(one for one in lanes[2:] if one is not None))[: len(LANES)]
+        self.lanes = (*kept, None, None)[: max(len(SIDES), len(kept))]
+        there = range(len(self.lanes))
+        asked = [one for one in (reference, self.reference, 0) if one is not None and one in there]
+        self.reference = asked[0]
+        asked = [one for one in (other, self.other, 1, 0) if one is not None and one in there]
+        self.other = next(one for one in asked if one != self.reference)
         self.changed.emit()
+
+    def change(
+        self, stack: QUndoStack, what: str, lanes: Sequence[Take | None], reference: int | None, other: int | None
+    ) -> None:
+        """:meth:`arrange` as an entry of ``stack`` that says ``what``."""
+        before = self.lanes, self.reference, self.other
+        stack.push(Edit(what, before, (lanes, reference, other), lambda arranged: self.arrange(*arranged)))
 
     def set_chosen(self, take: Take | None) -> None:
         """Show ``take``, neither A nor B, in views; ``None`` for none."""
@@ -55,9 +87,11 @@ class Comparison(QObject):
         takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
         return next((one for one in takes if one.setting == setting), None)
 
-    def differences(self) -> tuple[Difference, ...]:
-        """All differences between A and B, text and voice included; empty unless both are set."""
-        return differences(self.take_a, self.take_b) if self.take_a is not None and self.take_b is not None else ()
+    def differences(self, *pair: int) -> tuple[Difference, ...]:
+        """All differences, text and voice included, of the second lane of ``pair`` from the first, by default of the
+        compared ones; empty unless both are set."""
+        one, two = (self.lanes[at] for at in pair or (self.reference, self.other))
+        return differences(one, two) if one is not None and two is not None else ()
 
     def headline(self) -> str:
         """Speed-up of B over A, or why it cannot be given, as a sentence; ``""`` unless both are set."""
@@ -87,31 +121,34 @@ class Comparison(QObject):
     def _why_no_ratio(self, one: Take, two: Take) -> str:
         """Why the speeds of A and B cannot be compared, as a phrase, or ``""``."""
         apart = [what for what, differs in _conditions(one, two) if differs]
-        return self._cut_short() or (f"A and B differ in {listed(apart)}" if apart else "")
+        return self._cut_short(0, 1) or (f"A and B differ in {listed(apart)}" if apart else "")
 
-    def _cut_short(self) -> str:
-        sides = (("A", self.take_a), ("B", self.take_b))
-        return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
+    def _cut_short(self, *lanes: int) -> str:
+        takes = [(LANES[lane], self.lanes[lane]) for lane in lanes]
+        return " and ".join(f"{lane} was {one.unfinished}" for lane, one in takes if one is not None and one.unfinished)
 
-    def warning(self) -> str:
-        """Warning if A and B differ in more than techniques, or in no technique, or ``""``."""
-        if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
-            return f"{cut}: their figures cannot be compared."
-        if self.take_a is None or self.take_b is None:
+    def warning(self, *pair: int) -> str:
+        """Warning if the lanes of ``pair``, by default the compared ones, differ in more than techniques, or in no
+        technique, or ``""``."""
+        pair = pair or (self.reference, self.other)
+        one, two = (self.lanes[at] for at in pair)
+        if one is None or two is None:
             return ""
-        found = self.differences()
+        if cut := self._cut_short(*pair):
+            return f"{cut}: their figures cannot be compared."
+        found, both = self.differences(*pair), " and ".join(LANES[at] for at in pair)
         others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
         if not found:
-            if self.take_a.id == self.take_b.id:
-                return "A and B are the same take."
-            return "A and B have the same setting, seed, text and voice: there is no difference to hear."
+            if one.id == two.id:
+                return f"{both} are the same take."
+            return f"{both} have the same setting, seed, text and voice: there is no difference to hear."
         if [one.what for one in found] == ["seed"]:
-            return "A and B have the same setting with different seeds: only their noise differs."
+            return f"{both} have the same setting with different seeds: only their noise differs."
         if len(others) == len(found):
-            return f"A and B differ in {listed(others)}, and not in a technique."
+            return f"{both} differ in {listed(others)}, and not in a technique."
         if not others:
             return ""
-        return f"A and B also differ in {listed(others)}: what you hear is not the technique alone."
+        return f"{both} also differ in {listed(others)}: what you hear is not the technique alone."
 
 
 def _runs(one: Take, two: Take) -> str:

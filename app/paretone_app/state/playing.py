@@ -11,13 +11,16 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.state.differences import model_title, technique_text
 
+SIDES = ("A", "B")
+LANES = (*SIDES, *"345678")
+"""Letters of the lanes in Listen; those after A and B are the keys that play them."""
 _LAST_SECONDS = 0.001
 """A sound at its end counts as heard this long before it."""
 
 
 class Origin(Enum):
     NOTHING = "nothing"
-    COMPARED = "A or B"
+    COMPARED = "the take of a lane"
     STREAM = "a take that is being made"
     SOUND = "a sound played separately"
     TEST = "a listening test, of which nothing may be known"
@@ -30,7 +33,7 @@ class Heard:
     """Description with origin: ``Take A · F5 mini · δ = 0.3``."""
     detail: str = ""
     letter: str = ""
-    """``"A"`` or ``"B"`` for that take or a part of it, else ``""``."""
+    """The letter of its lane, also for a part of that take, else ``""``."""
     start: float = 0.0
     """Offset of the sound within that take, in seconds."""
     key: str = ""

@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 from paretone import extras
 from paretone.errors import PlainError
 from paretone.extras import Extra
-from paretone_app.numbers import counted, rough_duration
+from paretone_app.numbers import rough_duration
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import pixmap, set_look
+from paretone_app.shell.theme import pixmap
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -43,49 +43,6 @@ class Caution(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._icon.setPixmap(pixmap("warning", colours.warning, self.fontMetrics().height(), self.devicePixelRatioF()))
-
-
-class Facts(QWidget):
-    """Switching mode or value under the mouse, underruns, and whether the difference is hidden."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._mode = build.label(look="muted", name="Switching mode")
-        self._read_out = build.label(look="muted", name="Value under the mouse")
-        self._underruns = build.label(look="muted", name="Underruns")
-        self._hidden = build.label(
-            "A − B is hidden", "muted", name="Difference", tip="It needs more height: F11 shows this panel alone"
-        )
-        self._hidden.hide()
-        self._read_out.hide()
-        for label in (self._mode, self._read_out):
-            # Long sentences are cut rather than widen the panel; the tooltip is complete.
-            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        build.fill(HBoxLayout(self), [(self._mode, 1), (self._read_out, 1), self._hidden, self._underruns])
-
-    def show_mode(self, title: str, reason: str) -> None:
-        """Show the effect of a switch and its reason; nothing if ``reason`` is empty."""
-        self._mode.setText(f"{title}: {reason}" if reason else "")
-        self._mode.setToolTip(reason)
-
-    def show_read_out(self, text: str) -> None:
-        """Show the value under the mouse instead of the mode; ``""`` restores the mode."""
-        self._read_out.setText(text)
-        self._read_out.setVisible(bool(text))
-        self._mode.setVisible(not text)
-
-    def show_difference(self, shown: bool) -> None:
-        """Say whether the difference of A and B is hidden for lack of space."""
-        self._hidden.setVisible(not shown)
-
-    def show_underruns(self, underruns: int, waits: int) -> None:
-        """Show the device's underruns and the player's waits. Called 30 times a second."""
-        text = counted(underruns, "underrun", "underruns")
-        if waits:
-            text = f"{text}, {counted(waits, 'wait', 'waits')} for the model"
-        if text != self._underruns.text():
-            self._underruns.setText(text)
-            set_look(self._underruns, "warning" if underruns else "muted")
 
 
 class JobProgress(QProgressBar):

@@ -10,11 +10,9 @@ from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 from paretone.setting.take import Take, Trace
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
 from paretone_app.shell.theme import STRONG
-from paretone_app.state.playing import Playing
+from paretone_app.state.playing import SIDES, Playing
 from paretone_app.state.synthesis import Coming
 from paretone_app.widgets.layouts import HBoxLayout
-
-SIDES = ("A", "B")
 
 
 class SideButtons(QWidget):

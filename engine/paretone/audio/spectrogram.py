@@ -38,6 +38,30 @@ def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
     return np.log(np.maximum(magnitudes @ _filters().T, FLOOR))
 
 
+def levels(samples: np.ndarray, rate: int, times: np.ndarray, bands: np.ndarray, window_seconds: float) -> np.ndarray:
+    """Decibels (times, bands - 1) of mono ``samples`` around ``times`` (seconds), of the power between the edges
+    ``bands`` (numbers as of :func:`band_frequency`); 0 dB is a full-scale sine within one."""
+    count = max(16, round(window_seconds * rate))
+    window = np.hanning(count).astype(np.float32)
+    size = 1 << (2 * count - 1).bit_length()
+    starts = np.round(times * rate).astype(int) - count // 2
+    first, last = int(starts.min(initial=0)), int(starts.max(initial=0)) + count
+    part = np.zeros(last - first, np.float32)
+    there = samples[max(0, first) : max(0, last)]
+    part[max(0, -first) : max(0, -first) + len(there)] = there
+    frames = np.lib.stride_tricks.sliding_window_view(part, count)[starts - first] * window
+    spectra = np.fft.rfft(frames, size, axis=1)
+    powers = (spectra.real**2 + spectra.imag**2) * (4 / window.sum() ** 2)
+    sums = np.concatenate([np.zeros((len(powers), 1)), np.cumsum(powers, axis=1)], axis=1)
+    # Between the sums of whole bins, a band of any width has its share of the power.
+    edges = np.clip(_from_mel((bands + 1) * _to_mel(RATE / 2) / (BANDS + 1)) / rate * size + 0.5, 0, sums.shape[1] - 1)
+    whole = np.minimum(edges.astype(int), sums.shape[1] - 2)
+    share = edges - whole
+    below = sums[:, whole] * (1 - share) + sums[:, whole + 1] * share
+    found = np.diff(below, axis=1) / np.maximum(1.0, np.diff(edges))
+    return (10 * np.log10(np.maximum(found, 1e-12))).astype(np.float32)
+
+
 def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> np.ndarray:
     """Spectrogram for comparing a take with its baseline: the model's own, or that of the audio if there is none."""
     return log_mel(samples, rate) if drawn is None else drawn

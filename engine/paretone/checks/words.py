@@ -28,6 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     from paretone.checks.signal import Found
     from paretone.checks.speech import Speech
+    from paretone.setting.take import Take
 
 RATE = 16000
 FRAMES_PER_SECOND = 100
@@ -50,8 +51,9 @@ TIMEOUT, LOOK_SECONDS = 120.0, 0.2
 NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES, LEAST_AGAIN, LEAST_ADDED = 6, 3, 3
-"""Phones of the shortest words that are missed, heard again and added: two phones fit anywhere."""
+LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED = 6, 12, 3, 4
+"""Phones of the shortest words that are missed, replaced by other sounds, heard again and added: two phones fit
+anywhere."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,10 @@ def missing(speech: Speech) -> Iterator[Found]:
         start = max((one.end for one in listened.heard if 0 <= one.word < first), default=0.0)
         stop = min((one.start for one in listened.heard if one.word >= end), default=speech.seconds)
         quoted = " ".join(listened.words[first : min(end, first + 6)]) + (" …" if end > first + 6 else "")
-        sure = _sure(sum(map(len, listened.spelled[first:end])), LEAST_PHONES)
+        # Words in whose place as much else was heard were rather misheard, if they are few.
+        others = sum(len(one.phones) for one in listened.heard if one.word < 0 and start <= one.start < stop)
+        phones = sum(map(len, listened.spelled[first:end]))
+        sure = _sure(phones, LEAST_MISHEARD if 2 * others >= phones else LEAST_PHONES)
         yield start, max(start, stop), sure, f"“{quoted}” {'is' if end == first + 1 else 'are'} missing."
 
 
@@ -136,6 +141,29 @@ def added(speech: Speech) -> Iterator[Found]:
 
 def _sure(phones: int, least: int) -> float:
     return 0.0 if phones < least else 1 - 0.5 ** (phones - least + 1.01)
+
+
+SaidWord = tuple[str, tuple[tuple[str, float, float], ...]]
+"""A word with its phones in time."""
+
+
+def said_words(take: Take) -> tuple[SaidWord, ...]:
+    """Words of a take in time: as its model was told to time them, or else as pocketsphinx finds them; none if neither
+    is there."""
+    from paretone.checks.speech import Speech, spoken_words
+    from paretone.front_end.alignment import forced_words
+    from paretone.front_end.phones import words
+    from paretone.front_end.speakable import is_english
+
+    named = spoken_words(take.text) if is_english(take.text) else ()
+    if take.trace.phones:
+        groups = [tuple(take.trace.phones[place] for place in one) for one in words(take.trace.phones)]
+        phones = ("".join(name for name, _, _ in one) for one in groups)
+        return tuple(zip((name for name, _ in named) if len(named) == len(groups) else phones, groups, strict=True))
+    if unavailable(Speech(take.samples, take.sample_rate, take.text)):
+        return ()
+    found = forced_words(take.samples, take.sample_rate, [phones for _, phones in named])
+    return tuple((name, one.phones) for (name, _), one in zip(named, found, strict=False))
 
 
 # --- Listening --------------------------------------------------------------------------------------------------------

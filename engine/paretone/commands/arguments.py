@@ -51,6 +51,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the model's arguments. Without ``default``, the command itself determines the model."""
+    separate = (one for one in catalogue.models() if one.has_separate_vocoder)
+    vocoders = dict.fromkeys(f"{one.kind or one.title} ({one.vocoder})" for one in separate)
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
@@ -61,7 +63,7 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
         "--vocoder",
         metavar="FOLDER",
         default="",
-        help="folder of the vocoder of F5-TTS (vocos-mel-24khz) or LLaSA (xcodec2), if not the usual one",
+        help=f"folder of the vocoder of {listed(vocoders, 'or')}, if not the usual one",
     )
     group.add_argument("--device", choices=DEVICES, default="auto", help="device (default: %(default)s)")
 

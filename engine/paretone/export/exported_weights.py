@@ -16,7 +16,7 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.export.delivery import Content, Copied, Made
-from paretone.models.f5.checkpoint import SIDECAR
+from paretone.models.f5.config import SIDECAR
 from paretone.models.f5.front_end import VOCABULARY
 from paretone.models.files.checkpoints import is_packed_file, plain_file
 

@@ -24,7 +24,7 @@ from paretone.export.targets import exporting, json_file
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, LANGUAGE_MODEL, Edition
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.declaration import Model
@@ -46,7 +46,7 @@ STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
-LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 """Files exported with the weights, if they exist."""
 
 
@@ -130,26 +130,30 @@ class CosySource:
     checks: Callable[[], None] = lambda: None
     edition: Edition = COSYVOICE2
 
+    @property
+    def parts(self) -> OfficialFolder:
+        return OfficialFolder(self.root, check=self.checks, edition=self.edition)
+
     def base(self) -> str:
-        return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
+        return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
 
     def layers(self) -> int:
-        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+        return read_config(self.parts.place(COSY_CONFIG))["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        return read_weights(self.root / LANGUAGE_MODEL, self.checks)
+        return read_weights(self.parts.place(LANGUAGE_MODEL), self.checks, COUNTERS)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`: with both files replaced, the official class loads ``llm.pt`` strictly."""
         buffer = io.BytesIO()
         # Views are written with their whole storage, so copy.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = shallower(read_config(self.root / COSY_CONFIG), retained)
+        config = shallower(read_config(self.parts.place(COSY_CONFIG)), retained)
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
-def llasa_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
-    return HuggingFaceSource(root, LLASA_FILES, checks)
+def huggingface_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
+    return HuggingFaceSource(root, TOKENIZER_FILES, checks)
 
 
 def cosyvoice3_source(root: Path, checks: Callable[[], None]) -> CosySource:

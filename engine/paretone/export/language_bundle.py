@@ -36,10 +36,8 @@ from paretone.models import load_model
 from paretone.models.base import DraftWeights, FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
-from paretone.models.cosyvoice2.checkpoint import BLANK
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.language_model import TEXT, CosyNames, TableLayout
-from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import pruned
 from paretone.setting.knobs import Values
@@ -74,7 +72,7 @@ def causal_model(
     """Model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
     without gaps; ``retained`` are the original numbers of its layers. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
-        made = _joined(read_config(source.root / COSY_CONFIG), tensors, ids, source.edition.layout)
+        made = _joined(read_config(source.parts.place(COSY_CONFIG)), tensors, ids, source.edition.layout)
     elif isinstance(source, HuggingFaceSource):
         config = read_config(source.root / CONFIG)
         tied = HEAD not in tensors
@@ -251,8 +249,7 @@ def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
         return {name: content for name, content in source.companion_files().items() if name in TOKENIZER_FILES}
     speech = [f"<|s_{number}|>" for number in range(ids.codes)]
     marks, stops = token_names(source.edition.layout)
-    tokenizer = TextTokenizer.load(source.root / BLANK, source.edition.more_text)
-    joined = tokenizer.joined(ids.first_code - len(marks), marks, speech, stops[: len(ids.stops)])
+    joined = source.parts.tokenizer().joined(ids.first_code - len(marks), marks, speech, stops[: len(ids.stops)])
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
 

@@ -188,18 +188,18 @@ def language_of(text: str, able: str) -> str:
     Raises :class:`TextError`, which states what the model is ``able`` to do, for other scripts, and for texts in Latin
     letters whose frequent words are of another language.
     """
-    if found := _other_language(text):
+    if found := other_language(text):
         raise TextError(f"The text {found}, but {able}; type another text, or choose another model.")
     return CHINESE if HAN.search(text) else ENGLISH
 
 
 def is_english(text: str) -> bool:
-    return not (HAN.search(text) or _other_language(text))
+    return not (HAN.search(text) or other_language(text))
 
 
 def unread_transcript(transcript: str) -> str:
     """Sentence on why an English-only model cannot take the ``transcript`` of a recording, or ``""``."""
-    found = _other_language(transcript) or ("is in Chinese" if HAN.search(transcript) else "")
+    found = other_language(transcript) or ("is in Chinese" if HAN.search(transcript) else "")
     if found:
         return (
             f"The transcript of the recording {found}, but the bundled models read only English; choose a recording in "
@@ -210,7 +210,7 @@ def unread_transcript(transcript: str) -> str:
     return ""
 
 
-def _other_language(text: str) -> str:
+def other_language(text: str) -> str:
     """Predicate of a sentence about a text in another language or script than English or Chinese, or ``""``."""
     text = unicodedata.normalize("NFKC", text)  # Letters of full width and of mathematics are Latin.
     scripts = Counter(map(script_of, filter(str.isalpha, text)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone.models.declaration import LanguageExports, Model, Voices
 from paretone.models.files.releases import Release, RemoteFile
+from paretone.plug_ins import fault_of_function
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Values, checked
 from paretone.setting.plan import attempted, described, kind_of
@@ -26,7 +27,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("bundled", "has_separate_vocoder"), bool),
     **dict.fromkeys(("place", "mel_steps"), int),
-    **{"options": tuple, "architectures": tuple, "default_options": Values, "voices": Voices},
+    **{"options": tuple, "architectures": tuple, "default_options": Values, "voices": Voices, "programs": dict},
     **{"release": (Release, type(None)), "shipped": (Path, type(None)), "exports": (LanguageExports, type(None))},
 }
 """Types of the fields."""
@@ -60,6 +61,9 @@ def _faults(one: Model) -> Iterator[str]:
     for field, name in (("loader", one.loader), ("teacher", one.teacher), ("exports.source", source)):
         if (name or field == "loader") and not (isinstance(name, str) and _OBJECT.fullmatch(name)):
             yield f"{field} must be 'package.module:name', not {shown(name)}"
+    for field, arguments in (("recognised", 1), ("without_effect", 2)):
+        if reason := fault_of_function(field, getattr(one, field), arguments):
+            yield reason
     if not callable(getattr(one.guidance, "strengths", None)):
         yield f"guidance must be one of paretone.sampling.guidance, not {kind_of(one.guidance)}"
     if not all(isinstance(knob, Knob) for knob in one.options):
@@ -70,7 +74,7 @@ def _faults(one: Model) -> Iterator[str]:
     _, error = attempted(checked, one.options, one.options_with(), "default_options")
     if error is not None:
         yield f"its default options cannot be used: {described(error, '')}".rstrip(".")
-    lacking = {"steps", "speed", "cross_fade"}.difference(names) if one.family == FLOW else ()
+    lacking = {"steps", "spacing", "sway", "speed", "cross_fade"}.difference(names) if one.family == FLOW else ()
     if lacking:
         yield f"options lacks {', '.join(sorted(lacking))}, which every flow model has (paretone.sampling.options)"
     if one.release is not None and not all(isinstance(file, RemoteFile) for file in one.release.files):

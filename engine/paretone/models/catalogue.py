@@ -70,6 +70,33 @@ def entry(model: str) -> Model:
     return found
 
 
+def recognised(folder: Path) -> Model | None:
+    """The model whose files seem to be in ``folder``: by a layout of its own, else by the folder's name (the longest id
+    in it, since one id may begin another), else by what is likely; ``None`` if no model knows them."""
+
+    def likely(one: Model) -> tuple[bool, int, float, int]:
+        sure = one.recognised(folder)
+        return sure >= 1, _named(one, folder), sure, -one.place
+
+    best = max(models(), key=likely)
+    return best if any(likely(best)[:3]) else None
+
+
+def is_sure(folder: Path, by_name: bool = True) -> bool:
+    """Whether ``folder`` has a layout of one model's own or, ``by_name``, its name."""
+    return any(one.recognised(folder) >= 1 or (by_name and _named(one, folder)) for one in models())
+
+
+def _named(one: Model, folder: Path) -> int:
+    """Length of the model's id if it is in the folder's name."""
+    spelled = _spelled(one.id)
+    return len(spelled) if spelled in _spelled(folder.resolve().name) else 0
+
+
+def _spelled(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
 VOICES = "voices"
 """Subfolder of released voices in their model's folder."""
 

@@ -6,8 +6,8 @@ A package names a :class:`Model`, or a tuple of them for several sizes of one. W
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from paretone.errors import CheckpointError, SettingError
@@ -100,6 +100,13 @@ class Model:
     """For language models: class of the teacher of its drafts and students (:mod:`paretone.training.teachers`), called
     with the model, the folder and a follower, and with the folder of the vocoder if that is not the usual one."""
     exports: LanguageExports | None = None
+    programs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What other programs call it, by export target, such as ``{"crispasr": "f5-tts"}``."""
+    recognised: Callable[[Path], float] = lambda folder: 0.0
+    """How surely the files in a folder are this model's, from 0 to 1: its layout, or one that it shares with others.
+    Torch-free; must not raise."""
+    without_effect: Callable[[str, Values], str] = lambda option, options: ""
+    """Why an option has no effect under ``options``, as a sentence, or ``""``."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
 

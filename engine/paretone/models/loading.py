@@ -178,9 +178,7 @@ def load(
     speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
     family = _FAMILIES[chosen.family]
     if loader.owner and not isinstance(speech, imported(family)):
-        raise loader.wrong(
-            speech, f"a {family.partition(':')[2]}, since it is declared as of the family {chosen.family}"
-        )
+        raise loader.wrong(speech, f"a {family.partition(':')[2]}, as its family is {chosen.family}")
     info = speech.look_for_weights(check)
     language: tuple[TrainedWeights, ...] = (*info.drafts, *info.feature_drafts, *info.students)
     require_shipped(Path(info.checkpoint), info.fingerprint)
@@ -188,6 +186,7 @@ def load(
         require_shipped(Path(one.path), one.fingerprint)
     speech.info = replace(info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
+    speech.source = loader
     with loader.blamed():
         speech.warm_up()
     require_parts_shipped()

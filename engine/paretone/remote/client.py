@@ -45,8 +45,6 @@ _CLOSE_SECONDS = 10.0
 _TAKE_OVER_SECONDS = 60.0
 _MIRROR_SECONDS = 1.0
 _ENDINGS = JobFinished, JobFailed, JobCancelled
-
-
 TAKE_OVER, INSTALL = "Take over", "Install there"
 
 
@@ -69,21 +67,6 @@ class Link(Protocol):
         """Local port and token; ``say`` tells what is done. Raises :class:`LinkError`."""
 
     async def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Local:
-    """An engine that listens on this machine already."""
-
-    port: int
-    token: str
-    host: str = "127.0.0.1"
-
-    async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
-        return self.port, self.token
-
-    async def close(self) -> None:
-        pass
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,12 @@ class Outbox:
         """Events after ``number``, as they are taken; later ones included."""
         while True:
             with self._lock:
-                following = next((one for one in self._kept if one > number), None)
-                if following is None:
+                found = [(one, content) for one, (*_, content) in self._kept.items() if one > number]
+                if not found:
                     return
-                content = self._kept[following][2]
-                number, self._sent = following, max(following, self._sent)
-            yield following, content
+                number = found[-1][0]
+                self._sent = max(number, self._sent)
+            yield from found
 
     def seen(self, number: int) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -115,10 +116,9 @@ def declared() -> dict[str, type]:
     found: dict[str, type] = {}
     left: list[type] = [*_subclasses(commands.Command), *_subclasses(events.Event)]
     for one in techniques():
-        for job in one.jobs:
-            left += _frozen_of(named(job.request))
-        if one.artefact is not None:
-            left += _frozen_of(one.artefact.type)
+        with suppress(Exception):  # What a broken plug-in declares cannot travel; all else can.
+            left += [kind for job in one.jobs for kind in _frozen_of(named(job.request))]
+            left += _frozen_of(one.artefact.type) if one.artefact is not None else ()
     while left:
         kind = left.pop()
         if _name(kind) in found:
@@ -126,8 +126,8 @@ def declared() -> dict[str, type]:
         found[_name(kind)] = kind
         if dataclasses.is_dataclass(kind):
             left += [one for one in _frozen_in(kind.__module__) if issubclass(one, kind)]
-            for hint in _hints(kind).values():
-                left += _classes(hint)
+            with suppress(WireError):
+                left += [one for hint in _hints(kind).values() for one in _classes(hint)]
     return found
 
 

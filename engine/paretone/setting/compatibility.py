@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from paretone.errors import ProfileError
 from paretone.fields import exact, is_of
+from paretone.paths import resource
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Values
 
@@ -25,25 +26,9 @@ class ReplacedModel:
     voices: tuple[str, ...]
 
 
-_VOICES = ("slt", "rms")
-_F5 = ReplacedModel("f5-mini", "F5 mini", _VOICES)
-_ROUGH_F5 = ReplacedModel("f5-mini", "F5 mini", ())
-"""Trained on speech with roughly moved formants; its voices are the present ones."""
-_MEGATTS3 = ReplacedModel("megatts3-mini", "MegaTTS 3 mini", _VOICES)
-_LM = ReplacedModel("lm-mini", "LM mini", _VOICES)
-_OMNI = ReplacedModel("omni-mini", "Omni mini", _VOICES)
 REPLACED: Mapping[str, ReplacedModel] = {
-    "256eebe2fe40d06c56f950e791860c7f95e9f9ce440ec0e5235ba4d2e9e91c3c": _F5,
-    "43da26e451992d2a92a918303b3741c4cdd41f368e69b932eef09ce8abf36144": _F5,
-    "9d0c5cae7744fc421fc89f86c549742cc91220084495033b688d64cba4a527aa": _F5,
-    "59ba9e68c84489737ef9cb9817df090fd500f6bac87ac9f60b7c33b073785fc8": _ROUGH_F5,
-    "69182defcf9370efb631e40b3d7f7c64b1c7a7bec09c0244619245ba2e655c0a": _MEGATTS3,
-    "38845420e8b4e33259709af5b84486052631f0e57278f68bcbd85d1a41471790": _LM,
-    "b304be2d9b187ea198836db601c68339cb8857c95fd39c69c846e793dcf50c93": _LM,
-    "bb94c22d0ac8791e4c728a9f4a2803ee5badd2b62881c7784736ac10993b0493": _LM,
-    "77f75f36b3a11bd9e4da57058410fa3be1165bd5e247c3ed5c18406881e22a39": _LM,
-    "f0ffa872c0d035bb9ded4ced61dfc6304728e7b380766e220c82a53ec97ebd05": _LM,
-    "267d2c3f0be2004eaed1695301ea57206046c0e285e46202514e1d270f8c0ef0": _OMNI,
+    digest: ReplacedModel(one["model"], one["title"], tuple(one["voices"]))
+    for digest, one in json.loads(resource("models", "replaced.json").read_text(encoding="utf-8")).items()
 }
 """By the SHA-256 of the weights, hexadecimal."""
 

@@ -56,6 +56,7 @@ _MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE takes ADD COLUMN unfinished TEXT NOT NULL DEFAULT '';
     ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
     """,
+    "ALTER TABLE takes ADD COLUMN remark TEXT NOT NULL DEFAULT ''",
 )
 SCHEMA = len(_MIGRATIONS)
 _SUMMARY = (
@@ -63,7 +64,13 @@ _SUMMARY = (
     "log_mel_distance, notes, machine, "
 )
 """Columns in the order of a summary's fields."""
-_LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"), ("unfinished", 4, "''"), ("repeats", 4, "'[]'"))
+_LATER = (
+    ("metrics", 2, "'{}'"),
+    ("checkpoint", 3, "''"),
+    ("unfinished", 4, "''"),
+    ("repeats", 4, "'[]'"),
+    ("remark", 5, "''"),
+)
 """Columns added later: first schema version, and value of older takes."""
 
 
@@ -89,6 +96,7 @@ class TakeSummary:
     checkpoint: str = ""
     unfinished: str = ""
     repeats: tuple[Measurements, ...] = field(default=(), repr=False)
+    remark: str = ""
 
     @property
     def seconds(self) -> float:
@@ -213,6 +221,7 @@ class Library(Database):
             take.checkpoint,
             take.unfinished,
             json_text([asdict(one) for one in take.repeats]),
+            take.remark,
         )
         with self._written() as connection:
             if take.id in self:
@@ -233,6 +242,10 @@ class Library(Database):
 
     def label(self, take: str, label: str) -> None:
         self._change(take, "label = ?", label)
+
+    def remark(self, take: str, remark: str) -> None:
+        """Set the user's note on a take; its words with ``#`` are tags."""
+        self._change(take, "remark = ?", remark)
 
     def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:
         """Store further ``figures`` of a take, by names of :class:`Metrics`."""
@@ -288,6 +301,8 @@ def _summary(row: tuple) -> TakeSummary:
 
 def _trace_json(trace: Trace) -> dict:
     data = {name: getattr(trace, name) for name in _TRACE}
+    if trace.phones:
+        data["phones"] = [list(one) for one in trace.phones]
     inner = {"decoding": trace.decoding, "demasking": trace.demasking}
     return data | {name: one.to_json() for name, one in inner.items() if one is not None}
 
@@ -301,6 +316,7 @@ def _trace(text: str) -> Trace:
         tuple(data["chunk_texts"]),
         tuple(data["chunk_seconds"]),
         computed=computed,
+        phones=tuple((str(name), float(start), float(end)) for name, start, end in data.get("phones", ())),
         # Only takes of some families have these.
         decoding=DecodingTrace.from_json(data["decoding"]) if "decoding" in data else None,
         demasking=DemaskingTrace.from_json(data["demasking"]) if "demasking" in data else None,

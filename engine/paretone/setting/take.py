@@ -317,6 +317,9 @@ class Trace:
     """Computed share of each backbone evaluation, by operations: 1 if nothing was skipped."""
     decoding: DecodingTrace | None = None
     demasking: DemaskingTrace | None = None
+    phones: tuple[tuple[str, float, float], ...] = ()
+    """Phones that the model was told to speak, with start and end in seconds; empty for models that time speech
+    themselves."""
 
     @property
     def drawn_mel(self) -> np.ndarray:
@@ -355,6 +358,8 @@ class Take:
     take is playable, but not compared."""
     repeats: tuple[Measurements, ...] = field(default=(), repr=False)
     """Measurements of repeated runs; :attr:`measurements` then has the medians of their times."""
+    remark: str = ""
+    """The user's note; its words with ``#`` are tags."""
 
     @property
     def seconds(self) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.plug_ins import fault_of_function
 from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of
@@ -199,26 +199,14 @@ def _faults_of_published(one: Technique) -> Iterator[str]:
 # --- Functions --------------------------------------------------------------------------------------------------------
 def _faults_of_functions(one: Technique) -> Iterator[str]:
     for field, arguments in (("resolve", 3), ("describe", 1), ("little", 1), ("lacking", 1)):
-        yield _fault_of_function(field, getattr(one, field), arguments)
+        yield fault_of_function(field, getattr(one, field), arguments)
     if one.idle is not None:
-        yield _fault_of_function("idle", one.idle, 2)
+        yield fault_of_function("idle", one.idle, 2)
     if reason := _fault_of_call(one.describe, (defaults(one.knobs),), str):
         yield f"describe {reason} with the knobs' defaults"
     for family in FAMILIES:
         if reason := _fault_of_call(one.lacking, (family,), str | None):
             yield f"lacking {reason} for {family!r}"
-
-
-def _fault_of_function(field: str, function: object, arguments: int) -> str:
-    if not callable(function):
-        return f"{field} must be a function, not {kind_of(function)}"
-    try:
-        inspect.signature(function).bind(*range(arguments))
-    except TypeError:
-        return f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
-    except ValueError:
-        pass  # Signatures of functions outside Python are unknown.
-    return ""
 
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
@@ -342,7 +330,7 @@ def _fault_of_command(found: Any, called: str) -> str:
             f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
         )
     for field, arguments in (("declare", 1), ("run", 2)):
-        if reason := _fault_of_function(field, getattr(found, field, None), arguments):
+        if reason := fault_of_function(field, getattr(found, field, None), arguments):
             return f"{called}: {reason}"
     parser = argparse.ArgumentParser(add_help=False)
     for flag in ("--json", "--quiet", "--help"):
@@ -393,7 +381,7 @@ def _fault_of_form(found: Any, one: Technique) -> str:
 def _fault_of_hooks(found: ModuleType, called: str, **hooks: int) -> str:
     """Fault in the ``hooks`` of a module, the numbers of their arguments by name."""
     for field, arguments in hooks.items():
-        if hasattr(found, field) and (reason := _fault_of_function(field, getattr(found, field), arguments)):
+        if hasattr(found, field) and (reason := fault_of_function(field, getattr(found, field), arguments)):
             return f"{called}: {reason}"
     return ""
 

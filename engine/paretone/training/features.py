@@ -24,8 +24,8 @@ from paretone.files import reason
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
-from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
-from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
+from paretone.models.f5.checkpoint import F5Checkpoint
+from paretone.models.f5.config import HOP, MEL_BANDS, NATURAL_PHONES, SAMPLE_RATE
 from paretone.models.f5.front_end import PromptLevel
 from paretone.models.f5.text import Vocabulary, encode, require_speakable
 from paretone.reading import shown

@@ -22,7 +22,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, TextError, TrainingError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
-from paretone.models.base import Voice
+from paretone.models.base import LANGUAGE, Voice
 from paretone.models.catalogue import entry, judged_sentences
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import CosyNames
@@ -454,9 +454,8 @@ def require_teacher(model: str) -> Model:
     """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
     if not chosen.teacher:
-        raise TrainingError(
-            f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
-        )
+        why = "declares no teacher" if chosen.family == LANGUAGE else "decodes no tokens"
+        raise TrainingError(f"{chosen.title} {why}: drafts and students are trained of speech language models.")
     return chosen
 
 

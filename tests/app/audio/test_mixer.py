@@ -16,9 +16,9 @@ def noise(length: int, seed: int) -> np.ndarray:
     return (0.1 * np.random.default_rng(seed).standard_normal(length)).astype(np.float32)
 
 
-def mixer_with(*takes: np.ndarray, synchronous: bool = True, gains: tuple[float, ...] | None = None) -> Mixer:
+def mixer_with(*takes: np.ndarray, timing: tuple[int, ...] = (), gains: tuple[float, ...] | None = None) -> Mixer:
     mixer = Mixer(RATE)
-    mixer.load(Programme(tuple(map(Recording, takes)), gains or (1.0,) * len(takes), synchronous))
+    mixer.load(Programme(tuple(map(Recording, takes)), gains or (1.0,) * len(takes), timing))
     mixer.settle()
     return mixer
 
@@ -131,15 +131,15 @@ def test_a_switch_during_a_fade_waits_for_its_end(block: int) -> None:
 
 def test_restart_mode_begins_anew_and_sync_mode_goes_on() -> None:
     takes = noise(4000, 1), noise(3000, 2)
-    for synchronous, position in ((True, 1000), (False, 0)):
-        mixer = mixer_with(*takes, synchronous=synchronous)
+    for timing, position in (((), 1000), ((0, 1), 0)):
+        mixer = mixer_with(*takes, timing=timing)
         mixer.play()
         rendered(mixer, 1000, 100)
         mixer.choose(1)
         rendered(mixer, 100, 100)
         assert mixer.jumps[-1].entering_position == position
         rendered(mixer, 5000, 100)
-        assert mixer.state.position == (4000 if synchronous else 3000)
+        assert mixer.state.position == (3000 if timing else 4000)
 
 
 @pytest.mark.parametrize("block", BLOCKS)

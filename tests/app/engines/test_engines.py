@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 from paretone.remote import ssh
-from paretone.remote.client import Local
 from paretone_app.engines.dialogs import HostDialog, HostFolder
 from paretone_app.engines.presenter import EnginesPresenter
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
-from tests.engine.remote.elsewhere import Host, Relay
+from tests.engine.remote.elsewhere import Host, Local, Relay
 
 PARTS = f"{SMALL} engines"
 
@@ -42,6 +42,7 @@ def relay(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 def test_a_host_is_added_used_lost_and_left(
     make_window: Callable[..., MainWindow], relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path
 ) -> None:
+    QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("engines/hosts", '["damaged"]')
     window = ready(make_window(parts=PARTS), qtbot)
     engines, machine = window.features.find(EnginesPresenter), window.state.machine
 

@@ -30,7 +30,7 @@ def test_an_empty_view_says_what_will_be_there_and_what_fills_it(shared_window: 
 
 def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
-    of_a, of_b = window.panels["listen"].plots.empty
+    of_a, of_b = window.panels["listen"].empty
     assert of_a.isVisible() and of_b.isVisible()
     assert not of_b.buttons[0].isEnabled() and "calibrate" in of_b.buttons[0].toolTip().lower()
     takes = window.panels["takes"].pages

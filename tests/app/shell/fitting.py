@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.session.engine_thread import EngineThread
-from paretone_app.features.listen.plots import READABLE, ComparisonPlots, TimePlot
+from paretone_app.features.listen.canvas import READABLE, Canvas
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Scrolled, Shrinkable
@@ -74,11 +74,11 @@ def unreadable(window: MainWindow) -> list[str]:
     rows = table.viewport().height() / table.rowHeight(0)
     if rows < 4:
         found.append(f"{rows:.1f} rows of takes")
-    plots = window.workspaces.panels["listen"].findChild(ComparisonPlots)
+    canvas = window.workspaces.panels["listen"].findChild(Canvas)
     found += [
-        f"{one.accessibleName()} has {one.height()} pixels"
-        for one in plots.findChildren(TimePlot)
-        if one.isVisible() and "spectrogram" in one.accessibleName() and one.height() < READABLE
+        f"the spectrogram of lane {lane.letter} has {heights.spectrogram} pixels"
+        for lane, _, _, heights in canvas.shown()
+        if lane.minus is None and heights.spectrogram < READABLE
     ]
     for name in ("studies", "tradeoff"):
         window.workspaces.go_to(name)

@@ -60,7 +60,12 @@ def test_a_window_that_is_opened_again_has_what_it_had(
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
     window.results.library.delete(window.state.comparison.take_b.id)
+    first = window.state.comparison.take_a.id
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    window.features["takes"].add_lanes([first])
+    window.features["takes"].note(first, "The first #one")
     compared = window.state.comparison.take_a.id
+    window.state.comparison.arrange(window.state.comparison.lanes, 2, 0)
     had = chosen.setting, chosen.text, chosen.speaker
     close(window, qtbot)
     assert b"loading" not in (tmp_path / "window.ini").read_bytes()
@@ -72,6 +77,8 @@ def test_a_window_that_is_opened_again_has_what_it_had(
     assert (chosen.model_id, chosen.model_folder, chosen.device_wanted) == (CHECKPOINT, str(tmp_path / "mine"), "cpu")
     assert (chosen.setting, chosen.text, chosen.speaker) == had
     assert comparison.take_a.id == compared and comparison.take_b is None, "what was deleted is not compared"
+    assert (comparison.lanes[2].id, comparison.lanes[2].remark) == (first, "The first #one")
+    assert (comparison.reference, comparison.other) == (2, 0)
     assert again.panels["setup"].model_choice.box.currentText() == catalogue.entry(CHECKPOINT).title
     assert not again.notices.banner.isVisible(), again.notices.banner.text
     loaded(again, "f5-mini", qtbot)

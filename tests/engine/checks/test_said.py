@@ -75,6 +75,6 @@ def test_a_take_says_its_faults_in_python_and_on_the_command_line(
 @only_in_full("speech")
 @pytest.mark.slow
 def test_compare_says_the_faults_of_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["compare", "baseline", "steps=2", "--model", "f5-mini", "--text", TEXT, "--repeats", "1", "--json"]
+    given = ["compare", "steps=4", "steps=2", "--model", "f5-mini", "--text", TEXT, "--repeats", "1", "--json"]
     assert cli.main(given) == 0
     assert set(said(capsys)["faults"]) == {"a", "b"}

@@ -128,7 +128,7 @@ def test_a_long_text_is_one_file_and_goes_on_after_a_kill(tmp_path: Path) -> Non
 
 
 @only_in_full("speech")
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_a_chapter_of_20000_words_needs_the_memory_of_one_part(tmp_path: Path) -> None:
     sentences = catalogue.sentences()
     text = " ".join(islice(cycle(sentences), 20_000 // len(sentences[0].split())))  # One line.

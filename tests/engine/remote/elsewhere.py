@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from paretone.remote.client import Line, Local, RemoteEngine
+from paretone.remote.client import Line, RemoteEngine
 from paretone.session.commands import ShutDown
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
@@ -25,6 +26,21 @@ from paretone.remote import server
 host = server.EngineServer(Path(sys.argv[1]), grace=float(sys.argv[2]), stay=True)
 asyncio.run(server.serve(host, 0, lambda found: print(json.dumps(found), flush=True), lambda: False))
 """
+
+
+@dataclass(frozen=True)
+class Local:
+    """The way to an engine that listens on this machine already."""
+
+    port: int
+    token: str
+    host: str = "127.0.0.1"
+
+    async def open(self, say: object) -> tuple[int, str]:
+        return self.port, self.token
+
+    async def close(self) -> None:
+        pass
 
 
 class Host:

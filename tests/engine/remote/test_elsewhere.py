@@ -208,8 +208,8 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     assert "could not be read" in here.recorder.end_of(4).sentence
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
     profile = Profile.of(setting(4, UsedTechnique("steps", {"steps": 4, "spacing": "epss", "sway": -1.0})), info)
-    here.engine.submit(ExportProfile(5, profile, "f5_tts", str(tmp_path / "exported")))
-    here.recorder.end_of(5)
+    here.engine.submit(ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
+    assert isinstance(here.recorder.end_of(5), events.JobFinished)
     written = here.recorder.wait_for_kind(events.ProfileExported, 5)
     assert written.folder == str(tmp_path / "exported") and all(
         (tmp_path / "exported" / one).is_file() for one in written.files
@@ -243,9 +243,9 @@ def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> 
 LEAVE = """
 import sys, time
 from pathlib import Path
-from paretone.remote.client import Local, RemoteEngine
+from paretone.remote.client import RemoteEngine
 from paretone.session.commands import LoadModel, RunStudy
-from paretone.session.events import StudyTakeDone
+from tests.engine.remote.elsewhere import Local
 link = Local(int(sys.argv[1]), sys.argv[2])
 engine = RemoteEngine(lambda event: print(type(event).__name__, flush=True), link, Path(sys.argv[3]))
 engine.start()

@@ -227,4 +227,4 @@ def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
 
 def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) -> None:
     assert "give a --token" in console.refusal("serve", "--speech-api", "--host", "0.0.0.0", code=2)
-    assert "give --speech-api" in console.refusal("serve", code=2)
+    assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)

@@ -31,6 +31,9 @@ from tests.disk import tiny_disk  # noqa: F401
 RATE = 24_000
 
 
+PHONES = (("w", 0.1, 0.2), ("i", 0.2, 0.3))
+
+
 def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
     """A take that differs in everything from those with other numbers."""
     random = np.random.default_rng(number)
@@ -46,7 +49,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
         "sample_rate": RATE,
         "samples": random.standard_normal(round(seconds * RATE)).astype(np.float32),
         "measurements": Measurements(seconds=0.1 + number, audio_seconds=seconds, evaluations=16, device="cpu"),
-        "trace": Trace(((0.1, 0.2), (0.3,)), ("one", "two"), (0.5, 0.25), np.zeros((3, 2), np.float32)),
+        "trace": Trace(((0.1, 0.2), (0.3,)), ("one", "two"), (0.5, 0.25), np.zeros((3, 2), np.float32), phones=PHONES),
         "label": f"take {number}",
         "fidelity_to": "baseline",
         "log_mel_distance": 0.25,
@@ -54,6 +57,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
         "metrics": Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5),
         "machine": "a machine",
         "checkpoint": "ab" * 32,
+        "remark": "“Harsh” s #s 日本",
     }
     return Take(**(values | changes))
 
@@ -83,6 +87,7 @@ def test_a_take_comes_back_whole_but_for_its_spectrogram(library: Library) -> No
     assert np.array_equal(loaded.samples, kept.samples)
     assert loaded.trace.step_seconds == kept.trace.step_seconds
     assert loaded.trace.chunk_texts == kept.trace.chunk_texts
+    assert loaded.trace.phones == PHONES
     assert loaded.trace.mel is None
 
 
@@ -133,7 +138,7 @@ def test_summaries_of_many_takes_need_no_audio(library: Library) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO takes "
             "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
             "replace(setting, '\"seed\":0', '\"seed\":' || i), sample_rate, frames, measurements, trace, label, "
-            "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint, unfinished, repeats "
+            "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint, unfinished, repeats, remark "
             "FROM takes, n"
         )
     shutil.rmtree(library.folder / AUDIO)
@@ -243,12 +248,12 @@ def test_takes_of_the_first_schema_have_no_metrics_and_no_checkpoint(library: Li
     first = tmp_path / "first"
     shutil.copytree(tmp_path / "takes", first)
     with closing(sqlite3.connect(first / DATABASE)) as direct, direct:
-        for column in ("metrics", "checkpoint", "unfinished", "repeats"):
+        for column in ("metrics", "checkpoint", "unfinished", "repeats", "remark"):
             direct.execute(f"ALTER TABLE takes DROP COLUMN {column}")
         direct.execute("PRAGMA user_version = 1")
     for read_only in (True, False):
         with Library(first, read_only=read_only) as older:
-            assert older.load(take(0).id) == take(0, metrics=Metrics(), checkpoint="")
+            assert older.load(take(0).id) == take(0, metrics=Metrics(), checkpoint="", remark="")
     with Library(first) as newer:
         newer.add(take(1))
         assert newer.load(take(1).id) == take(1)

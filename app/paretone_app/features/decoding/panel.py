@@ -33,11 +33,12 @@ from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT
 from paretone_app.state.differences import label_of
+from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
-from paretone_app.widgets.side_panel import CHOSEN, SIDES, TakePanel
+from paretone_app.widgets.side_panel import CHOSEN, TakePanel
 
 _IDEAL, _LEAST = (14.0, 8.0), (10.0, 5.5)
 """Ideal and minimum size, in font heights; these plots are low."""

@@ -195,7 +195,7 @@ class LabPresenter(Presenter):
         choice = setup.choice
         plan, cannot = self._planned(choice)
         cannot_export = cannot or webmushra.why_not_exported(choice.method)
-        warning = self._state.comparison.warning() if choice.source == COMPARED and not cannot else ""
+        warning = self._state.comparison.warning(0, 1) if choice.source == COMPARED and not cannot else ""
         setup.show_plan(plan, cannot or self._why_not_now(), cannot_export, warning)
 
     def _why_not_now(self) -> str:

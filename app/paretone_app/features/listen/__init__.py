@@ -29,5 +29,9 @@ FEATURE = Feature(
             after="threshold",
         ),
     ),
-    keys=(("zoom in, out, show all", "+, −, 0"),),
+    keys=(
+        ("zoom in, out, show all", "+, −, 0"),
+        ("scroll; zoom the frequencies", "Page Up, Page Down; with Shift"),
+        ("on a lane: hear, pin as reference, subtract, move, remove, note", "Return, P, D, Alt+Up, Alt+Down, Del, T"),
+    ),
 )

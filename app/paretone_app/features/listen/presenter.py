@@ -1,8 +1,9 @@
-"""The listen presenter: plots A and B during playback, and takes while they stream."""
+"""The listen presenter: lanes during playback, their arrangement, and takes while they stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QWidget
@@ -10,8 +11,10 @@ from PySide6.QtWidgets import QWidget
 from paretone.session.events import AudioReady, Event
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Part, Presenter, Services, built
+from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.state.differences import difference_words
 from paretone_app.state.jobs import Job, Outcome
+from paretone_app.state.playing import LANES
 from paretone_app.state.synthesis import STREAM_SIDES
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 class ListenPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self._services = services
         self._player = services.features.find(PlayerPresenter)
         self._drawn = 0
         self._failures: dict[str, str] = {}
@@ -31,7 +35,9 @@ class ListenPresenter(Presenter):
         self._actions.compare.triggered.connect(lambda: self._workspaces.bring_forward("listen"))
         self._player.compared.connect(self._note_compared)
         self._state.comparison.changed.connect(self._show_comparison)
+        self._state.jobs.began.connect(lambda _: self._hold())
         self._state.jobs.ended.connect(self._job_ended)
+        self._results.takes.changed.connect(self._show_notes)
 
     def step_done(self, action: str) -> bool:
         """Whether A and B were compared, and both were made with the current selection."""
@@ -53,26 +59,55 @@ class ListenPresenter(Presenter):
         from paretone_app.features.listen.panel import ListenPanel
 
         deck = self._player.deck
-        self.listen = ListenPanel(deck, self._state.playing, self._theme.colours)
+        state, add = self._state, self._actions["add_lane"]
+        self.listen = ListenPanel(deck, state.playing, state.comparison, self._theme.colours, add)
         self.listen.seek_wanted.connect(deck.seek_in_takes)
         self.listen.loop_wanted.connect(deck.loop_in_takes)
+        self.listen.arranged.connect(partial(self._state.comparison.change, self._state.undo_stack))
+        takes = self._services.features.find(TakesPresenter)
+        self.listen.noted.connect(takes.note)
+        takes.faults_found.connect(self._show_faults)
         for one, action, text in zip(
-            self.listen.plots.empty,
+            self.listen.empty,
             (self._actions.baseline, self._actions.accelerated),
             ("Make take A", "Make take B"),
             strict=True,
         ):
             one.offer(action, text)
+        self._hold()
+        self._show_faults()
+        self._show_notes()
         self._show_comparison()
         return self.listen
+
+    def shut_down(self) -> None:
+        if self.listen is not None:
+            self.listen.shut_down(wait=True)
+
+    def _hold(self) -> None:
+        """Analyse nothing while a job runs, which may be timing a take."""
+        if self.listen is not None:
+            self.listen.finder.hold(bool(self._state.jobs.running))
+
+    def _show_faults(self) -> None:
+        built(self.listen).findings = self._services.features.find(TakesPresenter).findings
+        built(self.listen).show_lanes()
+
+    def _show_notes(self) -> None:
+        if self.listen is not None:
+            there = {one.id for one in self._state.comparison.lanes if one is not None}
+            self.listen.notes = {one.id: one.remark for one in self._results.takes.all if one.id in there}
+            self.listen.show_lanes()
 
     def _show_comparison(self) -> None:
         if self.listen is None:
             return
         compared = self._state.comparison
         self._show_warning()
+        self._show_notes()
         shown = ["{}: {} → {}".format(*difference_words(one)) for one in compared.differences()]
-        self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
+        pair = " → ".join(LANES[one] for one in (compared.reference, compared.other))
+        self.listen.set_difference(f"{pair}   " + "   ".join(shown) if shown else "")
 
     def _show_warning(self) -> None:
         """Show cautions about the comparison. After a failed take, the previous one still plays."""
@@ -100,6 +135,7 @@ class ListenPresenter(Presenter):
         self.listen.add_to_take(event.samples)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        self._hold()
         side = STREAM_SIDES.get(job.kind)
         if side is None:
             return

@@ -11,6 +11,7 @@ FEATURE = Feature(
     (Place("player", "Player", Region.FOOT),),
     keys=(
         ("play A, play B, switch", "A, B, X"),
+        ("play a lane", "1 … 8"),
         ("play or pause; stop", "Space; S"),
         ("back and forth; by smaller steps", "Left, Right; with Shift"),
         ("to the start", "Home"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -36,10 +37,9 @@ from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveS
 from paretone_app.listening.wording import signed
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.state.playing import Heard, Origin, Playing, take_title
+from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, take_title
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.screen_readers import announce
-from paretone_app.widgets.side_panel import SIDES
 
 _POLL_MILLISECONDS = 33
 
@@ -100,7 +100,7 @@ class Playback(QObject):
         take = deck.takes[deck.heard]
         if take is None:
             return Heard()
-        title = take_title(take, f"Take {deck.heard}")
+        title = take_title(take, f"{'Take' if deck.heard in SIDES else 'Lane'} {deck.heard}")
         return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
 
     def connect_device(self) -> None:
@@ -136,7 +136,8 @@ STEP_SECONDS = 0.25
 SMALL_STEP_SECONDS = 0.02
 _MOVES = frozenset({"Left", "Right", "Shift+Left", "Shift+Right", "Home"})
 _SPACE = frozenset({"Space"})
-_ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _MOVES | _SPACE
+_LANE_KEYS = frozenset("12345678")
+_ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _LANE_KEYS | _MOVES | _SPACE
 
 
 class PlayerKeys(QObject):
@@ -162,7 +163,8 @@ class PlayerKeys(QObject):
 
 
 def _actions(deck: Deck) -> Mapping[str, Callable[[], object]]:
-    return {
+    lanes = {str(number): partial(deck.choose, lane) for number, lane in enumerate(LANES, start=1)}
+    return lanes | {
         "A": lambda: deck.choose("A"),
         "B": lambda: deck.choose("B"),
         "X": deck.switch,
@@ -190,7 +192,7 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
             own = _ALL
         case QAbstractItemView():
             # Letters search in the list.
-            own = _ALL - {"[", "]"}
+            own = _ALL - {"[", "]"} - _LANE_KEYS
         case QAbstractButton():
             own = _SPACE | (_MOVES if _is_one_of_several(widget) else frozenset())
         case QGroupBox() if widget.isCheckable():
@@ -290,21 +292,17 @@ class PlayerControl(QObject):
     def _show_deck(self) -> None:
         """Show the takes, their gains, and the waveform of the current sound."""
         deck = self.deck
-        gains = dict(zip(SIDES, deck.gains, strict=True))
-        parts = [
-            f"{side} {signed(20 * np.log10(gains[side]), '+')} dB"
-            for side, take in zip(SIDES, deck.analysis.takes, strict=True)
-            if take is not None
-        ]
+        parts = [f"{lane} {signed(20 * np.log10(deck.gain_of(lane)), '+')} dB" for lane in deck.analysed_takes]
         short = "" if deck.analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
-        self.bar.show_gains("   ".join(parts), short)
-        for side, take in deck.takes.items():
+        self.bar.show_gains(parts, short)
+        for side in SIDES:
+            take = deck.takes[side]
             self.bar.show_name(side, None if take is None else take_title(take, f"Take {side}"))
         self._show_heard()
 
     def _show_heard(self) -> None:
         deck, now = self.deck, self.playing.now
-        there = [side for side, take in deck.takes.items() if take is not None]
+        there = [lane for lane, take in deck.takes.items() if take is not None]
         self.bar.show_heard(now, there)
         self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
@@ -15,12 +15,12 @@ from paretone_app.audio.sound import Envelope
 from paretone_app.numbers import counted, fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
-from paretone_app.state.playing import Heard, Origin
+from paretone_app.state.playing import SIDES, Heard, Origin
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
-from paretone_app.widgets.side_panel import SIDES, SideButtons
+from paretone_app.widgets.side_panel import SideButtons
 
 _UNITS = 100
 """Slider steps per second."""
@@ -235,7 +235,7 @@ class PlayerPanel(QWidget):
         for action in (can.start, can.play, can.stop, can.loop):
             action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
         can.play.explain(lambda: self._problem.text())
-        can.switch.explain(lambda: "" if len(self._there) == len(SIDES) else "Make two takes to switch between.")
+        can.switch.explain(lambda: "" if len(self._there) > 1 else "Make two takes to switch between.")
         can.reconnect.explain(lambda: "Looking for an audio device…" if self._probing else "")
         self._colours = colours
         self._now = Heard()
@@ -345,10 +345,10 @@ class PlayerPanel(QWidget):
     def show_name(self, side: str, name: str | None) -> None:
         self._sides.buttons[side].setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
 
-    def show_gains(self, text: str, caution: str) -> None:
-        """Show the gains of the sides, and a ``caution`` about them."""
-        self._gains.setText(text)
-        self._gains.setToolTip(caution)
+    def show_gains(self, gains: Sequence[str], caution: str) -> None:
+        """Show the gains of the first two lanes, all of them in the tooltip, and a ``caution`` about them."""
+        self._gains.setText("   ".join(gains[: len(SIDES)]))
+        self._gains.setToolTip("\n".join(filter(None, (caution, *gains[len(SIDES) :]))))
         set_look(self._gains, "warning" if caution else "muted")
 
     def show_problem(self, problem: str, shown: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from PySide6.QtCore import Signal
 
@@ -15,7 +16,7 @@ from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.notices import Level
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.jobs import Job, Outcome
-from paretone_app.state.playing import Origin, setting_title
+from paretone_app.state.playing import LANES, Origin, setting_title
 from paretone_app.state.synthesis import STREAM_SIDES
 
 _CHOOSE = {
@@ -83,12 +84,9 @@ class PlayerPresenter(Presenter):
         self.playback.shut_down()
 
     def _show_takes_to_hear(self) -> None:
-        compared = self._state.comparison
-        takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
         unheard = self._state.jobs.find(self._left) is not None
-        self.deck.set_take("A", compared.take_a, unheard)
-        self.deck.set_take("B", compared.take_b, unheard)
-        self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
+        for lane, take in zip_longest(LANES, self._state.comparison.lanes):
+            self.deck.set_take(lane, take, take is None or keeps_timing(take.setting), unheard)
 
     def _note_listening(self) -> None:
         now, sides = self.playing.now, (self._state.comparison.take_a, self._state.comparison.take_b)

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from paretone import files
 from paretone.errors import PlainError
 from paretone.fields import exact
@@ -34,7 +32,7 @@ _KEPT = (
 _SHOWN = Kind.TRANSFER, Kind.TOKENS
 """Preparations that fill a panel, too."""
 _CHECKPOINT = "checkpoint.pt"
-_FIELDS = {"number": int, "kind": str, "after": int, "asked": str, "model": bytes, "command": bytes}
+_FIELDS = {"number": int, "kind": str, "after": int, "asked": str, "model": object, "command": object}
 
 
 class QueueError(PlainError):
@@ -73,22 +71,22 @@ def read(path: Path) -> tuple[list[Job], list[str]]:
 
 
 def _row(job: Job) -> dict[str, object]:
-    command = b""
+    command = None
     if isinstance(job.command, _KEPT) and job.kind not in _SHOWN:
-        with suppress(PlainError, TypeError, ValueError):  # A plug-in's undeclared types: read() says so.
-            command = msgspec.msgpack.encode(wire.packed(job.command))
-    model = b"" if job.model is None else msgspec.msgpack.encode(wire.packed(job.model))
+        with suppress(PlainError):  # A plug-in's undeclared types: read() says so.
+            command = wire.packed(job.command)
+    model = None if job.model is None else wire.packed(job.model)
     about = {"number": job.number, "kind": job.kind.name, "after": job.after, "asked": job.asked}
     return {**about, "model": model, "command": command}
 
 
 def _job(row: Mapping[str, Any]) -> Job:
-    if not row["command"]:
+    if row["command"] is None:
         raise QueueError("its result is shown in a panel, not kept; ask for it again there")
     if row["kind"] not in Kind.__members__:
         raise QueueError(f"there is no job {shown(row['kind'])} here")
-    command = wire.command(msgspec.Raw(row["command"]))
-    model = wire.command(msgspec.Raw(row["model"])) if row["model"] else None
+    command = wire.command(row["command"])
+    model = None if row["model"] is None else wire.command(row["model"])
     if not isinstance(command, _KEPT) or not isinstance(model, commands.LoadModel | None):
         raise QueueError("its command is of another kind")
     if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):

@@ -22,13 +22,14 @@ from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.shell.theme import set_look, text_font
+from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import CopyKey, ExportButtons, JobProgress, TextsTable
-from paretone_app.widgets.side_panel import SIDES, SidePanel
+from paretone_app.widgets.side_panel import SidePanel
 
 COLUMNS = (
     ("Component", "A part of a forward pass, in all layers"),

@@ -22,7 +22,7 @@ from paretone_app.plotting.points import Points, Rings
 from paretone_app.plotting.words import Entry, Label, Labels, Legend, next_to
 from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import speed_of_b
-from paretone_app.widgets.side_panel import SIDES
+from paretone_app.state.playing import SIDES
 
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Minimum number of rows; heights of a row and of title, legend and axis together, in font heights."""

@@ -12,6 +12,7 @@ FEATURE = Feature(
     actions=(
         FeatureAction("set_a", "Set selected take as &A", "Compare with this take as A", "F7"),
         FeatureAction("set_b", "Set selected take as &B", "Compare with this take as B", "F8"),
+        FeatureAction("add_lane", "Add selected takes as &lanes", "Compare the selected takes, too", "Shift+F8"),
         FeatureAction("swap", "S&wap A and B", "Swap A and B", "F9"),
         FeatureAction("save_wav", "Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S"),
         FeatureAction("data_folder", "Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D"),
@@ -19,8 +20,11 @@ FEATURE = Feature(
     ),
     menus=(
         MenuPart("&File", ("save_wav", "data_folder", "choose_data_folder"), after="export_weights"),
-        MenuPart("&Compare", (None, "set_a", "set_b", "swap", None)),
+        MenuPart("&Compare", (None, "set_a", "set_b", "add_lane", "swap", None)),
     ),
     terms="paretone_app.features.takes.table:TERMS",
-    keys=(("compare as A, as B; star, run again, save as WAV, show file, delete", "A, B; S, R, W, V, Del"),),
+    keys=(
+        ("compare as A, as B; add as lane", "A, B; L"),
+        ("star, run again, save as WAV, show file, delete", "S, R, W, V, Del"),
+    ),
 )

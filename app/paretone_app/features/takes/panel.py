@@ -33,8 +33,10 @@ from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import GAP, NEAR
+from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.state.editing import Edit
+from paretone_app.state.playing import LANES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -52,6 +54,7 @@ class TakesActions:
     play: Action
     set_a: Action
     set_b: Action
+    lane: Action
     star: Action
     use: Action
     """Load the take's settings into Setup."""
@@ -73,7 +76,8 @@ class TakesPanel(QWidget):
         self.kept = kept
         self.can = can
         self._colours = colours
-        self._a: Take | None = None
+        self._reference: Take | None = None
+        self._letter = LANES[0]
         self._model = TakesModel(self)
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
         self._remembered: frozenset[str] = frozenset()
@@ -94,6 +98,7 @@ class TakesPanel(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setTabKeyNavigation(False)
+        self.table.setDragEnabled(True)
         # Ignore its size hint: it scrolls, and the buttons below stay visible.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
@@ -120,11 +125,11 @@ class TakesPanel(QWidget):
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):
             signal.connect(lambda *_: self._fitting.start())
 
-        for action in (can.star, can.delete):
+        for action in (can.lane, can.star, can.delete):
             action.explain(lambda: "" if self._selected_rows() else "Select takes first.")
         for action in (can.play, can.set_a, can.set_b, can.use, can.save, can.reveal):
             action.explain(lambda: "" if len(self._selected_rows()) == 1 else "Select one take first.")
-        for action in (can.play, can.set_a, can.set_b, can.star, can.save, can.reveal):
+        for action in (can.play, can.set_a, can.set_b, can.lane, can.star, can.save, can.reveal):
             action.explain(self._why_no_audio)
         buttons = Flow()
         self._actions: tuple[Action, ...] = tuple(getattr(can, one.name) for one in fields(can))
@@ -133,7 +138,7 @@ class TakesPanel(QWidget):
             self.table.addAction(action)
             buttons.add(ActionButton(action))
         buttons.arrange()
-        self._difference = build.words(name="Difference of the selected take to A", rich=True)
+        self._difference = build.words(name="Difference of the selected take to the reference", rich=True)
         self.pages = Invited(self.table, _INVITATION, in_a_line=True)
         top = build.row((self.search, 1), self._faulty, self._starred)
         layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
@@ -184,10 +189,10 @@ class TakesPanel(QWidget):
         self._model.set_waiting(takes)
         self._enable()
 
-    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        self._a = take_a
+    def show_comparison(self, compared: Comparison) -> None:
+        self._reference, self._letter = compared.lanes[compared.reference], LANES[compared.reference]
         sides: dict[str, str] = {}
-        for take, side in ((take_a, "A"), (take_b, "B")):
+        for take, side in zip(compared.lanes, LANES, strict=False):
             if take is not None:
                 sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
         self._model.set_sides(sides)
@@ -257,21 +262,18 @@ class TakesPanel(QWidget):
             reason = html.escape(selected[0].why_no_audio)
             self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
             return
-        if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
-            self._difference.setText(
-                f'<span style="color:{self._colours.muted}">'
-                + ("Select one take to see its differences from A." if self._a else "Choose take A first.")
-                + "</span>"
-            )
+        if self._reference is None or len(selected) != 1 or selected[0].id == self._reference.id:
+            what = "Select one take to see its differences from {}." if self._reference else "Choose take {} first."
+            self._difference.setText(f'<span style="color:{self._colours.muted}">{what.format(self._letter)}</span>')
             return
         take = selected[0]
         parts = []
-        for one in differences(self._a, take):
+        for one in differences(self._reference, take):
             colour = self._colours.text if one.technique else self._colours.warning
             what, *values = difference_words(one)
             shown = [html.escape(value if len(value) <= 24 else f"{value[:22]}…") for value in values]
             parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
-        self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
+        self._difference.setText(f"Against {self._letter}: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     @property
     def chosen(self) -> TakeSummary:

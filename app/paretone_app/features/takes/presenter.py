@@ -26,12 +26,14 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.features.takes.panel import TakesActions, TakesPanel
 from paretone_app.features.takes.table import FailedTake, WaitingTake, made_at
+from paretone_app.numbers import counted
 from paretone_app.shell.entries import Findable
 from paretone_app.shell.notices import Level
 from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import label_of, measured_against, setting_text
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
-from paretone_app.state.playing import Origin, take_title
+from paretone_app.state.playing import LANES, Origin, take_title
 from paretone_app.widgets.action import Action
 
 
@@ -89,11 +91,13 @@ def voice_of(take: Take, voices: Iterable[Voice] = ()) -> Voice | None:
         return None
 
 
-_COMPARED = "compared"
-"""Settings key of the ids of A and B."""
+_COMPARED, _PAIR = "compared", "compared lanes"
+"""Settings keys: ids of the takes in lanes; letters of the reference and of the lane compared with it."""
 
 
 class TakesPresenter(Presenter):
+    faults_found = Signal()
+    """:attr:`findings` changed."""
     moved = Signal(object)
     """The data folder changed to this :class:`Path`."""
 
@@ -113,10 +117,10 @@ class TakesPresenter(Presenter):
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
         self.judging.checked.connect(self._keep_faults)
-        self._faults: dict[str, tuple[Finding, ...]] = {}
+        self.findings: dict[str, tuple[Finding, ...]] = {}
         """Faults of takes checked in this session."""
         self._asked: set[str] = set()
-        """Takes of earlier sessions that are checked again because they are heard."""
+        """Takes of earlier sessions that are checked again because they are lanes."""
         services.workspaces.put("takes", self.takes)
         actions.bind(
             actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
@@ -130,6 +134,7 @@ class TakesPresenter(Presenter):
         actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
         actions.bind(actions["set_a"], lambda: state.comparison.set_a(self.takes.load_chosen()))
         actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
+        actions.bind(actions["add_lane"], lambda: self.add_lanes([one.id for one in self.takes.selected()]))
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_made)
@@ -149,6 +154,7 @@ class TakesPresenter(Presenter):
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
             set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
             set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
+            lane=add("Add as lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
@@ -159,7 +165,7 @@ class TakesPresenter(Presenter):
         )
 
     def engine_starts(self) -> None:
-        """Report problems of the library and offer a remedy; restore A and B of the last session."""
+        """Report problems of the library and offer a remedy; restore the lanes of the last session."""
         problem = self._kept.opened.problem
         if problem:
             self._notices.note(problem, Level.WARNING)
@@ -253,45 +259,73 @@ class TakesPresenter(Presenter):
         self._show_faults()
 
     def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
-        self._faults[take] = findings
+        self.findings[take] = findings
         self._show_faults()
+        self.faults_found.emit()
 
     def _show_faults(self) -> None:
-        """Mark the faults of the take in the player; those of earlier sessions are looked for first."""
+        """Mark the faults of the take in the player; those of lanes of earlier sessions are looked for first."""
         now = self._state.playing.now
         strip = self._player.control.bar.strip
-        strip.set_faults(() if now.start or now.origin is Origin.TEST else self._faults.get(now.key, ()))
-        compared = next((one for one in self._compared.values() if one.id == now.key), None)
-        known = now.key in self._faults or now.key in self._asked
-        if compared is not None and compared.metrics.faults and not known:
-            self._asked.add(now.key)
-            self.judging.add(compared)
+        strip.set_faults(() if now.start or now.origin is Origin.TEST else self.findings.get(now.key, ()))
+        for one in self._state.comparison.lanes:
+            if one is not None and one.metrics.faults and one.id not in {*self.findings, *self._asked}:
+                self._asked.add(one.id)
+                self.judging.add(one)
 
     def _show_comparison(self) -> None:
-        self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
+        self.takes.show_comparison(self._state.comparison)
+        self._show_faults()
         warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
 
     def _keep_comparison(self) -> None:
-        compared = self._state.comparison.take_a, self._state.comparison.take_b
-        self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
+        compared = self._state.comparison
+        kept = [take.id if take is not None else "" for take in compared.lanes]
+        self._settings.setValue(_COMPARED, json.dumps(kept))
+        self._settings.setValue(_PAIR, json.dumps([LANES[compared.reference], LANES[compared.other]]))
 
     def _compare_again(self) -> None:
-        """Restore A and B of the last session unless deleted."""
-        comparison, gone = self._state.comparison, []
-        last = listed_in(self._settings, _COMPARED)
-        for side, name, choose in zip("AB", last, (comparison.set_a, comparison.set_b), strict=False):
+        """Restore the lanes of the last session unless deleted."""
+        comparison, lanes, gone = self._state.comparison, list[Take | None](), []
+        for lane, name in zip(LANES, listed_in(self._settings, _COMPARED), strict=False):
+            lanes.append(None)
             try:
                 if name in self._kept.library:
-                    choose(self._kept.library.load(name))
+                    lanes[-1] = self._kept.library.load(name)
             except PlainError as error:
-                gone.append(f"Take {side} of the last session cannot be shown again: {error}")
+                gone.append(f"Take {lane} of the last session cannot be shown again: {error}")
+        pair = [LANES.index(one) for one in listed_in(self._settings, _PAIR) if one in LANES]
+        if any(lanes):
+            comparison.arrange(lanes, *pair[:2])
         if gone:
             self._notices.warn(" ".join(gone))
         comparison.changed.connect(self._keep_comparison)
         if self._compared:
             self._keep_comparison()
+
+    def add_lanes(self, ids: Iterable[str]) -> None:
+        """Show takes as lanes after those that are there; A and B are filled first. Raises :class:`PlainError`."""
+        compared = self._state.comparison
+        lanes, there = list(compared.lanes), {one.id for one in compared.lanes if one is not None}
+        new = [self._kept.library.load(one) for one in ids if one not in there]
+        if not new:
+            raise PlainError("The selected takes are lanes already.")
+        if len(there) + len(new) > len(LANES):
+            raise PlainError(f"There are at most {len(LANES)} lanes: remove one in Listen first.")
+        for take in new:
+            at = lanes.index(None) if None in lanes else len(lanes)
+            lanes[at : at + 1] = [take]
+        what = f"add {counted(len(new), 'lane', 'lanes')}"
+        compared.change(self._state.undo_stack, what, lanes, compared.reference, compared.other)
+        self._workspaces.bring_forward("listen")
+
+    def note(self, take: str, text: str) -> None:
+        """Keep the user's note on a take."""
+        before = next((one.remark for one in self._kept.all if one.id == take), "")
+        put = partial(self._keep, self._kept.remark, take)
+        self._state.undo_stack.push(Edit("write a note", before, text, put))
 
     def _play(self) -> None:
         """Play a take without making it A or B, or stop it."""

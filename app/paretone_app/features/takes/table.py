@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
@@ -30,6 +30,8 @@ from paretone_app.state.jobs import Job
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
+DRAGGED = "application/x-paretone-takes"
+"""Type of the selected takes while they are dragged."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def _setting(take: TakeSummary) -> str:
 
 COLUMNS = (
     Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
-    Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
+    Column("Lane", "Lane in Listen; A and B are the first two", lambda take: "", lambda take: "", width=6),
     _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
     _text("Text", "Text", lambda take: take.text, 30),
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
@@ -224,6 +226,7 @@ COLUMNS = (
     _figure("vocoder_seconds", "{:.2f} s", "Vocoder", 10),
     _figure("pause_seconds", "{:.2f} s", "Waits"),
     _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
+    _text("Note", "The note written in its lane; words with # are tags", lambda take: take.remark, 20),
     Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
     Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
@@ -331,7 +334,7 @@ class TakesModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
 
     def show_only(self, words: str, starred: bool, faulty: bool = False) -> None:
-        """Show the takes whose label, text, model, technique or voice contain all ``words``; ``starred``: only
+        """Show the takes whose label, text, model, technique, voice or note contain all ``words``; ``starred``: only
         starred ones; ``faulty``: only those with faults."""
         self._words, self._starred, self._faulty = tuple(words.casefold().split()), starred, faulty
         self._show()
@@ -365,9 +368,17 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice)
+            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice), take.remark
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return super().flags(index) | Qt.ItemFlag.ItemIsDragEnabled
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        data.setData(DRAGGED, b"")
+        return data
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._shown)
@@ -404,7 +415,7 @@ class TakesModel(QAbstractTableModel):
             return "Starred" if take.starred else "Not starred"
         if column == _SIDE:
             side, playing = self._sides.get(take.id, ""), take.id == self._playing
-            return f"{side} playing".strip() if playing else side or "Neither A nor B"
+            return f"{side} playing".strip() if playing else side or "No lane"
         text = COLUMNS[column].text(take) or "Nothing"
         return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
 

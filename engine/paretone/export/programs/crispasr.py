@@ -13,12 +13,12 @@ from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, Opt
 from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
 from paretone.export.targets import Order, Target, block, readme
-from paretone.models.catalogue import entry
+from paretone.models.catalogue import entry, models
+from paretone.models.omnivoice.config import LAYOUT
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
-BACKENDS = {"F5TTS_v1_Base": "f5-tts", "OmniVoice": "omnivoice"}
-"""CrispASR's names of the models, by ours."""
+NAME = "crispasr"
 MOST_STEPS, FASTEST, LARGEST_SEED = 100, 4.0, 2**31 - 1
 """Greater values are clipped by CrispASR."""
 DEFAULTS = {"shift": 0.1, "layer_penalty": 5.0}
@@ -36,10 +36,10 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    model = profile.setting.model
-    if model not in BACKENDS:
-        known = listed(entry(one).title for one in BACKENDS)
-        return f"The profile is for {entry(model).title}; of Paretone's models, CrispASR has {known}."
+    model = entry(profile.setting.model)
+    if NAME not in model.programs:
+        known = listed(one.title for one in models() if NAME in one.programs)
+        return f"The profile is for {model.title}; of Paretone's models, CrispASR has {known}."
     if guided_weights:
         return "The profile's checkpoint has its guidance in its weights; CrispASR downloads the released weights."
     return ""
@@ -52,7 +52,7 @@ def options(ledger: OptionLedger) -> None:
         ledger.honour("--tts-speed", "speed")
     seeds = f"it takes seeds from 1 to {LARGEST_SEED}; 0 is a new one every time"
     ledger.honour_if(0 < ledger.seed <= LARGEST_SEED, "--seed (it draws other noise from it)", seeds, SEED)
-    if ledger.model.id != "OmniVoice":
+    if ledger.model.layout != LAYOUT:
         ledger.honour("--tts-cfg-scale", "guidance")
         own_grid(ledger)
         return
@@ -67,8 +67,9 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    omnivoice = order.profile.setting.model == "OmniVoice"
-    script = _script(order.account, BACKENDS[order.profile.setting.model], order.profile.setting.seed, omnivoice)
+    model = entry(order.profile.setting.model)
+    omnivoice = model.layout == LAYOUT
+    script = _script(order.account, model.programs[NAME], order.profile.setting.seed, omnivoice)
     usage = (
         "With `crispasr` on the path (https://github.com/CrispStrobe/CrispASR); it downloads its own weights of "
         "the model unless `MODEL` names a file:\n\n"
@@ -118,7 +119,7 @@ def _script(account: Account, backend: str, seed: int, omnivoice: bool) -> bytes
 
 
 TARGET = Target(
-    "crispasr",
+    NAME,
     "CrispASR",
     "a script with its flags and variables",
     "CrispASR",

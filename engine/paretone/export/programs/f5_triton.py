@@ -12,11 +12,12 @@ from paretone.export.delivery import Content
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_f5
 from paretone.export.targets import Order, Target, block, copied, json_file, readme
 from paretone.models.catalogue import entry
+from paretone.models.f5.config import VARIANTS
 from paretone.setting.profile import Profile
 
 KIND, SCHEMA, FILE = "paretone profile for f5-triton", 1, "f5_triton.json"
 """As in the copied module."""
-VARIANTS = ("F5TTS_v1_Base", "F5TTS_Base", "F5TTS_v1_Small", "F5TTS_Small")
+TRANSFORMERS = tuple(name for name, one in VARIANTS.items() if one.backbone == "DiT")
 """Architectures that the recipe converts."""
 NOT_RUN = (
     "The sampler is compared with Paretone's in torch, within the recipe's own class, with a network of torch in place "
@@ -27,9 +28,9 @@ NOT_RUN = (
 def why_not(profile: Profile, guided_weights: bool) -> str:
     if reason := why_not_f5(profile, "the recipe"):
         return reason
-    if profile.variant not in VARIANTS:
+    if profile.variant not in TRANSFORMERS:
         title = entry(profile.setting.model).title
-        return f"The recipe converts {', '.join(VARIANTS)} only, and reads characters; {title} is none of them."
+        return f"The recipe converts {', '.join(TRANSFORMERS)} only, and reads characters; {title} is none of them."
     return ""
 
 

@@ -83,7 +83,7 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
 
 
 def _readme(profile: Profile, account: Account, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:
-    from paretone.models.f5.checkpoint import CHARACTERS
+    from paretone.models.f5.config import CHARACTERS
 
     weight_file = checkpoint.path.name if weights is None else weights.name
     if checkpoint.text_front_end != CHARACTERS:

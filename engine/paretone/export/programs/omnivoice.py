@@ -15,7 +15,7 @@ from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 
-MODEL = "OmniVoice"
+NAME = "omnivoice"
 KIND, SCHEMA, FILE = "paretone profile for omnivoice", 1, "omnivoice.json"
 """As in the copied module."""
 ARGUMENTS = {
@@ -42,11 +42,12 @@ NONE = {"language": "", "instruct": "", "duration": 0.0}
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
     """Accept OmniVoice only: the package runs one model."""
-    title = entry(profile.setting.model).title
-    if profile.setting.model == MODEL:
+    model = entry(profile.setting.model)
+    if NAME in model.programs:
         return ""
     return (
-        f"The profile is for {title}, which is not a model of the omnivoice package; only OmniVoice's can be exported."
+        f"The profile is for {model.title}, which is not a model of the omnivoice package; only OmniVoice's can be "
+        "exported."
     )
 
 
@@ -109,7 +110,7 @@ def contents(order: Order) -> dict[str, Content]:
 
 
 TARGET = Target(
-    "omnivoice",
+    NAME,
     "Official OmniVoice package",
     "the profile, a module that applies it, and the package's command with its flags",
     "the official omnivoice package",

@@ -14,13 +14,13 @@ from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
 from paretone.export.programs.omnivoice import ARGUMENTS
 from paretone.export.targets import Order, Target, block, copied, json_file, readme
-from paretone.models.catalogue import entry
+from paretone.models.catalogue import entry, models
+from paretone.models.omnivoice.config import LAYOUT as OMNIVOICE
 from paretone.sampling.guidance import SMALLEST_GUIDANCE
 from paretone.setting.profile import Profile
+from paretone.wording import listed
 
-F5_MODELS = {"F5TTS_v1_Base": "SWivid/F5-TTS/F5TTS_v1_Base", "F5TTS_Base": "SWivid/F5-TTS/F5TTS_Base"}
-"""vLLM-Omni's names of the released models, by ours."""
-OMNIVOICE = "OmniVoice"
+NAME = "vllm-omni"
 CACHE_FIELDS = (
     "Fn_compute_blocks",
     "Bn_compute_blocks",
@@ -46,21 +46,18 @@ NOT_RUN = (
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
     """Accept only released models with the released weights."""
-    model = profile.setting.model
+    model = entry(profile.setting.model)
     if guided_weights:
         return "The profile's checkpoint has its guidance in its weights; vLLM-Omni downloads the released weights."
-    if model in (*F5_MODELS, OMNIVOICE):
+    if NAME in model.programs:
         return ""
-    known = ", ".join(entry(one).title for one in F5_MODELS)
-    return (
-        f"The profile is for {entry(model).title}; of Paretone's models, vLLM-Omni's diffusion engine serves {known} "
-        f"and {OMNIVOICE}."
-    )
+    known = listed(one.title for one in models() if NAME in one.programs)
+    return f"The profile is for {model.title}; of Paretone's models, vLLM-Omni's diffusion engine serves {known}."
 
 
 def options(ledger: OptionLedger) -> None:
     """Request fields for F5-TTS, fields of the model's configuration for OmniVoice."""
-    if ledger.model.id == OMNIVOICE:
+    if ledger.model.layout == OMNIVOICE:
         for name, field in GENERATION.items():
             ledger.honour(f"{field} in config.json, which model_folder.py writes", name)
         ledger.honour("extra_params.seed of the request (it draws other noise from it)", SEED)
@@ -78,13 +75,14 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    if order.profile.setting.model == OMNIVOICE:
+    model = entry(order.profile.setting.model)
+    if model.layout == OMNIVOICE:
         return _omnivoice(order)
     values = order.account.options
     cache = order.account.given.get("cache_dit")
-    model = F5_MODELS[order.profile.setting.model]
+    name = model.programs[NAME]
     request = {
-        "model": model,
+        "model": name,
         "num_inference_steps": values["steps"],
         "guidance_scale": values["guidance"] or UNGUIDED,
         "seed": order.profile.setting.seed,
@@ -96,7 +94,7 @@ def contents(order: Order) -> dict[str, Content]:
         files["cache_config.json"] = json_file(cache)
         flags = ' \\\n  --cache-backend cache_dit --cache-config "$(cat "$here/cache_config.json")"'
     files["serve.sh"] = _script(
-        f'exec vllm serve {model} --omni --trust-remote-code --enforce-eager --port "${{PORT:-8091}}"{flags}'
+        f'exec vllm serve {name} --omni --trust-remote-code --enforce-eager --port "${{PORT:-8091}}"{flags}'
     )
     parts = [
         "Needs a vLLM-Omni with F5-TTS: pull request 7153 of vllm-project/vllm-omni, open in autumn 2026.\n",
@@ -155,7 +153,7 @@ MEASURE = (
     '--transcript "What is said in it." --clients 1 4 8'
 )
 TARGET = Target(
-    "vllm-omni",
+    NAME,
     "vLLM-Omni",
     "the server's command with its cache, and a client with the request's fields",
     "vLLM-Omni",

@@ -306,5 +306,5 @@ def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str
         text_front_end=FRONT_END,
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width, mel=edition.mel)
-    flow_base = fingerprint(folder.root / FLOW, request.check)
+    flow_base = fingerprint(folder.place(FLOW), request.check)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

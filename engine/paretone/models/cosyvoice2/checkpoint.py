@@ -28,6 +28,7 @@ from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import COSYVOICE_2, HEAD, LAYERS, LanguageModel, TableLayout
+from paretone.models.cosyvoice2.model import MODEL
 from paretone.models.cosyvoice2.speech_tokenizer import MEL, SPEAKER, TOKENIZER, RecordingEncoder
 from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow, TokenToMel
@@ -39,6 +40,8 @@ from paretone.models.networks.causal import CausalConfig
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
 BLANK = "CosyVoice-BlankEN"
 CONFIG = f"{BLANK}/config.json"
+COUNTERS = ("epoch", "step")
+"""Numbers that the official training keeps next to the weights."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Edition:
     silent: frozenset[int] = frozenset()
     """Speech tokens of silence, of which a run reaches the flow only up to ``most_silent``."""
     most_silent: int = 0
+    release: Callable[[], Path] | None = field(default=None, repr=False)
+    """Usual folder of the release, for what a fine-tune lacks."""
 
     @property
     def title(self) -> str:
@@ -71,12 +76,15 @@ def _flow_of_cosyvoice2(weights: Mapping[str, Tensor], where: str) -> TokenFlow:
     return loaded_strictly(lambda: TokenToMel(config), weights, where)
 
 
-COSYVOICE2 = Edition(COSYVOICE_2, _flow_of_cosyvoice2, TOKENIZER, causal_vocoder=False, mel=MEL)
+COSYVOICE2 = Edition(
+    COSYVOICE_2, _flow_of_cosyvoice2, TOKENIZER, causal_vocoder=False, mel=MEL, release=lambda: MODEL.folder
+)
 
 
 @dataclass(frozen=True)
 class OfficialFolder:
-    """The release in ``root``. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
+    """The release in ``root``, or a fine-tune: parts that it did not train, and so lacks, are those of the release in
+    its usual place. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
     device: torch.device | str = "cpu"
@@ -88,28 +96,36 @@ class OfficialFolder:
     def require_parts(self) -> None:
         """Raise :class:`CheckpointError` that names missing files."""
         parts = (self.language_weights, FLOW, VOCODER, self.edition.tokenizer, SPEAKER)
-        text = (CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
-        missing = [name for name in (*parts, *text) if not (self.root / name).is_file()]
+        names = (*parts, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
+        tuned = any((self.root / name).is_file() for name in names)
+        missing = [name for name in names if not (self.place(name) if tuned else self.root / name).is_file()]
         if missing:
+            release = self.edition.release
+            lent = f" What a fine-tune lacks is taken from {release()}, if the release is there." if release else ""
             raise CheckpointError(
                 f"{self.root} is not a complete release of {self.edition.title}: it lacks {', '.join(missing)}; "
-                "download it again."
+                f"download it again.{lent}"
             )
+
+    def place(self, name: str) -> Path:
+        """A part of :attr:`root` or, unless that is there, of the release."""
+        own, release = self.root / name, self.edition.release
+        return own if own.exists() or release is None else release() / name
 
     @property
     def checkpoint(self) -> Path:
         """Weight file that identifies the model."""
-        return self.root / self.language_weights
+        return self.place(self.language_weights)
 
     def tokenizer(self) -> TextTokenizer:
-        return TextTokenizer.load(self.root / BLANK, self.edition.more_text)
+        return TextTokenizer.load(self.place(CONFIG).parent, self.edition.more_text)
 
     def recording_encoder(self) -> RecordingEncoder:
-        return RecordingEncoder(self.root, self.edition.tokenizer)
+        return RecordingEncoder(self.place(self.edition.tokenizer).parent, self.edition.tokenizer)
 
     def language_model(self) -> LanguageModel:
         """The language model as trained, float32 on the device."""
-        weights = read_weights(self.checkpoint, self.check)
+        weights = read_weights(self.checkpoint, self.check, COUNTERS)
         where, layout = str(self.checkpoint), self.edition.layout
         model = LanguageModel.from_official(weights, self._transformer(), where, layout=layout)
         return model.to(torch.device(self.device))
@@ -125,18 +141,18 @@ class OfficialFolder:
         return DraftTensors.read(draft, LAYERS, HEAD, check=self.check)
 
     def flow(self) -> TokenFlow:
-        path = self.root / FLOW
-        return self.edition.flow(read_weights(path, self.check), str(path)).to(self.device)
+        path = self.place(FLOW)
+        return self.edition.flow(read_weights(path, self.check, COUNTERS), str(path)).to(self.device)
 
     def vocoder(self) -> Hift:
-        path = self.root / VOCODER
+        path = self.place(VOCODER)
         weights = read_weights(path, self.check)
         vocoder = Hift(hift_config(shapes_of(weights), str(path), self.edition))
         vocoder.load_official(weights, str(path))
         return vocoder.eval().requires_grad_(False).to(self.device)
 
     def _transformer(self) -> CausalConfig:
-        file = ConfigFile.read(self.root / CONFIG)
+        file = ConfigFile.read(self.place(CONFIG))
         file.require("model_type", "qwen2")
         return CausalConfig.read(file)
 

@@ -8,7 +8,7 @@ from math import prod
 
 from paretone.extras import how_to_add
 from paretone.sampling.options import SPEED, TOP_K, TOP_P
-from paretone.setting.knobs import Choice, Switch, Text
+from paretone.setting.knobs import Choice, Switch, Text, Values
 
 LAYOUT = "cosyvoice2"
 """Layout of the official checkpoint, in declarations."""
@@ -37,6 +37,14 @@ INSTRUCTION = Text(
     "Instruction for the mode “With an instruction”, such as “Speak softly and slowly.”",
     default="",
 )
+
+
+def without_effect(option: str, options: Values) -> str:
+    """Why an option has no effect under ``options``, as a sentence, or ``""``."""
+    if option != INSTRUCTION.name or options[MODE.name] == INSTRUCT:
+        return ""
+    return f"Only for the mode “{MODE.titles[MODE.values.index(INSTRUCT)]}”; choose that first."
+
 
 REPEATS = Choice(
     "repeats",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paretone.models.base import LANGUAGE
-from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig
+from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig, without_effect
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
 
@@ -15,6 +17,13 @@ _FILES = files_of(
 )
 """Required files of the release. Not needed: the configuration, which is code; the weights in ``CosyVoice-BlankEN``,
 which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
+
+
+def _recognised(folder: Path) -> float:
+    """The release; a fine-tune of its language model or its flow alone looks like one of any version."""
+    there = [(folder / name).is_file() for name in ("llm.pt", "flow.pt", "speech_tokenizer_v3.onnx")]
+    return 0.0 if there[2] else 1.0 if all(there[:2]) else 0.5 * any(there[:2])
+
 
 MODEL = Model(
     id="CosyVoice2-0.5B",
@@ -36,5 +45,7 @@ MODEL = Model(
         biased=True,
         official=True,
     ),
+    recognised=_recognised,
+    without_effect=without_effect,
     place=90,
 )

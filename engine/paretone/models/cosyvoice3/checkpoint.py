@@ -24,6 +24,7 @@ from paretone.models.cosyvoice3.config import (
     FlowConfig,
 )
 from paretone.models.cosyvoice3.flow import TokenToMel
+from paretone.models.cosyvoice3.model import MODEL
 from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.loading import LoadRequest
@@ -70,6 +71,7 @@ COSYVOICE3 = Edition(
     prefix=PREFIX,
     silent=SILENT,
     most_silent=MOST_SILENT,
+    release=lambda: MODEL.folder,
 )
 
 

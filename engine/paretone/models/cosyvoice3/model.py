@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from paretone.models.base import LANGUAGE
+from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCTION, MODE
 from paretone.models.cosyvoice3.config import LAYOUT, NAME, OPTIONS, REINFORCED, FlowConfig
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
+from paretone.setting.knobs import Values
 
 _FILES = files_of(
     "FunAudioLLM/Fun-CosyVoice3-0.5B-2512",
@@ -13,6 +15,13 @@ _FILES = files_of(
     *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
     *("campplus.onnx", "hift.pt", "flow.pt", "speech_tokenizer_v3.onnx", "llm.pt", "llm.rl.pt"),
 )
+
+
+def _without_effect(option: str, options: Values) -> str:
+    if option != INSTRUCTION.name or options[MODE.name] != CROSS_LINGUAL:
+        return ""
+    return f"Not for the mode “{MODE.titles[MODE.values.index(CROSS_LINGUAL)]}”; choose another first."
+
 
 MODEL = Model(
     id=NAME,
@@ -36,5 +45,7 @@ MODEL = Model(
         "vocabulary, reads it.",
         official=True,
     ),
+    recognised=lambda folder: float((folder / "speech_tokenizer_v3.onnx").is_file()),
+    without_effect=_without_effect,
     place=95,
 )

@@ -16,8 +16,8 @@ from paretone.audio.mel import VOCOS, MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice, WeightSet
-from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
-from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from paretone.models.f5.config import HOP, NATURAL_PHONES, SAMPLE_RATE
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import CharacterFrontEnd, FramePhones, Passage, Prompt, PromptReader, TextFrontEnd
 from paretone.models.f5.text import Vocabulary

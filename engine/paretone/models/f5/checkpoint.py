@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretone.audio.mel import BIGVGAN, STYLES, VOCOS
 from paretone.errors import CheckpointError
-from paretone.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
+from paretone.models.f5.config import CHARACTERS, MEL_BANDS, NATURAL_PHONES, SIDECAR, VARIANTS, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
 from paretone.models.files.checkpoints import (
@@ -36,10 +36,7 @@ from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed
 
-SIDECAR = "model.yaml"
 TOKENIZERS = "pinyin", "char", "byte", "custom"
-CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
-"""Text front ends, by their name in ``model.yaml``."""
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
     **{name: (name, VOCOS) for name in VARIANTS},
     "F5TTS_v1_Base_no_zero_init": ("F5TTS_v1_Base", VOCOS),

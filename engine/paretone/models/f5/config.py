@@ -16,6 +16,10 @@ from paretone.setting.knobs import Choice, Number
 
 LAYOUT = "f5-tts"
 """Layout of the official checkpoints, in declarations."""
+SIDECAR = "model.yaml"
+"""Description of an architecture, next to its weights."""
+CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
+"""Text front ends, by their name in :data:`SIDECAR`."""
 MEL_BANDS = 100
 SAMPLE_RATE = 24_000
 HOP = 256

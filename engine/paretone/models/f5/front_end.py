@@ -24,11 +24,12 @@ from paretone.front_end.alignment import Alignment, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
 from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
-from paretone.front_end.speakable import unread_transcript
+from paretone.front_end.speakable import other_language, unread_transcript
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.text import (
+    Encoded,
     Vocabulary,
     encode,
     finished_transcript,
@@ -119,6 +120,8 @@ class Passage:
     """(1, tokens) vocabulary positions of prompt and new text."""
     frames: int
     """Frames to sample, including the prompt's."""
+    timed: tuple[TimedPhone, ...] = field(default=(), repr=False)
+    """Phones of the new text in time, if the front end times them."""
 
 
 class TextFrontEnd(Protocol):
@@ -189,7 +192,16 @@ class CharacterFrontEnd:
             requested = total_frames(prompt.frames, transcript, piece, how.speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
-        return Passages(tuple(passages), (whole.note,) if whole.note else ())
+        return Passages(tuple(passages), tuple(filter(None, (whole.note, _language_note(text, whole)))))
+
+
+def _language_note(text: str, encoded: Encoded) -> str:
+    """Note on a text in a language that the released models did not learn, if the vocabulary covers it."""
+    found = "" if encoded.unknown else other_language(text)
+    return found and (
+        f"The text {found}. The model's vocabulary has all of its letters, so it is spoken; whether it learned the "
+        "language is up to the checkpoint."
+    )
 
 
 VOCABULARY = "vocab.txt"
@@ -215,7 +227,7 @@ class FramePhones:
         passages = []
         for piece in pieces:
             ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
-            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
+            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids), piece.phones))
         heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
         return Passages(tuple(passages), (*notes, *heard))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from paretone.models.base import FLOW
 from paretone.models.declaration import Model, Voices
-from paretone.models.f5.config import LAYOUT, OPTIONS, VARIANTS
+from paretone.models.f5.config import LAYOUT, NATURAL_PHONES, OPTIONS, SIDECAR, VARIANTS
+from paretone.models.files.config_file import entries_of
 from paretone.models.files.releases import APACHE, MIT, NON_COMMERCIAL, Release, RemoteFile, files_of
 from paretone.sampling.options import READING
 from paretone.setting.knobs import Values
@@ -17,7 +19,7 @@ VOCODER = "vocos-mel-24khz"
 _VOCODER = files_of("charactr/vocos-mel-24khz", MIT, "config.yaml", "pytorch_model.bin", folder=f"../{VOCODER}/")
 
 
-def _official(variant: str, title: str, summary: str, place: int, weights: str, vocabulary: str) -> Model:
+def _official(variant: str, title: str, summary: str, place: int, weights: str, vocabulary: str, **more: Any) -> Model:
     repository, _, file = weights.partition(":")
     release = Release(
         NON_COMMERCIAL,
@@ -44,7 +46,13 @@ def _official(variant: str, title: str, summary: str, place: int, weights: str, 
         has_separate_vocoder=True,
         voices=Voices(shortened=True),
         place=place,
+        **more,
     )
+
+
+def _is_natural(folder: Path) -> float:
+    model = entries_of(folder / SIDECAR).get("model")
+    return float(isinstance(model, dict) and model.get("text_frontend") == NATURAL_PHONES)
 
 
 MODELS = (
@@ -63,6 +71,7 @@ MODELS = (
         architectures=tuple(VARIANTS),
         vocoder="natural-vocoder",
         voices=Voices(shortened=True),
+        recognised=_is_natural,
         place=10,
     ),
     _official(
@@ -72,6 +81,9 @@ MODELS = (
         20,
         "SWivid/F5-TTS:F5TTS_v1_Base/model_1250000.safetensors",
         "F5TTS_v1_Base/vocab.txt",
+        programs={"vllm-omni": "SWivid/F5-TTS/F5TTS_v1_Base", "crispasr": "f5-tts"},
+        # Fine-tunes have no mark of their own: weights that are no other model's are taken for one.
+        recognised=lambda folder: 0.1,
     ),
     _official(
         "F5TTS_Base",
@@ -80,6 +92,7 @@ MODELS = (
         30,
         "SWivid/F5-TTS:F5TTS_Base/model_1200000.safetensors",
         "F5TTS_Base/vocab.txt",
+        programs={"vllm-omni": "SWivid/F5-TTS/F5TTS_Base"},
     ),
     _official(
         "E2TTS_Base",

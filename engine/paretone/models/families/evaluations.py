@@ -164,8 +164,7 @@ def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
     """``backbone``, whose layers can be inspected and skipped; else raises :class:`SettingError` with ``title``."""
     if not isinstance(backbone, DiffusionTransformer):
         raise SettingError(
-            f"{title} is not a diffusion transformer: skipping layers, caches and attention views need F5-TTS or "
-            "MegaTTS 3."
+            f"{title} is not a diffusion transformer: skipping layers, caches and attention views need one."
         )
     return backbone
 

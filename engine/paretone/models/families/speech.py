@@ -22,7 +22,7 @@ from paretone.models.families.together import Ask
 from paretone.models.kernels.graphs import GraphCache
 from paretone.observer import SILENT, Observer, stoppable
 from paretone.setting.knobs import Values
-from paretone.setting.plan import Plan
+from paretone.setting.plan import Part, Plan
 from paretone.setting.take import Measurements, Trace
 from paretone.wording import grouped
 
@@ -136,6 +136,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         self._memory: dict[str, Any] = {}
         """State that techniques keep between syntheses."""
         self.clock: Callable[[], float] = time.perf_counter
+        self.source = Part("")
+        """The function that loaded it, with its plug-in, which unexpected errors are blamed on."""
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     # Prompts and passages have the model's own types (:class:`Prompt`, :class:`Passage`): Any.
@@ -191,7 +193,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         self._graphs.status = observer.status
         if len(text) >= LONG_TEXT:
             observer.status(f"Reading {grouped(len(text))} characters …")
-        with stoppable(observer.check):
+        with stoppable(observer.check), self.source.blamed():
             prompt, prepared = self._prepare(text, voice, plan.options, observer.check, plan.seed)
         if len(text) >= LONG_TEXT:
             observer.status("Synthesising …")
@@ -230,7 +232,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         try:
             for number in range(len(script.passages)):
                 speaking = self._speak_passage(script, number, spoken, planned, observer)
-                spoken.append((yield from delivery.passage(speaking)))
+                spoken.append((yield from delivery.passage(self._blamed(speaking))))
                 ended = self._now()
             yield from delivery.finish()
         except (Exception, KeyboardInterrupt) as error:
@@ -244,6 +246,16 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         if not len(samples):
             raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
         return self._synthesis(script, spoken, pace, samples, delivery.starts, started, self._now())
+
+    def _blamed(self, speaking: Generator[Uttered, None, Ended]) -> Generator[Uttered, None, Ended]:
+        """``speaking``, whose unexpected errors are those of :attr:`source`; what listeners raise is not."""
+        while True:
+            with self.source.blamed():
+                try:
+                    uttered = next(speaking)
+                except StopIteration as end:
+                    return end.value
+            yield uttered
 
     def _now(self) -> _Moment:
         return _Moment(self.clock(), processor_time())
@@ -279,6 +291,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             tuple(passage.text for passage in script.passages[: len(spoken)]),
             tuple(one.samples / rate for one in spoken),
             whole_mel(one.mel for one in spoken),
+            phones=tuple(
+                (name, round(start + first, 4), round(start + last, 4))
+                for passage, start in zip(script.passages, starts, strict=False)
+                for name, first, last in getattr(passage, "timed", ())
+            ),
         )
         traced = self._traced(trace, spoken, starts)
         idle = script.plan.idle_notes({part for one in spoken for part in one.saved})

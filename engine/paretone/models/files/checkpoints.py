@@ -16,7 +16,7 @@ import re
 import struct
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -53,10 +53,12 @@ _KINDS = (
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
-def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
-    """Tensors of a flat weight file by name, on the CPU. Raises :class:`CheckpointError` if the file is missing,
-    damaged, not a checkpoint, contains code, or is not flat."""
-    content = read_checkpoint(path, check)
+def read_weights(
+    path: Path, check: Callable[[], None] = lambda: None, numbers: Collection[str] = ()
+) -> dict[str, Tensor]:
+    """Tensors of a flat weight file by name, on the CPU; ``numbers`` that a training adds are left out. Raises
+    :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or is not flat."""
+    content = {key: value for key, value in read_checkpoint(path, check).items() if key not in numbers}
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
         raise CheckpointError(f"{path} is not a plain list of weights: {_shown(nested)} is not a tensor.")

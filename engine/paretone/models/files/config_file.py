@@ -35,6 +35,14 @@ def weight_files(folder: Path) -> list[Path]:
     return sorted(one for one in folder.glob("*") if one.suffix in READ)
 
 
+def entries_of(path: Path) -> Mapping[str, Any]:
+    """Entries of a description, to recognise a model by; empty if it cannot be read (loading reports that)."""
+    try:
+        return ConfigFile.read(path).entries
+    except CheckpointError:
+        return {}
+
+
 class WeightShapes:
     """Shapes of the weights in a file, by name, to find the sizes of ``what``, such as ``the flow of CosyVoice 2``."""
 

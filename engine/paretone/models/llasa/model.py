@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paretone.models.base import LANGUAGE
 from paretone.models.declaration import LanguageExports, Model
+from paretone.models.files.config_file import entries_of
 from paretone.models.files.releases import INDEX, NON_COMMERCIAL, Release, RemoteFile, files_of
 from paretone.models.llasa.config import OPTIONS
 
@@ -25,7 +28,14 @@ def _release(size: str, weights: str) -> Release:
     )
 
 
-def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model:
+def _of_size(size: str, width: int, summary: str, place: int, weights: str = INDEX) -> Model:
+    """``width``: that of its hidden states, by which fine-tunes are told apart."""
+
+    def recognised(folder: Path) -> float:
+        described = entries_of(folder / "config.json")
+        llama = "llama" in f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
+        return llama * (0.6 if described.get("hidden_size") == width else 0.5)
+
     return Model(
         id=f"Llasa-{size}",
         title=f"LLaSA {size}",
@@ -41,10 +51,11 @@ def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model
         has_separate_vocoder=True,
         teacher="paretone.training.teachers:LlasaTeacher",
         exports=LanguageExports(
-            "paretone.export.language:llasa_source",
+            "paretone.export.language:huggingface_source",
             "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
             "recording's speech tokens `<|s_n|>`; the tokenizer reads it.",
         ),
+        recognised=recognised,
         place=place,
     )
 
@@ -52,10 +63,11 @@ def _of_size(size: str, summary: str, place: int, weights: str = INDEX) -> Model
 MODELS = (
     _of_size(
         "1B",
+        2048,
         "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz.",
         100,
         "model.safetensors",
     ),
-    _of_size("3B", "The same with 3.4 billion parameters; for a graphics card.", 110),
-    _of_size("8B", "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card.", 120),
+    _of_size("3B", 3072, "The same with 3.4 billion parameters; for a graphics card.", 110),
+    _of_size("8B", 4096, "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card.", 120),
 )

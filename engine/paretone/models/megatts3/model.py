@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paretone.models.base import FLOW
 from paretone.models.declaration import Model, Voices
 from paretone.models.files.releases import APACHE, Release, files_of
@@ -29,6 +31,15 @@ _ADVICE = (
     "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
 )
 
+
+def _is_official(folder: Path) -> float:
+    return float((folder / WEIGHTS).is_dir())
+
+
+def _is_mini(folder: Path) -> float:
+    return float((folder / WEIGHTS / "model.safetensors").is_file())
+
+
 MODELS = (
     Model(
         id="megatts3-mini",
@@ -47,6 +58,7 @@ MODELS = (
         vocoder="natural-vocoder",
         voices=Voices(shortened=True),
         guidance=TwoWeightGuidance(),
+        recognised=_is_mini,
         place=50,
     ),
     Model(
@@ -63,6 +75,7 @@ MODELS = (
         weights=WEIGHTS,
         voices=Voices(latents=LATENTS, encoder=ENCODER, no_latents=no_latents),
         guidance=TwoWeightGuidance(),
+        recognised=lambda folder: _is_official(folder) - _is_mini(folder),
         place=60,
     ),
 )

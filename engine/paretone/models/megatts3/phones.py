@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.front_end.phones import TimedPhone
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
@@ -287,9 +288,11 @@ class MegaPassage:
     """(1, phones) int64."""
     mel2ph: Tensor = field(repr=False)
     """(1, 4 · frames) int64: phone, from one, in each frame of the duration clock."""
+    timed: tuple[TimedPhone, ...] = field(default=(), repr=False)
+    """Phones of the new text in time, if the front end times them."""
 
     @classmethod
-    def of(cls, text: str, prompt: Timed, spoken: Timed) -> MegaPassage:
+    def of(cls, text: str, prompt: Timed, spoken: Timed, timed: tuple[TimedPhone, ...] = ()) -> MegaPassage:
         """``spoken`` after ``prompt``; as upstream, an incomplete last latent is dropped."""
         whole = prompt + spoken
         tones = [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in whole.tones]
@@ -300,6 +303,7 @@ class MegaPassage:
             _row(whole.phones),
             _row(tones),
             _row(frames_of_phones(whole.durations)[: frames * LATENT_STRIDE]),
+            timed,
         )
 
 

@@ -80,7 +80,9 @@ class MegaMiniFrontEnd:
         """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
         prompt = self._prompt(voice)
         pieces, notes = self._reader.pieces(text, HowToRead.of(options, seed))
-        passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
+        passages = tuple(
+            MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones), piece.phones) for piece in pieces
+        )
         return prompt, Passages(passages, notes)
 
     def _prompt(self, voice: Voice) -> MegaPrompt:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from paretone.models.base import LANGUAGE, MASKED
 from paretone.models.declaration import LanguageExports, Model, Voices
+from paretone.models.files.config_file import entries_of
 from paretone.models.files.releases import APACHE
 from paretone.sampling.options import (
     CROSS_FADE,
@@ -20,6 +22,17 @@ from paretone.sampling.options import (
 from paretone.setting.knobs import Values
 
 _SHORT_FADE = replace(CROSS_FADE, default=0.02)
+
+
+def _has_layout(folder: Path) -> float:
+    return float((folder / "layout.json").is_file())
+
+
+def _is_masked(folder: Path) -> float:
+    described = entries_of(folder / "config.json")
+    masked = (folder / "codec").is_dir() or "omnivoice" in str(described.get("model_type", "")).lower()
+    return _has_layout(folder) * masked
+
 
 MODELS = (
     Model(
@@ -41,6 +54,7 @@ MODELS = (
             "beginning of speech, and the recording's speech tokens. `positions` begin anew where speech begins.",
             restarting=True,
         ),
+        recognised=lambda folder: _has_layout(folder) - _is_masked(folder),
         place=70,
     ),
     Model(
@@ -56,6 +70,7 @@ MODELS = (
         variant="omni-mini",
         vocoder="natural-vocoder",
         voices=Voices(shortened=True),
+        recognised=_is_masked,
         place=80,
     ),
 )

@@ -220,6 +220,7 @@ class MiniPassage:
     """Ids (n,), one per token to generate."""
     end: int = 0
     """Sample at which its last sound ends."""
+    timed: tuple[TimedPhone, ...] = field(default=(), repr=False)
 
     @property
     def expected(self) -> int:
@@ -252,7 +253,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         :class:`paretone.errors.TextError`."""
         pieces, notes = self._reader.pieces(text, how)
         passages = (
-            MiniPassage(one.text, self._phones(one.phones), round(last_sound(one.phones) * SAMPLE_RATE))
+            MiniPassage(one.text, self._phones(one.phones), round(last_sound(one.phones) * SAMPLE_RATE), one.phones)
             for one in pieces
         )
         return Passages(tuple(passages), notes)

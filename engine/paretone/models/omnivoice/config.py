@@ -6,6 +6,8 @@ from paretone.extras import how_to_add
 from paretone.sampling.options import DEMASKING_OPTIONS, SPEED
 from paretone.setting.knobs import Number, Switch, Text
 
+LAYOUT = "omnivoice"
+"""Layout of the official checkpoint, in declarations."""
 INSTALL = how_to_add("omnivoice")
 FRAME_RATE = 25
 """Frames per second."""

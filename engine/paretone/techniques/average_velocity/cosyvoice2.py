@@ -156,7 +156,7 @@ def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
     request, follower = run.request, run.follower
     folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
     folder.require_parts()
-    base, flow = fingerprint(folder.root / FLOW, follower.check), folder.flow()
+    base, flow = fingerprint(folder.place(FLOW), follower.check), folder.flow()
     parts = []
     if request.manifest:
         parts.append(recorded_readings(run, base, _recorded(folder, flow, follower)))

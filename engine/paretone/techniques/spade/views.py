@@ -107,8 +107,8 @@ LAYER_IMPORTANCE = View(
 
 _MEMORIES = {"cpu": "process"}
 """Titles of memories other than a card's."""
-PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
-"""Layers, layers kept, and remaining share of the memory, as published."""
+PAPER = (("CosyVoice 2", 24, 12, 0.86), ("LLaSA", 16, 8, 0.80))
+"""Models with their layers, layers kept, and remaining share of the memory, as published."""
 
 
 def depth_knobs(layers: int) -> tuple[Knob, ...]:
@@ -219,7 +219,7 @@ def _peak_caption(layers: int, peaks: dict[str, dict[int, int]]) -> str:
 def _depth_caption(layers: int, memory: dict[int, tuple[int, int]], times: dict[int, float]) -> str:
     half = min(memory, key=lambda depth: abs(depth - layers / 2))
     left = sum(memory[half]) / sum(memory[layers])
-    published = " and ".join(f"{percent(1 - share)} for {name}" for name, (_, _, share) in PAPER.items())
+    published = " and ".join(f"{percent(1 - share)} for {name}" for name, _, _, share in PAPER)
     return (
         f"{half} of {layers} layers need {percent(left)} of the language model's memory, {percent(1 - left)} less, and "
         f"a token takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, "

@@ -28,8 +28,8 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, labels
-from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, save_official
-from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
+from paretone.models.f5.checkpoint import read_f5_checkpoint, save_official
+from paretone.models.f5.config import HOP, MEL_BANDS, NATURAL_PHONES, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.training.batches import Corpus, held_out_pairs, moved

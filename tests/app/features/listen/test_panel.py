@@ -2,134 +2,271 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QDropEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QApplication
 
-from paretone.audio.spectrogram import HOP
+from paretone.checks.faults import Finding
+from paretone.models.catalogue import voice
+from paretone.setting.take import Trace
 from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
-from paretone_app.features.listen.plots import Picture, difference, outline
+from paretone_app.features.listen.analysis import BANDS, Tile
+from paretone_app.features.listen.canvas import Lane, difference_of, outline
+from paretone_app.features.listen.panel import ListenPanel
+from paretone_app.features.takes.table import TakesModel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.widgets.action import Action
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 
 
+def analysed(host: Host, qtbot) -> None:
+    """Wait until everything in view is computed."""
+    qtbot.waitUntil(lambda: not host.listen.finder.busy, timeout=60_000)
+
+
+def tiles(host: Host, lane: int) -> list[Tile]:
+    """The spectrogram of a lane in view."""
+    canvas = host.canvas
+    shown, _, _, heights = list(canvas.shown())[lane]
+    return [canvas.tile(shown, number, heights) for number in canvas._numbers()]
+
+
+@pytest.fixture
+def eight(empty: Host, speech: np.ndarray, qtbot) -> Host:
+    """Eight takes; the last is of another length."""
+    takes = [take((0.9**number * speech).astype(np.float32), f"{number}") for number in range(7)]
+    set_takes(empty, qtbot, *takes, take(speech[: -RATE // 2], "7"))
+    return empty
+
+
 def test_the_loop_by_mouse_and_a_click_that_seeks(panel: Host, qtbot) -> None:
-    plot = named(panel, "Waveform of take A")
-    across = plot.view.sceneBoundingRect()
+    canvas = panel.canvas
 
     def at(seconds: float) -> QPoint:
-        duration = panel.plots.seen[1]
-        scene = across.left() + across.width() * seconds / duration
-        return plot.mapFromScene(scene, across.center().y())
+        return QPoint(round(canvas.place(seconds)), canvas.height() // 4)
 
-    view = plot.viewport()
-    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=at(0.5))
-    for seconds in (0.7, 1.0, 1.5):
-        QTest.mouseMove(view, at(seconds))
-        qtbot.wait(20)
-    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=at(1.5))
-    assert panel.player.mixer.state.loop is not None
-    start, end = (one / panel.player.rate for one in panel.player.mixer.state.loop)
-    assert (start, end) == pytest.approx((0.5, 1.5), abs=0.02)
+    def drag(start: float, end: float) -> None:
+        QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=at(start))
+        for share in (0.3, 0.6, 1.0):
+            QTest.mouseMove(canvas, at(start + share * (end - start)))
+        QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=at(end))
+
+    def loop() -> tuple[float, float]:
+        return tuple(one / panel.player.rate for one in panel.player.mixer.state.loop)
+
+    drag(0.5, 1.5)
+    assert loop() == pytest.approx((0.5, 1.5), abs=0.02)
+    drag(1.5, 1.8)
+    assert loop() == pytest.approx((0.5, 1.8), abs=0.02), "an end is moved"
+    drag(1.0, 1.2)
+    assert loop() == pytest.approx((0.7, 2.0), abs=0.02), "the whole part is moved"
     press(panel, "l")
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=at(2.2))
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at(2.2))
     qtbot.waitUntil(lambda: panel.player.position == pytest.approx(2.2, abs=0.02))
 
 
-def test_the_plots_share_their_time_axis(panel: Host, qtbot) -> None:
-    press(panel, "+")
-    names = [f"{kind} of {what}" for kind in ("Waveform", "Mel spectrogram") for what in ("take A", "take B")]
-    names += ["Waveform of the difference A minus B", "Mel spectrogram of the difference A minus B"]
+def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> None:
+    canvas, duration = panel.canvas, panel.canvas.whole.high
+    analysed(panel, qtbot)
+    coarse = tiles(panel, 0)[0]
 
-    def ranges() -> set[tuple[float, float]]:
-        return {tuple(np.round(named(panel, name).view.viewRange()[0], 6)) for name in names}
+    def span() -> float:
+        return canvas.time.high - canvas.time.low
 
-    qtbot.waitUntil(lambda: len(ranges()) == 1)
-    assert next(iter(ranges()))[1] < panel.plots.duration
-    heights = {tuple(named(panel, name).view.viewRange()[1]) for name in names if name.startswith("Waveform")}
-    assert len(heights) == 1
+    for _ in range(3):
+        press(panel, "+")
+    assert span() == pytest.approx(duration / 1.5**3)
+    analysed(panel, qtbot)
+    fine = tiles(panel, 0)
+    assert all(isinstance(one, Tile) for one in fine)
+    step = canvas._part(0, 1).time.high / fine[0].levels.shape[0]
+    assert step == pytest.approx(duration / 1.5**3 / canvas.room, rel=1e-3), "computed anew: a column per pixel"
+    assert fine[0].levels.shape == coarse.levels.shape
+    QTest.keyClick(panel.listen, Qt.Key.Key_PageDown)
+    assert canvas.time.low == pytest.approx(0.8 * span())
+    assert panel.listen.bar.value() == round(1000 * canvas.time.low)
+    panel.listen.bar.setValue(100)
+    assert canvas.time.low == pytest.approx(0.1) and panel.deck.seen == canvas.time.ends
+    QTest.keyClick(panel.listen, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ShiftModifier)
+    assert canvas.bands.high - canvas.bands.low == pytest.approx(100 / 1.5)
+    where = QPointF(canvas.width() / 2, 60)
+    for held in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier):
+        before = canvas.time, canvas.bands
+        buttons, none = Qt.MouseButton.NoButton, QPoint()
+        QApplication.sendEvent(
+            canvas, QWheelEvent(where, where, none, QPoint(0, 120), buttons, held, Qt.ScrollPhase.NoScrollPhase, False)
+        )
+        assert (canvas.time != before[0]) is not (canvas.bands != before[1])
     press(panel, "0")
-    assert panel.plots.seen == pytest.approx((0, panel.plots.duration))
+    assert canvas.time == canvas.whole and canvas.bands == BANDS
 
 
-def test_loudness_is_matched_and_shown(panel: Host) -> None:
+def test_loudness_is_matched_and_shown(panel: Host, qtbot) -> None:
     assert text(panel, "Gains") == "A −6.0 dB   B 0.0 dB"
     assert panel.player.mixer._programme.gains == pytest.approx((0.5, 1.0), abs=1e-3)
-    level = named(panel, "Mel spectrogram of the difference A minus B").image.image
-    assert np.abs(level).max() < 0.01
+    analysed(panel, qtbot)
+    assert np.abs(tiles(panel, 2)[0].levels).max() < 0.05
     match = next(one for one in panel.findChildren(QAbstractButton) if "loudness" in one.text())
     match.setFocus()
     QTest.keyClick(match, Qt.Key.Key_Space)
     assert not match.isChecked()
     assert text(panel, "Gains") == "A 0.0 dB   B 0.0 dB"
     assert panel.player.mixer._programme.gains == (1.0, 1.0)
-    assert np.median(named(panel, "Mel spectrogram of the difference A minus B").image.image) == pytest.approx(
-        6.02, abs=1
-    )
+    analysed(panel, qtbot)
+    assert np.median(tiles(panel, 2)[0].levels) == pytest.approx(6.02, abs=1)
 
 
 def test_the_mode_is_shown_with_its_reason(panel: Host, speech: np.ndarray, qtbot) -> None:
     assert text(panel, "Switching mode").startswith("In sync: ")
-    set_takes(panel, qtbot, take(speech, "a"), take(speech[: -RATE // 2], "b"))
+    a, b = take(speech, "a"), take(speech[: -RATE // 2], "b")
+    set_takes(panel, qtbot, a, b)
     assert text(panel, "Switching mode") == (
         "Restart: The takes differ by 0.50 s in length, so a switch starts from the beginning."
     )
     assert panel.player.comparison.mode is Mode.RESTART
-    assert named(panel, "Mel spectrogram of the difference A minus B").image.image is None
+    assert len(panel.canvas.lanes) == 2
+    assert "would mean nothing" in text(panel, "Why there is no difference")
     with qtbot.waitSignal(panel.deck.analysed):
-        panel.deck.set_aligned(False)
+        panel.deck.set_take("B", b, aligned=False)
     assert "differs between takes" in text(panel, "Switching mode")
 
 
 def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot) -> None:
-    host, plots = empty, empty.plots
+    host, canvas = empty, empty.canvas
     set_takes(host, qtbot, take(speech, "baseline"), None)
     pieces = np.array_split(speech, 4)
+    assert host.listen.empty[1].isVisibleTo(canvas) and not host.listen.empty[0].isVisibleTo(canvas)
     host.begin_take("B")
-    assert "background" in plots.titles[1].styleSheet() and plots.heard == 1, "the letter that is heard is lit"
+    assert host.listen.heads[1].badge.isChecked(), "the letter that is heard is lit"
     for number, piece in enumerate(pieces, start=1):
         host.add_to_take(piece)
-        drawn, known = plots.pictures[1], plots.pictures[0]
-        np.testing.assert_array_equal(drawn.samples, np.concatenate(pieces[:number]))
-        assert abs(len(drawn.mel) * HOP / RATE - drawn.seconds) < 2 * HOP / RATE
-        assert known is not None and len(known.samples) == len(speech), "A stays"
-        assert plots.notes[1].textItem.toPlainText() == ""
-    assert plots.notes[2].textItem.toPlainText() == "Take B is being made."
+        np.testing.assert_array_equal(canvas.lanes[1].samples, np.concatenate(pieces[:number]))
+        assert len(canvas.lanes[0].samples) == len(speech), "A stays"
+        assert not host.listen.empty[1].isVisibleTo(canvas)
+    assert text(host, "Why there is no difference") == "Take B is being made."
     host.deck.end_stream()
     host.listen.end_take(True)
     set_takes(host, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
-    assert len(plots.pictures[1].mel) == len(plots.pictures[0].mel)
-    assert plots.notes[2].textItem.toPlainText() == ""
+    assert len(canvas.lanes) == 3 and text(host, "Why there is no difference") == ""
 
 
 def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech: np.ndarray) -> None:
-    host, line = panel, panel.plots.plots[0].playhead
+    host, canvas = panel, panel.canvas
     host.deck.seek(1.0)
-    assert line.isVisible() and line.value() == pytest.approx(1.0, abs=0.001)
+    assert canvas.position == pytest.approx(1.0, abs=0.001)
     host.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", key="another"))
-    assert not line.isVisible() and host.plots.heard is None
+    assert canvas.position is None and not any(one.badge.isChecked() for one in host.listen.heads)
     host.deck.hear_sound(Sound(speech[:RATE], RATE, "A part of B", part_of=("B", 1.5)))
     host.deck.seek(0.25)
-    assert line.isVisible() and line.value() == pytest.approx(1.75, abs=0.001) and host.plots.heard == 1
-    host.plots.sought.emit(0.5)
-    assert host.deck.sound is None and host.player.position == pytest.approx(0.5, abs=0.001), "a click means A and B"
+    assert canvas.position == pytest.approx(1.75, abs=0.001) and host.listen.heads[1].badge.isChecked()
+    canvas.sought.emit(0.5)
+    assert host.deck.sound is None and host.player.position == pytest.approx(0.5, abs=0.001), "a click means the lanes"
 
 
-def picture(value: float, level: float, samples: int = 1000, frames: int = 5) -> Picture:
-    return Picture(np.full(samples, value, np.float32), 24000, np.full((frames, 100), level, np.float32))
+def test_eight_lanes_are_switched_by_their_numbers(eight: Host) -> None:
+    assert [one.letter for one in eight.listen.heads] == list("AB345678")
+    assert text(eight, "Switching mode").startswith("Restart: Takes with the same timing keep")
+    eight.deck.seek(1.0)
+    for key, heard in zip("35721", "357BA", strict=True):
+        press(eight, key)
+        assert (eight.deck.heard, eight.player.choice) == (heard, int(key) - 1)
+        assert eight.player.position == pytest.approx(1.0, abs=1e-3), "at the same place"
+        assert [one.letter for one in eight.listen.heads if one.badge.isChecked()] == [heard]
+    press(eight, "8")
+    assert (eight.deck.heard, eight.player.position) == ("8", 0.0), "of another length: from its beginning"
+    press(eight, "x")
+    assert eight.deck.heard == "A", "back to the one before"
+    assert len(eight.deck.gains) == 8 and eight.deck.gains[6] > eight.deck.gains[0]
+    assert text(eight, "Gains").count("dB") == 2 and "7 " in named(eight, "Gains").toolTip()
+
+
+def test_lanes_are_pinned_subtracted_moved_and_removed_by_keys(eight: Host) -> None:
+    done: list[tuple] = []
+    compared, heads = eight.compared, eight.listen.heads
+    eight.listen.arranged.connect(lambda *one: done.append(one) or compared.arrange(*one[1:]))
+    heads[2].setFocus()
+    press(eight, "p")
+    assert (compared.reference, heads[2].pin.isChecked()) == (2, True)
+    assert "from 3: " in heads[0].facts.text().replace("\u00a0", " ")
+    heads[3].setFocus()
+    press(eight, "d")
+    assert (compared.reference, compared.other) == (2, 3) and eight.canvas.lanes[-1].letter == "3 − 4"
+    takes = compared.lanes
+    QTest.keyClick(heads[3], Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert compared.lanes == (*takes[:2], takes[3], takes[2], *takes[4:])
+    assert (compared.reference, compared.other) == (3, 2), "they stay with their takes"
+    assert QApplication.focusWidget() is heads[2]
+    QTest.keyClick(heads[2], Qt.Key.Key_Delete)
+    assert compared.lanes == (*takes[:3], *takes[4:]) and compared.reference == 2
+    assert [one[0] for one in done][-1] == "remove lane 3"
+    eight.listen._do(0, "remove")
+    assert compared.lanes[0] is takes[1], "the others move up"
+
+
+def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray, qtbot) -> None:
+    phones = (("w", 0.1, 0.2), ("i", 0.2, 0.3), ("_", 0.3, 0.32), ("m", 0.32, 0.4), ("i", 0.4, 0.5), ("t", 0.5, 0.6))
+    told = replace(take(speech, "told"), text="We meet.", trace=Trace(phones=phones), remark="Harsh s #s")
+    heard = replace(take(0.5 * speech, "heard"), text=voice().transcript)
+    empty.listen.findings = {"heard": (Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),)}
+    set_takes(empty, qtbot, told, heard)
+    analysed(empty, qtbot)
+    head = empty.listen.heads[1]
+    for part in ("LUFS", "dBTP", "1 fault", "RTF", "first audio", "from A: +0.00 s, pitch +0.0 st"):
+        assert part in head.facts.text().replace("\u00a0", " ") and part in head.accessibleDescription()
+    assert "0.50 s: No sound for 20 ms." in head.accessibleDescription()
+    assert head.accessibleName() == "Lane B: Baseline, seed 0"
+    first, second = empty.canvas.lanes[:2]
+    assert first.words == (("We", phones[:2]), ("meet", phones[3:]))
+    assert [word for word, _ in second.words][:3] == ["We", "will", "meet"], "aligned"
+    assert (np.diff([parts[0][1] for _, parts in second.words]) > 0).all()
+    assert second.words[-1][1][-1][2] < second.seconds
+    pitch = second.facts.pitch
+    assert 120 < np.exp(pitch[pitch > 0].mean()) < 300 and second.behind is first.facts.pitch
+    note, noted = empty.listen.heads[0].note, []
+    assert note.text() == "Harsh s #s"
+    empty.listen.noted.connect(lambda *one: noted.append(one))
+    empty.listen.heads[0].setFocus()
+    press(empty, "t")
+    note.selectAll()
+    QTest.keyClicks(note, "Better #good")
+    QTest.keyClick(note, Qt.Key.Key_Return)
+    assert noted == [("told", "Better #good")]
+
+
+def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarray, qtbot) -> None:
+    finder = empty.listen.finder
+    finder.hold(True)
+    set_takes(empty, qtbot, take(speech, "a"), take(speech, "b"))
+    qtbot.wait(200)
+    assert finder.busy and empty.canvas.lanes[0].facts is None
+    assert empty.canvas.grab().toImage() != empty.listen.empty[0].grab().toImage(), "waveforms are drawn meanwhile"
+    finder.hold(False)
+    analysed(empty, qtbot)
+    assert empty.canvas.lanes[0].facts is not None and tiles(empty, 0)[0] is not None
+
+
+def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:
+    added = Action("Add as lane", parent=panel)
+    listen = ListenPanel(panel.deck, panel.playing, panel.compared, LIGHT, added)
+    qtbot.addWidget(listen)
+    action, button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    with qtbot.waitSignal(added.triggered):
+        listen.dropEvent(QDropEvent(QPointF(9, 9), action, TakesModel().mimeData([]), button, none))
 
 
 def test_the_difference_covers_the_time_that_both_have() -> None:
-    result = difference(picture(0.5, 1.0), picture(0.2, 0.25, 900, 4), floor=-8.0)
-    np.testing.assert_allclose(result.samples, np.full(900, 0.3), atol=1e-6)
-    np.testing.assert_allclose(result.mel, np.full((4, 100), 0.75))
-
-
-def test_two_silences_do_not_differ() -> None:
-    assert not difference(picture(0, -11.0), picture(0, -9.0), floor=-8.0).mel.any()
-    np.testing.assert_allclose(difference(picture(0, -2.0), picture(0, -11.0), floor=-8.0).mel, 6.0)
+    one = Lane("A", "a", np.full(1000, 0.5, np.float32), RATE)
+    other = Lane("B", "b", np.full(900, 0.2, np.float32), RATE)
+    other.gain = 0.5
+    found = difference_of(one, other)
+    assert found.letter == "A − B"
+    np.testing.assert_allclose(found.samples, np.full(900, 0.4), atol=1e-6)
 
 
 def test_no_sample_is_missed() -> None:

@@ -28,6 +28,7 @@ def empty(qtbot) -> Iterator[Host]:
     host.listen.setFocus()
     yield host
     host.playback.shut_down()
+    host.listen.shut_down(wait=True)
 
 
 @pytest.fixture

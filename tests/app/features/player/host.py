@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
@@ -11,7 +13,8 @@ from paretone.setting.take import Take
 from paretone_app.features.listen.panel import ListenPanel
 from paretone_app.features.player.control import PlayerControl
 from paretone_app.shell.colours import LIGHT, Colours
-from paretone_app.state.playing import Playing
+from paretone_app.state.comparison import Comparison
+from paretone_app.state.playing import LANES, Playing
 
 RATE = 24000
 
@@ -23,10 +26,11 @@ class Host(QWidget):
         self.control = PlayerControl(self, self.playing, LIGHT, self)
         self.playback, self.bar = self.control.playback, self.control.bar
         self.deck, self.player = self.control.deck, self.playback.player
-        self.listen = ListenPanel(self.deck, self.playing, LIGHT)
+        self.compared = Comparison(self)
+        self.listen = ListenPanel(self.deck, self.playing, self.compared, LIGHT)
         self.listen.seek_wanted.connect(self.deck.seek_in_takes)
         self.listen.loop_wanted.connect(self.deck.loop_in_takes)
-        self.plots = self.listen.plots
+        self.canvas = self.listen.canvas
         layout = QVBoxLayout(self)
         layout.addWidget(self.listen, 1)
         layout.addWidget(self.bar)
@@ -42,7 +46,7 @@ class Host(QWidget):
     def add_to_take(self, samples: np.ndarray) -> None:
         self.deck.append(samples)
         self.listen.add_to_take(samples)
-        self.listen._draw_coming()
+        self.listen.show_lanes()
         self.playback.follow()
 
 
@@ -50,10 +54,11 @@ def take(samples: np.ndarray, label: str) -> Take:
     return Take(label, "2026-01-01T00:00:00Z", "Text", "voice", Setting("f5-mini"), RATE, samples, label=label)
 
 
-def set_takes(host: Host, qtbot, take_a: Take | None, take_b: Take | None) -> None:
+def set_takes(host: Host, qtbot, *takes: Take | None) -> None:
     with qtbot.waitSignal(host.deck.analysed):
-        host.deck.set_take("A", take_a)
-        host.deck.set_take("B", take_b)
+        host.compared.arrange(takes)
+        for lane, one in zip_longest(LANES, takes):
+            host.deck.set_take(lane, one)
 
 
 def press(host: QWidget, keys: str) -> None:

@@ -27,6 +27,7 @@ from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, Ta
 from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.state.comparison import Comparison
 from tests.app.acting import acts_of
 from tests.disk import counts_open_files, unnamed_files
 
@@ -125,7 +126,7 @@ def test_takes_of_replaced_weights_say_so(panel: TakesPanel, library: Library, m
 
 
 def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPanel, library: Library) -> None:
-    assert [one.title for one in COLUMNS[:5]] == ["★", "A/B", "Model", "Text", "Setting"]
+    assert [one.title for one in COLUMNS[:5]] == ["★", "Lane", "Model", "Text", "Setting"]
     library.add(take(4, replace(BASELINE, options=Values(steps=5), seed=9)))
     panel.kept.read()
     assert shown(panel, "Model") == ["F5 mini"] * 5
@@ -139,8 +140,10 @@ def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPane
 
 
 def test_sides_and_the_difference_to_a_are_shown(panel: TakesPanel) -> None:
-    panel.show_comparison(take(0), take(3))
-    assert shown(panel, "A/B") == ["B", "", "", "A"]
+    compared = Comparison(panel)
+    compared.arrange((take(0), take(3), take(1)))
+    panel.show_comparison(compared)
+    assert shown(panel, "Lane") == ["B", "", "3", "A"]
     panel.table.selectRow(0)
     text = panel._difference.text()
     assert "DiTReducio" in text and "Sentence 3." in text and "steps" not in text
@@ -320,7 +323,7 @@ def test_the_take_that_plays_is_marked_and_every_cell_says_something_to_screen_r
     model, spoken = panel.table.model(), Qt.ItemDataRole.AccessibleTextRole
     take = model.index(1, 0).data(TAKE_ROLE)
     texts = [model.index(0, one).data(spoken) for one in range(len(COLUMNS))]
-    assert texts[:2] == ["Not starred", "Neither A nor B"] and all(texts)
+    assert texts[:2] == ["Not starred", "No lane"] and all(texts)
     panel.show_playing(take.id)
     assert marked() == [1] and model.index(1, 1).data(spoken).endswith("playing")
     panel.show_playing("")

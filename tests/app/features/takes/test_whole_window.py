@@ -59,6 +59,14 @@ def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow,
     qtbot.keyClick(panel.table, Qt.Key.Key_Down)
     window.action["set_a"].trigger()
     assert compared.take_a.id == take(0).id
+    panel.go_to(take(2).id)
+    qtbot.keyClick(panel.table, Qt.Key.Key_L)
+    assert [one.id for one in compared.lanes] == [take(number).id for number in range(3)]
+    window.action["add_lane"].trigger()
+    assert window.notices.banner.text == "The selected takes are lanes already."
+    window.action.undo.trigger()
+    assert len(compared.lanes) == 2
+    panel.go_to(take(0).id)
     window.state.selection.set_text("Something else.")
     qtbot.keyClick(panel.table, Qt.Key.Key_R)
     assert window.state.selection.text == "Sentence 0."

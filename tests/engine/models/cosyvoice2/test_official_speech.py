@@ -19,10 +19,12 @@ from paretone.errors import CheckpointError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Voice
+from paretone.models.catalogue import recognised
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.networks.causal import CausalConfig
+from paretone.paths import own_place
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
@@ -148,6 +150,27 @@ def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice,
     assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
     pruned = speak(model, voice, "Go on.", setting().with_technique(UsedTechnique("spade", Values(depth=2))))
     assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
+
+
+def test_a_fine_tune_needs_only_what_it_trained(
+    folder: Path, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saved by the official training, which counts epochs and steps in the same file; the rest is the release's."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    tuned = tmp_path / "tuned"
+    tuned.mkdir()
+    torch.save({**language_weights(), "epoch": 3, "step": 900}, tuned / "llm.pt")
+    with pytest.raises(
+        CheckpointError, match=r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is there"
+    ):
+        load_model("CosyVoice2-0.5B", folder=str(tuned), device="cpu")
+    shutil.copytree(folder, own_place("CosyVoice2-0.5B"))
+    model = load_model("CosyVoice2-0.5B", folder=str(tuned), device="cpu")
+    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
+    assert recognised(tuned).id == recognised(folder).id == "CosyVoice2-0.5B"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"lacks llm\.pt, flow\.pt"):
+        load_model("CosyVoice2-0.5B", folder=str(tmp_path / "empty"), device="cpu")
 
 
 def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ def test_pieces_put_together_are_the_synthesis(model: SpeechModel) -> None:
     assert whole.samples.dtype == np.float32
     assert len(whole.trace.chunk_texts) == len(pieces)
     assert " ".join(whole.trace.chunk_texts) == text
+    names, starts, ends = zip(*whole.trace.phones, strict=True)
+    assert "ʃ" not in names[:2] and {"b", "ˈY", "k"} <= set(names) and list(starts) == sorted(starts)
+    assert max(ends) == pytest.approx(len(whole.samples) / whole.sample_rate, abs=0.2)
     assert whole.measurements.evaluations == 2 * len(pieces)
     assert [report.chunk for report in recorder.steps] == sorted(list(range(len(pieces))) * 2)
     assert whole.measurements.first_audio_seconds < whole.measurements.seconds

@@ -78,6 +78,25 @@ def test_unknown_characters_are_named_once_and_spoken_as_spaces() -> None:
     assert LATIN.encode("The end.").note == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Das ist nicht mehr als ein Test für die Stimme.",
+            "The text looks like German. The model's vocabulary",
+        ),
+        ("Это простая проверка голоса.", "The text is written in Cyrillic script. The model's vocab"),
+        ("This is a test of the voice.", ""),
+        ("Das ist nicht mehr als ein Test mit ß für die Stimme.", "The model does not know this character, dropped: ß"),
+    ],
+)
+def test_a_language_that_the_vocabulary_covers_is_spoken_and_said(text: str, said: str) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyzü" + "абвгдежзийклмнопрстуфхцчшщъыьэюя"
+    known = {token: number for number, token in enumerate(f" ,.{letters}{letters.upper()}")}
+    notes = CharacterFrontEnd(Vocabulary(known), "char").passages(text, prompt(), HowToRead()).notes
+    assert [note.startswith(said) for note in notes] == [True] * bool(said), notes
+
+
 def test_vocabulary_keeps_its_spaces(tmp_path: Path) -> None:
     path = tmp_path / "vocab.txt"
     path.write_bytes(b" \n!\nzhong1\n\xe3\x80\x80\n")

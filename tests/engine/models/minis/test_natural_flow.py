@@ -20,7 +20,7 @@ from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry
-from paretone.models.f5.checkpoint import NATURAL_PHONES
+from paretone.models.f5.config import NATURAL_PHONES
 from paretone.models.minis.megatts3_mini import phones_of_frames
 from paretone.models.minis.natural_vocoder import GROUP_HOP, MelReader, MelReaderConfig
 from paretone.setting.setting import Setting
