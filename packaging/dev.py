@@ -107,6 +107,8 @@ _FOR_TESTS = (
     Need("fonts-noto-cjk", "/usr/share/fonts/*/*/NotoSansCJK-Regular.ttc"),
     Need("g++", "g++"),
     Need("git", "git"),
+    Need("openssh-client", "ssh"),
+    Need("openssh-server", "/usr/sbin/sshd"),
     Need("pulseaudio", "pulseaudio"),
     Need("pulseaudio-utils", "parec"),
     Need("xauth", "xauth"),

@@ -62,11 +62,11 @@ class EnginesPresenter(Presenter):
     @property
     def known(self) -> dict[str, tuple[str, str]]:
         """Start command and Python of each host, by its name for ssh."""
-        found = (json.loads(one) for one in listed_in(self._settings, _HOSTS))
-        return {name: (start, python) for name, start, python in found}
+        found = (one.split("\t") for one in listed_in(self._settings, _HOSTS))
+        return {one[0]: (one[1], one[2]) for one in found if len(one) == 3}
 
     def _remember(self, hosts: dict[str, tuple[str, str]], current: str) -> None:
-        self._settings.setValue(_HOSTS, json.dumps([json.dumps([name, *more]) for name, more in hosts.items()]))
+        self._settings.setValue(_HOSTS, json.dumps(["\t".join([name, *more]) for name, more in hosts.items()]))
         self._settings.setValue(_CURRENT, current)
         self._settings.sync()
 

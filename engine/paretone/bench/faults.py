@@ -11,7 +11,7 @@ import argparse
 import json
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,8 @@ from paretone.checks.beforehand import PROMPT_FAULTS
 from paretone.checks.faults import FAULTS, MARKED, Fault
 from paretone.checks.speech import Speech, prompt_of, seams_of
 from paretone.commands.arguments import positive, typed_lines
-from paretone.errors import PlainError
+from paretone.commands.terminal import Terminal, cancelling
+from paretone.errors import Cancelled, PlainError
 from paretone.files import write, write_wav
 from paretone.measure.estimates import wilson_interval
 from paretone.measure.machine import describe
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--held-out", metavar="FOLDER", type=Path, help="other voices, and sentences.txt")
     parser.add_argument("--fault", action="append", metavar="NAME", help="only this fault; repeat for more")
     parser.add_argument("--damaged", type=positive, default=60, help="takes that are damaged (default: %(default)s)")
+    parser.add_argument("--words", action="store_true", help="words missing, repeated and added, which take longer")
     parser.add_argument("--prompts", action="store_true", help="faults of prompts, for which short takes stand")
 
 
@@ -76,30 +78,52 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.prompts:
         takes = [one for one in takes if not one.speech.seams]
     reason = words.unavailable(takes[0].speech)
+    if arguments.words and reason:
+        raise PlainError(reason)
     wanted = [by_name(one, {each.name: each for each in faults}, "fault", "faults") for one in arguments.fault or ()]
-    chosen = {one.name: one for one in wanted or faults if not (one.hears and reason)}
-    bundled.say(f"{len(takes)} clean takes …")
-    spent = {"signal": 0.0, "words": 0.0}
-    false = {one.name: [each for each in takes if found(each.speech, one, spent)] for one in chosen.values()}
-    seconds = sum(one.speech.seconds for one in takes)
-    bundled.say("Damaged takes …")
-    rows: list[dict[str, object]] = []
+    usual = [one for one in faults if (not reason if one.hears and arguments.prompts else one.hears == arguments.words)]
+    chosen = {one.name: one for one in wanted or usual}
+    planned = [one for one in damages if one.fault in chosen]
+    damaged = _spread(takes, arguments.damaged)
+    false: dict[str, list[Clean]] = {name: [] for name in chosen}
+    spent, heard, rows = {"signal": 0.0, "words": 0.0}, list[Clean](), list[dict[str, object]]()
     hits = count = 0
-    for damage in (one for one in damages if one.fault in chosen):
-        row: dict[str, object] = {"fault": damage.fault, "damage": f"{damage.strengths} {damage.title}"}
-        for strength, title in enumerate(STRENGTHS):
-            right, of = detection(chosen[damage.fault], damage, strength, _spread(takes, arguments.damaged))
-            row[f"{title} found"], row[f"{title} of"] = right, of
-            if strength == 1:
-                hits, count = hits + right, count + of
-        row["false marks"], row["clean"] = len(false[damage.fault]), len(takes)
-        rows.append(row)
-        bundled.say(f"{damage.fault}: {[row[f'{one} found'] for one in STRENGTHS]}")
+    with cancelling() as cancelled:
+        terminal = Terminal(cancelled)
+        done = iter(range(1, len(takes) + len(planned) * len(STRENGTHS) * len(damaged) + 1))
+
+        def step() -> None:
+            terminal.progress(next(done), len(takes) + len(planned) * len(STRENGTHS) * len(damaged))
+
+        try:
+            terminal.status(f"{len(takes)} clean takes …")
+            for take in takes:
+                for one in chosen.values():
+                    false[one.name] += [take] if found(take.speech, one, spent) else []
+                heard.append(take)
+                step()
+            terminal.status("Damaged takes …")
+            for damage in planned:
+                row: dict[str, object] = {"fault": damage.fault, "damage": f"{damage.strengths} {damage.title}"}
+                for strength, title in enumerate(STRENGTHS):
+                    right, of = detection(chosen[damage.fault], damage, strength, damaged, step)
+                    row[f"{title} found"], row[f"{title} of"] = right, of
+                    if strength == 1:
+                        hits, count = hits + right, count + of
+                row["false marks"], row["clean"] = len(false[damage.fault]), len(takes)
+                rows.append(row)
+                terminal.clear()
+                bundled.say(f"{damage.fault}: {[row[f'{one} found'] for one in STRENGTHS]}")
+        except Cancelled:
+            reason = (
+                f"Cancelled after {len(heard)} of {len(takes)} clean takes and {len(rows)} of {len(planned)} damages."
+            )
     marked = {id(one) for some in false.values() for one in some}
-    for model in dict.fromkeys(one.model for one in takes):
-        own = [id(one) in marked for one in takes if one.model == model]
+    for model in dict.fromkeys(one.model for one in heard):
+        own = [id(one) in marked for one in heard if one.model == model]
         rows.append({"fault": "any", "damage": f"none: {model}", "false marks": sum(own), "clean": len(own)})
-    rows.append({"fault": "any", "damage": "none: all", "false marks": len(marked), "clean": len(takes)})
+    rows.append({"fault": "any", "damage": "none: all", "false marks": len(marked), "clean": len(heard)})
+    seconds = sum(one.speech.seconds for one in heard) or 1.0
     rows += [{"fault": one, "CPU ms per second": round(1000 * cpu / seconds, 2)} for one, cpu in spent.items() if cpu]
     share, interval = hits / max(1, count), wilson_interval(hits, max(1, count))
     return Report(NAME, share, interval, DEFINITION, tuple(rows), describe().to_json(), reason)
@@ -114,8 +138,10 @@ def found(speech: Speech, fault: Fault, spent: dict[str, float] | None = None) -
     return marked
 
 
-def detection(fault: Fault, damage: Damage, strength: int, takes: Sequence[Clean]) -> tuple[int, int]:
-    """Found damages of a fault at a strength, and how many there were."""
+def detection(
+    fault: Fault, damage: Damage, strength: int, takes: Sequence[Clean], step: Callable[[], None] = lambda: None
+) -> tuple[int, int]:
+    """Found damages of a fault at a strength, and how many there were; calls ``step`` after each take."""
     hits = of = 0
     for one in takes:
         draw = np.random.default_rng(zlib.crc32(f"{damage.fault} {strength} {one.model} {one.number}".encode()))
@@ -123,6 +149,7 @@ def detection(fault: Fault, damage: Damage, strength: int, takes: Sequence[Clean
         if damaged is not None:
             of += 1
             hits += found(damaged, fault)
+        step()
     return hits, of
 
 

@@ -86,8 +86,8 @@ bandwidth, Narrow band: Material of a lower sample rate was resampled: the promp
 VOICE = """
 pace, Pace: Words are missing or repeated, the length was badly estimated, or the sample rate is wrong. Check the
   transcript of the prompt, the speed, and the sample rate.
-shifted, Pitch shifted: The file says another sample rate than it was made at, so pitch and formants are moved alike.
-  Write the file with the model's sample rate.
+shifted, Pitch shifted: The file says another sample rate than it was made at, so pitch, formants and pace are moved
+  alike. Write the file with the model's sample rate.
 voice, Another voice: The model lost the prompt's voice. Use a longer, cleaner prompt, or more guidance.
 """
 WORDS = """

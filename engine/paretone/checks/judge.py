@@ -10,7 +10,7 @@ import numpy as np
 
 from paretone.checks.faults import checked
 from paretone.checks.speech import Speech, prompt_of
-from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.evaluation.judges import Judge, Verdict
 from paretone.models.base import Voice
 
 NAME = "faults"
@@ -18,6 +18,14 @@ NAME = "faults"
 
 def load(texts: Sequence[str], folder: Path, device: str) -> FaultJudge:
     return FaultJudge()
+
+
+def heard(
+    judge: Judge, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
+) -> Verdict:
+    """Verdict of any ``judge``; one of faults is told the ``seams``."""
+    known = {"seams": seams} if isinstance(judge, FaultJudge) else {}
+    return judge.hear(text, voice, samples, rate, **known)
 
 
 class FaultJudge:

@@ -30,7 +30,7 @@ def not_a_number(speech: Speech) -> Iterator[Found]:
 
 FLAT = 3
 """Equal samples in a row at a peak that are clipped."""
-CLIPPED_PER_SECOND = 2.0
+CLIPPED_PER_SECOND = 0.55
 """Flat peaks per second of speech from which a take is clipped."""
 OVER = 6.0
 """Decibels above full scale: lower peaks are usual, and turned down for playback and 16-bit files."""
@@ -83,9 +83,10 @@ def silence(speech: Speech) -> Iterator[Found]:
         yield start * LEVEL_SECONDS, end * LEVEL_SECONDS, sureness(seconds, limit, 0.12), f"Silent for {seconds:.1f} s."
 
 
-JUMP_SECONDS = 1.1
-JUMP = 10.7
-"""Decibels between the loud parts of the seconds before and after a place."""
+JUMP_SECONDS, LASTING_SECONDS = 1.1, 3.0
+"""Seconds on either side in which the place is looked for, and over which the change must last."""
+JUMP = 8.5
+"""Decibels between the loud parts of the speech before and after a place."""
 
 
 def level_jump(speech: Speech) -> Iterator[Found]:
@@ -99,12 +100,17 @@ def level_jump(speech: Speech) -> Iterator[Found]:
     apart = width // step
     change = loud[apart:] - loud[:-apart]
     # Silence before and after speech is no jump: both sides need speech.
-    spoken = (windows > max(speech.loud - 45, -70)).mean(1)
+    quiet = max(speech.loud - 45, -70)
+    spoken = (windows > quiet).mean(1)
     change[(spoken[apart:] < 0.5) | (spoken[:-apart] < 0.5)] = 0.0
-    place = int(np.abs(change).argmax())
-    at, size = (place * step + width) * LEVEL_SECONDS, float(change[place])
+    place = int(np.abs(change).argmax()) * step + width
+    lasting = round(LASTING_SECONDS / LEVEL_SECONDS)
+    # One loud vowel moves the windows, but not what lasts.
+    sides = (levels[max(0, place - lasting) : place], levels[place : place + lasting])
+    before, after = (float(np.percentile(one[one > quiet], 90)) if (one > quiet).any() else 0.0 for one in sides)
+    at, size = place * LEVEL_SECONDS, (after - before) * bool(change.any())
     said = f"From here on it is {abs(size):.0f} dB {'louder' if size > 0 else 'quieter'}."
-    yield at - 0.1, at + 0.1, sureness(abs(size), JUMP, 1.0), said
+    yield at - 0.1, at + 0.1, sureness(abs(size), JUMP, 0.6), said
 
 
 # --- Seams ------------------------------------------------------------------------------------------------------------

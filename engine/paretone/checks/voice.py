@@ -1,4 +1,4 @@
-"""Checks against the prompt: pace, pitch and formants, speaker. Torch-free."""
+"""Checks against the prompt: pace, pitch, speaker. Torch-free."""
 
 from __future__ import annotations
 
@@ -7,59 +7,46 @@ from collections.abc import Iterator
 import numpy as np
 
 from paretone.checks.signal import Found, sureness
-from paretone.checks.speech import ENVELOPE_STEPS, Speech
+from paretone.checks.speech import Speech
 
-USUAL_PACE = 4.6
-"""Syllables per second of speech, for comparisons without a prompt."""
 PACE = 1.8
 """Factor on the mean of the usual pace and the prompt's, which is one sentence and no more typical than the former."""
 SHORTEST_SYLLABLES = 3
 
 
-def pace(speech: Speech) -> Iterator[Found]:
-    """Syllables per second far from the prompt's."""
-    pace = speech.pace
-    if pace is None or speech.syllables < SHORTEST_SYLLABLES:
-        return
+def _faster(speech: Speech) -> float | None:
+    """Octaves by which the pace is above the expected; ``None`` if it cannot be told."""
+    if speech.pace is None or speech.syllables < SHORTEST_SYLLABLES:
+        return None
     own = speech.prompt.pace if speech.prompt is not None else None
-    usual = USUAL_PACE if own is None else (USUAL_PACE * own) ** 0.5
-    factor = float(np.log2(pace / usual))
-    said = f"{pace:.1f} syllables per second of speech, where {usual:.1f} are expected."
-    yield 0.0, speech.seconds, sureness(abs(factor), float(np.log2(PACE)), 0.1), said
+    return float(np.log2(speech.pace / (own or 1.0) ** 0.5))
 
 
-SHIFT, OF_LIKENESS, OF_PACE = 0.8, 0.5, 2.6
-"""Evidence from which speech is moved, in octaves of pitch, and weights of the rest: a logistic regression on the takes
-that thresholds were set with, some of them against another voice's prompt."""
-BIAS = 0.1
-"""Octaves by which models speak lower than the shipped prompts, and slower."""
+def pace(speech: Speech) -> Iterator[Found]:
+    """A pace far from the prompt's and from the usual."""
+    factor = _faster(speech)
+    if factor is not None:
+        said = f"The text would be spoken {2**factor:.2f} times as fast as expected."
+        yield 0.0, speech.seconds, sureness(abs(factor), float(np.log2(PACE)), 0.1), said
+
+
+SHIFT, OF_PITCH = 0.23, 0.45
+"""Octaves of pitch and pace together from which speech is moved, and the share of pitch in them: the weights by which a
+shift of both differs least from take to take."""
 SHORTEST_SHIFT = 0.15
+"""Octaves of pitch alone: a fast text is no shift."""
 
 
 def shifted(speech: Speech) -> Iterator[Found]:
-    """Pitch, formants and pace moved the same way against the prompt, as by a wrong sample rate."""
+    """Pitch and pace moved the same way against the prompt, as by a wrong sample rate."""
     if speech.prompt is None or not speech.pitch or not speech.prompt.pitch:
         return
-    octaves = float(np.log2(speech.pitch / speech.prompt.pitch)) + BIAS
+    octaves = float(np.log2(speech.pitch / speech.prompt.pitch))
     if abs(octaves) < SHORTEST_SHIFT:
         return
-    near, steps = np.arange(-8, 9) / ENVELOPE_STEPS, np.arange(-3, 4) / ENVELOPE_STEPS
-    moved = max(envelope_likeness(speech, speech.prompt, octaves + one) for one in near)
-    gain = moved - max(envelope_likeness(speech, speech.prompt, one) for one in steps)
-    pace = 0.0
-    if speech.pace and speech.prompt.pace and speech.syllables >= SHORTEST_SYLLABLES:
-        pace = (float(np.log2(speech.pace / (USUAL_PACE * speech.prompt.pace) ** 0.5)) + BIAS) * np.sign(octaves)
-    evidence = abs(octaves) + OF_LIKENESS * float(np.clip(gain, -0.5, 0.6)) + OF_PACE * float(np.clip(pace, -0.5, 0.2))
-    said = f"Pitch, formants and pace are those of speech played {2**octaves:.2f} times as fast as the prompt."
-    yield 0.0, speech.seconds, sureness(evidence, SHIFT, 0.16), said
-
-
-def envelope_likeness(speech: Speech, prompt: Speech, octaves: float) -> float:
-    """Correlation of the long-term envelopes, with the prompt's moved up by ``octaves``."""
-    shift = round(octaves * ENVELOPE_STEPS)
-    one, two = speech.envelope, prompt.envelope
-    first, second = one[max(0, shift) : len(one) + min(0, shift)], two[max(0, -shift) : len(two) + min(0, -shift)]
-    return float(np.corrcoef(first, second)[0, 1]) if len(first) > ENVELOPE_STEPS else 0.0
+    moved = OF_PITCH * octaves + (1 - OF_PITCH) * (_faster(speech) or 0.0)
+    said = f"Pitch and pace are those of speech played {2**moved:.2f} times as fast as the prompt."
+    yield 0.0, speech.seconds, sureness(moved * np.sign(octaves), SHIFT, 0.05), said
 
 
 SIMILAR = 0.62

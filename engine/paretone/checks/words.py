@@ -51,8 +51,9 @@ TIMEOUT, LOOK_SECONDS = 120.0, 0.2
 NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES, LEAST_AGAIN, LEAST_ADDED = 6, 3, 3
-"""Phones of the shortest words that are missed, heard again and added: two phones fit anywhere."""
+LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED = 6, 12, 3, 4
+"""Phones of the shortest words that are missed, replaced by other sounds, heard again and added: two phones fit
+anywhere."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,10 @@ def missing(speech: Speech) -> Iterator[Found]:
         start = max((one.end for one in listened.heard if 0 <= one.word < first), default=0.0)
         stop = min((one.start for one in listened.heard if one.word >= end), default=speech.seconds)
         quoted = " ".join(listened.words[first : min(end, first + 6)]) + (" …" if end > first + 6 else "")
-        sure = _sure(sum(map(len, listened.spelled[first:end])), LEAST_PHONES)
+        # Words in whose place as much else was heard were rather misheard, if they are few.
+        others = sum(len(one.phones) for one in listened.heard if one.word < 0 and start <= one.start < stop)
+        phones = sum(map(len, listened.spelled[first:end]))
+        sure = _sure(phones, LEAST_MISHEARD if 2 * others >= phones else LEAST_PHONES)
         yield start, max(start, stop), sure, f"“{quoted}” {'is' if end == first + 1 else 'are'} missing."
 
 

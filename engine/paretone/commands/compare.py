@@ -14,7 +14,8 @@ from paretone.bench.report import table as table_lines
 from paretone.checks.beforehand import cautions
 from paretone.checks.faults import Checked, sentences, strict
 from paretone.checks.faults import checked as checked_for_faults
-from paretone.checks.speech import speech_of
+from paretone.checks.judge import heard
+from paretone.checks.speech import seams_of, speech_of
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import folder
@@ -395,13 +396,13 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
     texts = [one.spoken for one in measured]
     judge = judge_named(name).ready([one.text for one in texts], str(choose(device)))
     sounds = {
-        side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
+        side.lower(): [(one.samples, one.sample_rate, seams_of(one)) for one in (each.last[index] for each in measured)]
         for index, side in enumerate(SIDES)
     }
     with contextlib.suppress(PlainError):
-        sounds["reference"] = [reference_speech(one.text, one.voice, one.reference) for one in texts]
+        sounds["reference"] = [(*reference_speech(one.text, one.voice, one.reference), ()) for one in texts]
     said = {
-        side: [judge.hear(one.text, one.voice, *sound) for one, sound in zip(texts, recordings, strict=True)]
+        side: [heard(judge, one.text, one.voice, *sound) for one, sound in zip(texts, recordings, strict=True)]
         for side, recordings in sounds.items()
     }
     for one in JUDGED:

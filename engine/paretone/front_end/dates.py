@@ -149,10 +149,7 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
 FORMS["month"] = _month_name
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open)) |\d{4} ?[-–] ?"
-_CUE_OF_DURATIONS = (
-    r"(?i:\b(?:record|times?|in|runtime|length|duration|took|takes|lasted|lasts|ran|runs|clocked|finish\w*)\b)"
-    r"[^.!?\d]{0,12}"
-)
+_CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
 # fmt: off

@@ -11,7 +11,7 @@ import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
-from paretone.checks.judge import FaultJudge
+from paretone.checks.judge import heard
 from paretone.checks.speech import seams_of
 from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
@@ -157,8 +157,9 @@ class TaskRunner:
             listen=first,
         )
         verdicts: tuple[Verdict, ...] = ()
+        seams = seams_of(take)
         if first:
-            verdicts = self.hear(spoken, take.samples, take.sample_rate, seams_of(take))
+            verdicts = self.hear(spoken, take.samples, take.sample_rate, seams)
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
             trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
             take = replace(_compared(take, mel, task.baseline), trace=trace)
@@ -167,15 +168,13 @@ class TaskRunner:
         seconds = time.perf_counter() - started
         # The requester has the baseline.
         task = replace(task, baseline=None)
-        return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
+        return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts, seams)
 
     def hear(
         self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
     ) -> tuple[Verdict, ...]:
-        judges, given = self._judges or {}, (spoken.text, spoken.voice, samples, rate)
-        return tuple(
-            one.hear(*given, seams) if isinstance(one, FaultJudge) else one.hear(*given) for one in judges.values()
-        )
+        given = spoken.text, spoken.voice, samples, rate
+        return tuple(heard(one, *given, seams) for one in (self._judges or {}).values())
 
 
 def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:

@@ -227,6 +227,8 @@ class Made:
     busy_seconds: float
     """Wall seconds of the worker, warm-up and judges included."""
     verdicts: tuple[Verdict, ...] = field(default=())
+    seams: tuple[float, ...] = ()
+    """Seconds at which the take's pieces were joined."""
 
 
 @dataclass(frozen=True)

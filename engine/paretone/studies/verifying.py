@@ -162,12 +162,14 @@ class _Verification:
             self._observer.progress(number, len(sample))
             self._observer.status(f"Making take {number + 1} of {len(sample)} again")
             stored = self._store.audio(take.take)
-            heard = runner.hear(spoken[take.cell.utterance], stored, take.sample_rate)
-            judged += len(take.verdicts)
-            misjudged += [said for one in take.verdicts if (said := _differs(one, heard, take.take))]
             candidate = self._settings[take.cell.setting].candidate
             again = Speak.of(take.cell, candidate, spoken[take.cell.utterance], artefacts.get(take.cell.setting))
             outcome = runner.carry_out(again, self._observer)
+            # The take that was made again knows where its pieces were joined; the stored audio does not.
+            seams = outcome.seams if isinstance(outcome, Made) else ()
+            heard = runner.hear(spoken[take.cell.utterance], stored, take.sample_rate, seams)
+            judged += len(take.verdicts)
+            misjudged += [said for one in take.verdicts if (said := _differs(one, heard, take.take))]
             made += 1
             if isinstance(outcome, Failed):
                 unlike.append(f"the take {take.take} could not be made again: {outcome.sentence}")

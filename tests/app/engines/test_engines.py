@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
@@ -41,6 +42,7 @@ def relay(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 def test_a_host_is_added_used_lost_and_left(
     make_window: Callable[..., MainWindow], relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path
 ) -> None:
+    QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("engines/hosts", '["damaged"]')
     window = ready(make_window(parts=PARTS), qtbot)
     engines, machine = window.features.find(EnginesPresenter), window.state.machine
 

@@ -15,7 +15,7 @@ from paretone.bench import faults as bench
 from paretone.bench.damage import DAMAGES, PROMPT_DAMAGES
 from paretone.checks.beforehand import COLLAPSES, PROMPT_FAULTS, collapses, prompt_faults
 from paretone.checks.faults import fault
-from paretone.checks.judge import FaultJudge
+from paretone.checks.judge import FaultJudge, heard
 from paretone.files import write_wav
 from paretone.models.voices import examined, own_voice, shipped_voices
 from paretone.setting.knobs import Values
@@ -149,5 +149,5 @@ def test_a_judge_of_faults_knows_the_seams(clean: list[bench.Clean]) -> None:
     heights = (click.do(clean[0].speech, height, np.random.default_rng(3)) for height in np.geomspace(0.05, 4, 60))
     seamed = next(one for one in heights if one and bench.found(one, fault("click")))
     given = "", shipped_voices()[0], seamed.samples, seamed.rate
-    assert "click" in FaultJudge().hear(*given, seamed.seams).figures
+    assert "click" in heard(FaultJudge(), *given, seamed.seams).figures
     assert "click" not in FaultJudge().hear(*given).figures

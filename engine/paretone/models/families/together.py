@@ -54,13 +54,17 @@ class _Speaker:
         self._turn.release()
         self._wait()
 
+    def is_over(self) -> bool:
+        if self.ended:
+            self._thread.join()
+        return self.ended
+
     def stop(self) -> None:
         """Cancel it, and wait for its end."""
         if self._out:
             self._wait()
-        while not self.ended:
+        while not self.is_over():
             self.go_on(error=Cancelled())
-        self._thread.join()
 
     def _wait(self) -> None:
         self._back.acquire()
@@ -99,7 +103,7 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
             while len(speakers) < most and (turn := following()) is not None:
                 speakers.append(_Speaker(model, turn))
                 speakers[-1].go_on()
-            speakers = [one for one in speakers if not one.ended]
+            speakers = [one for one in speakers if not one.is_over()]
             if not speakers:
                 return
             _compute(speakers)

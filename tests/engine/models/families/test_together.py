@@ -121,7 +121,7 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
 
 def test_the_bench_compares_sizes_and_processes(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throughput, "harvard_sentences", lambda: ("Rice.", "Four hours."))
-    report = console.data("bench", "throughput", "--batch", 2, "--rounds", 2, "--device", "cpu")
+    report = console.data("bench", "throughput", "--batch", 2, "--rounds", 2, "--device", "cpu", "--json")
     one, two = report["rows"]
     assert (one["at once"], two["at once"]) == (1, 2) and two["low"] <= two["gain"] <= two["high"]
     assert report["headline"] == two["gain"] and 0 < two["first audio (s)"] <= two["the last's (s)"]
