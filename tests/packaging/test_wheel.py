@@ -115,7 +115,8 @@ def test_registries_take_it_and_everything_that_runs_is_in_it(wheel: Path, shipp
     found.read_string(written)
     assert dict(found["console_scripts"]) == declared["scripts"]
     assert dict(found["gui_scripts"]) == declared["gui-scripts"]
-    assert dict(found["paretone.techniques"]) == declared["entry-points"]["paretone.techniques"]
+    for group in ("paretone.techniques", "paretone.models"):
+        assert dict(found[group]) == declared["entry-points"][group]
 
 
 def test_its_weights_are_the_repositorys_but_for_a_small_error(installed: Path) -> None:

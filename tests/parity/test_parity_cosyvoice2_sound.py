@@ -15,7 +15,7 @@ from torch import Tensor
 from paretone.audio.mel import resample_prompt
 from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
-from paretone.models.cosyvoice2.flow_networks import Memory, conditions
+from paretone.models.cosyvoice2.flow_networks import conditions
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, Noise, Progress
 from paretone.models.cosyvoice2.speech_tokenizer import (
     ENCODER_RATE,
@@ -27,6 +27,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import (
 )
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.networks.incremental import Memory
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import Memory, conditions
+from paretone.models.cosyvoice2.flow_networks import conditions
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream
 from paretone.models.cosyvoice3.config import ESTIMATOR, FlowConfig
 from paretone.models.cosyvoice3.flow import CausalDiT, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.networks.incremental import Memory
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-4

@@ -140,9 +140,14 @@ def test_they_are_in_lists_and_in_setup_and_recognise_their_folders(
     listed = {one["id"]: one for one in json.loads(capsys.readouterr().out)["models"]}
     assert [*listed][-2:] == [LANGUAGE, FLOW], "after ours"
     assert listed[FLOW]["available"] and not listed[FLOW]["downloadable"]
-    panel = SetupPanel(Presenter(tmp_path / "window").state, LIGHT, acts_of(ModelActions))
+    state = Presenter(tmp_path / "window").state
+    panel = SetupPanel(state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(panel)
-    box = panel.model_choice.box
+    choice, box = panel.model_choice, panel.model_choice.box
+    for model, offered in ((FLOW, False), ("F5TTS_v1_Base", True)):
+        state.selection.consider_model(model)
+        choice.show_choice()
+        assert choice.download.isVisibleTo(choice) == offered, "only where there is a release"
     assert box.findData(FLOW) >= 0 and box.itemText(box.findData(LANGUAGE)) == "Code LM"
     assert catalogue.recognised(own_place(LANGUAGE)).id == LANGUAGE
     names = {model: {one.name for one in applying_to(entry(model).family, entry(model).options)} for model in listed}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,12 +21,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from safetensors.torch import save_file
 
 from paretone.bench.damage import DAMAGES
 from paretone.checks.speech import speech_of
@@ -56,6 +59,7 @@ from paretone_app.shell.headless_tour import finished, make_takes, perform, star
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.invitation import Invited
+from tests.plugins.writing import install
 from tests.tools.null_sink import sound_to_nobody
 
 _until = partial(until, patience=60.0)
@@ -131,6 +135,34 @@ async def _load(window: MainWindow, family: str) -> None:
         return
     model = next(one.id for one in catalogue.models() if one.family == family and one.bundled)
     await finished(window, lambda: window.features.find(SetupPresenter).choose_model(model))
+
+
+_OWN_MODEL = "phone-flow"
+"""The model of the tutorial, a plug-in."""
+
+
+def _plug_in(folder: Path) -> None:
+    """Install the tutorial's model into ``folder``, with random weights, and let this process find it."""
+    for module in (Path(__file__).parents[1] / "plugins" / "phone_flow").glob("paretone_*.py"):
+        shutil.copy(module, folder)
+    entries = {"phone_flow": "paretone_phone_flow:MODEL"}
+    install(folder, "paretone_phone_flow", "paretone-phone-flow", "1.0", entries, catalogue.GROUP)
+    sys.path.insert(0, str(folder))
+    catalogue.catalogue.cache_clear()
+    (folder / _OWN_MODEL).mkdir()
+    network = import_module("paretone_phone_flow_network").Velocity()
+    save_file(network.state_dict(), folder / _OWN_MODEL / "model.safetensors")
+
+
+@asynccontextmanager
+async def _own_model(window: MainWindow) -> AsyncIterator[QWidget]:
+    """Setup with the model of the tutorial and a technique of its family."""
+    folder = str(Path(import_module("paretone_phone_flow").__file__ or "").parent / _OWN_MODEL)
+    await finished(window, lambda: window.features.find(SetupPresenter).load(_OWN_MODEL, folder))
+    for name in ("ditreducio", "steps"):
+        window.state.editing.switch(name, name == "steps")
+    async with _alone(window, "setup", 520, 680) as panel:
+        yield panel
 
 
 async def _compared(window: MainWindow) -> None:
@@ -463,6 +495,7 @@ PICTURES = (
     GuidePicture("layers", _layers),
     GuidePicture("demasking", _demasking),
     GuidePicture("faults", _faulty),
+    GuidePicture("own-model", _own_model),
     GuidePicture("queue", _queued),
 )
 
@@ -561,6 +594,9 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
     from paretone_app.__main__ import make_window, tell_qt_messages
 
     with tempfile.TemporaryDirectory(prefix="paretone-") as data:
+        if options.guides is not None:
+            (Path(data) / "plug-in").mkdir()
+            _plug_in(Path(data) / "plug-in")
         window = make_window(application, data)
         tell_qt_messages(window)
         closed = asyncio.get_running_loop().create_future()

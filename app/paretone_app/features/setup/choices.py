@@ -98,6 +98,7 @@ class ModelChoice(QWidget):
         missing = other and not chosen.is_installed(entry.id)
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
+        self.download.setVisible(entry.release is not None)
         self._vocoders.setVisible(entry.has_separate_vocoder and not missing)
         elsewhere, usual = chosen.vocoder(entry.id), f"{entry.vocoder}, its usual folder"
         self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {elsewhere or usual})")
@@ -112,7 +113,7 @@ class ModelChoice(QWidget):
         if missing:
             note = (
                 f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
-                "Choose the folder of its checkpoint, or download it."
+                f"Choose the folder of its checkpoint{', or download it' if entry.release else ''}."
             )
         elif info is None and chosen.loading and not other:
             note = f"Loading {entry.title}…"

@@ -1,10 +1,9 @@
-"""Networks of CosyVoice 2's flow, run chunk by chunk: memory of their causal layers, the conformer from speech tokens
-to mel frames, and the velocity estimator."""
+"""Networks of CosyVoice 2's flow, run chunk by chunk: the conformer from speech tokens to mel frames, and the velocity
+estimator."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -12,115 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig
+from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
-
-GROWTH = 1.125
-"""Growth factor of full memory: few copies, little unused space."""
-PROJECTED = 500
-"""Maximum number of frames (ten seconds) with kept keys and values; see :meth:`Memory.projected`."""
-
-
-class Growing:
-    """A tensor (…, length, width) that grows along its second last axis, in place if there is room."""
-
-    def __init__(self) -> None:
-        self._held: Tensor | None = None
-        self.length = 0
-
-    @property
-    def everything(self) -> Tensor:
-        """All appended rows, as a view."""
-        assert self._held is not None
-        return self._held[..., : self.length, :]
-
-    def extend(self, new: Tensor) -> Tensor:
-        """Append ``new`` and return all rows, as a view."""
-        end, held = self.length + new.shape[-2], self._held
-        if held is None or end > held.shape[-2]:
-            room = max(end, int(GROWTH * self.length))
-            larger = new.new_empty(*new.shape[:-2], room, new.shape[-1])
-            if held is not None:
-                larger[..., : self.length, :] = held[..., : self.length, :]
-            held = self._held = larger
-        held[..., self.length : end, :] = new
-        self.length = end
-        return held[..., :end, :]
-
-
-class Memory:
-    """Past of one pass through causal layers, by layer. Initially empty: zeros precede the first frame."""
-
-    def __init__(self) -> None:
-        self.closing = False
-        """Whether the request ends now, so that nothing needs to be kept."""
-        self._tails: dict[nn.Module, Tensor] = {}
-        self._contexts: dict[tuple[nn.Module, str], Growing] = {}
-
-    def preceded(self, layer: nn.Module, x: Tensor, width: int) -> Tensor:
-        """``x`` (B, channels, n) preceded by ``layer``'s last ``width`` frames."""
-        tail = self._tails.get(layer)
-        x = F.pad(x, (width, 0)) if tail is None else torch.cat([tail, x], dim=-1)
-        if not self.closing:
-            self._tails[layer] = x[..., x.shape[-1] - width :].clone()
-        return x
-
-    def extended(self, layer: nn.Module, name: str, new: Tensor) -> Tensor:
-        """Append ``new`` to ``layer``'s context ``name``; return all of it, (…, so far, width)."""
-        context = self._contexts.get((layer, name))
-        if context is None:
-            if self.closing:
-                return new
-            context = self._contexts[layer, name] = Growing()
-        return context.extend(new)
-
-    def projected(
-        self, layer: nn.Module, x: Tensor, project: Callable[[Tensor, int], tuple[Tensor, Tensor]]
-    ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, heads, so far, width) of all inputs of ``layer``, ending with ``x`` (B, n, channels);
-        ``project`` computes them for any part and its first position.
-
-        They are kept for the first :data:`PROJECTED` frames. For later ones, the inputs are kept instead, at a quarter
-        of the size, and projected again each time: a long request takes more time instead of exhausting memory.
-        """
-        kept = self.seen(layer, "keys")
-        if not self.seen(layer, "inputs") and kept + x.shape[1] <= PROJECTED:
-            key, value = project(x, kept)
-            return self.extended(layer, "keys", key), self.extended(layer, "values", value)
-        late = project(self.extended(layer, "inputs", x), kept)
-        if not kept:
-            return late
-        early = (self._contexts[layer, name].everything for name in ("keys", "values"))
-        key, value = (torch.cat(pair, dim=2) for pair in zip(early, late, strict=True))
-        return key, value
-
-    def seen(self, layer: nn.Module, name: str) -> int:
-        """Number of rows kept by :meth:`extended`."""
-        context = self._contexts.get((layer, name))
-        return 0 if context is None else context.length
-
-
-class CausalConv(nn.Conv1d):
-    """A causal convolution over time, (B, channels, n) to (B, channels, n)."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int, groups: int = 1) -> None:
-        super().__init__(inputs, outputs, kernel, groups=groups)
-
-    def forward(self, x: Tensor, memory: Memory) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
-        return super().forward(memory.preceded(self, x, self.kernel_size[0] - 1))
-
-
-def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
-    """Positions that those from ``first`` may attend to: (count, first + count) bool.
-
-    A position sees its own chunk and all earlier ones; everything if ``chunk`` is ``None``. Returns ``None`` if all is
-    visible, as for a single added chunk.
-    """
-    if chunk is None or first // chunk == (first + count - 1) // chunk:
-        return None
-    ends = (torch.arange(first, first + count, device=device) // chunk + 1) * chunk
-    return torch.arange(first + count, device=device) < ends[:, None]
-
 
 # CosyVoice 2's conformer from speech tokens to two mel frames each, chunk by chunk.
 #

@@ -24,11 +24,11 @@ from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, Flow
 from paretone.models.cosyvoice2.flow_networks import (
     Estimator,
     FlowEstimator,
-    Memory,
     UpsamplingEncoder,
     conditions,
 )
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.networks.incremental import Memory
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
@@ -136,7 +136,7 @@ class MelStream:
     With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are complete. This takes
     memory, mainly for the estimator's keys and values, for each solver step and both guidance branches: in the release
     4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
-    :meth:`paretone.models.cosyvoice2.flow_networks.Memory.projected`). With ``at_once``, :meth:`push` only collects
+    :meth:`paretone.models.networks.incremental.Memory.projected`). With ``at_once``, :meth:`push` only collects
     tokens, and no state is kept. Without ``chunked``, attention sees everything, as upstream does for requests that are
     not streamed.
     """

@@ -16,20 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import (
-    BRANCHES,
-    CONDITIONS,
-    CausalConv,
-    FlowEstimator,
-    LookAhead,
-    Memory,
-    chunk_mask,
-)
+from paretone.models.cosyvoice2.flow_networks import BRANCHES, CONDITIONS, FlowEstimator, LookAhead
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow
 from paretone.models.cosyvoice3.config import FlowConfig
 from paretone.models.f5.dit import DiTBlock
 from paretone.models.f5.layers import RotaryEmbedding
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts, add_interval
+from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import (
     AdaptiveNorm,
     SelfAttention,

@@ -79,6 +79,10 @@ class RemoteFile:
     saved_as: str
     licence: str
     index: bool = False
+    size: int = 0
+    """Bytes, if declared: a file of another size is refused before it is downloaded."""
+    sha256: str = ""
+    """Hexadecimal, if declared; otherwise the server's own checksum is checked."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +219,7 @@ def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
         raise PlainError(f"{index.destination} cannot be read: {reason(error)}.") from None
     except ValueError:
         raise PlainError(f"{index.address} is not a list of files any more; update Paretone.") from None
-    return [replace(index.file, name=name, saved_as=name, index=False) for name in names]
+    return [replace(index.file, name=name, saved_as=name, index=False, size=0, sha256="") for name in names]
 
 
 def _content(hub: ModuleType, small: _Transfer) -> bytes:
@@ -251,6 +255,8 @@ def _described(hub: ModuleType, file: RemoteFile, folder: Path, endpoint: str | 
         raise PlainError(_unreachable(address, error)) from None
     if found.size is None or not found.etag:
         raise PlainError(f"The server gave no information about {address}; try again later.")
+    if file.size and file.size != found.size:
+        raise PlainError(f"{address} has {found.size} bytes, but {file.size} are declared; update its package.")
     destination = target(Path(os.path.normpath(folder / file.saved_as)))
     return _Transfer(file, destination, address, found.size, found.etag)
 
@@ -401,10 +407,12 @@ def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
 
 
 def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
-    """Whether the data match their entity tag: SHA-256 of large files, git's SHA-1 of small ones."""
-    if re.fullmatch("[0-9a-f]{64}", transfer.etag):
+    """Whether the data match the declared SHA-256, or their entity tag: SHA-256 of large files, git's SHA-1 of small
+    ones."""
+    wanted = transfer.file.sha256 or transfer.etag
+    if re.fullmatch("[0-9a-f]{64}", wanted):
         digest = hashlib.sha256()
-    elif re.fullmatch("[0-9a-f]{40}", transfer.etag):
+    elif re.fullmatch("[0-9a-f]{40}", wanted):
         digest = hashlib.sha1(f"blob {transfer.size}\0".encode(), usedforsecurity=False)
     else:
         return True
@@ -412,4 +420,4 @@ def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
         while block := file.read(BLOCK):
             check()
             digest.update(block)
-    return digest.hexdigest() == transfer.etag
+    return digest.hexdigest() == wanted

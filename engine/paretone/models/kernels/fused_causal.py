@@ -88,8 +88,11 @@ class FusedLayer:
 
     @classmethod
     def of(cls, layer: CausalLayer) -> FusedLayer:
-        """Fuse ``layer``, copying its weights."""
+        """Fuse ``layer``, copying its weights. Raises :class:`ValueError` for one with normalised heads, which no fused
+        form has."""
         attention, feed_forward = layer.self_attn, layer.mlp
+        if attention.config.normed:
+            raise ValueError("Layers with normalised queries and keys have no fused form.")
         width = attention.config.head_width
         turned = (attention.q_proj, attention.k_proj)
         weight = torch.cat([*(_paired(one.weight, width) for one in turned), attention.v_proj.weight])

@@ -61,6 +61,8 @@ class CausalConfig:
     rope_scaling: Llama3Scaling | None = None
     biased: bool = False
     """Whether the projections to queries, keys and values have a bias (Qwen2)."""
+    normed: bool = False
+    """Whether each head's queries and keys are normalised before rotation (Qwen3)."""
 
     @property
     def width(self) -> int:
@@ -179,6 +181,9 @@ class CausalAttention(GroupedAttention):
 
     def __init__(self, config: CausalConfig) -> None:
         super().__init__(config, biased_output=False)
+        self.q_norm, self.k_norm = (
+            RootMeanSquareNorm(config.head_width, config.epsilon) if config.normed else None for _ in range(2)
+        )
 
     def forward(
         self,
@@ -193,6 +198,8 @@ class CausalAttention(GroupedAttention):
         query, key, value = (
             projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
+        if self.q_norm is not None and self.k_norm is not None:
+            query, key = self.q_norm(query), self.k_norm(key)
         query, key = rotate(query, rotary), rotate(key, rotary)
         if cache is not None:
             key, value = cache(key, value)
@@ -221,11 +228,11 @@ def rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
 class GatedFeedForward(nn.Module):
     """SwiGLU."""
 
-    def __init__(self, config: CausalConfig) -> None:
+    def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
-        self.up_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
-        self.down_proj = nn.Linear(config.feed_forward, config.hidden, bias=False)
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -239,7 +246,7 @@ class TransformerLayer(nn.Module):
         self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
         self.self_attn = attention
         self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
-        self.mlp = GatedFeedForward(config)
+        self.mlp = GatedFeedForward(config.hidden, config.feed_forward)
 
 
 class CausalLayer(TransformerLayer):

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import AudioError, TextError
-from paretone.models.cosyvoice2 import flow_networks as memories
 from paretone.models.cosyvoice2.adapter import CosyDecoder
 from paretone.models.cosyvoice2.config import HiftConfig
 from paretone.models.cosyvoice2.hift import (
@@ -29,6 +28,7 @@ from paretone.models.cosyvoice2.hift import (
     Upsampler,
 )
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.networks import incremental as memories
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_release import NoNoise, small_flow, small_prompt, small_speech, small_vocoder
 from tests.workload import crossed

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from paretone.errors import Cancelled, PlainError
 from paretone.models import catalogue
 from paretone.models.catalogue import entry, models
 from paretone.models.files import releases
-from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, download, extent
+from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, Release, download, extent
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
@@ -216,6 +218,22 @@ def test_the_licence_has_to_be_accepted(hub: Hub, tmp_path: Path, licence: str) 
     with pytest.raises(PlainError, match=r"published under CC-BY-NC-4\.0; accept"):
         download(entry("F5TTS_Base").release, tmp_path, licence, print, lambda: None, hub.address)
     assert not hub.requests
+
+
+def test_declared_sizes_and_hashes_are_held(hub: Hub, tmp_path: Path) -> None:
+    file = files_of("F5TTS_Base")[0]
+    content = CONTENT[f"/{file.repository}/resolve/main/{file.name}"]
+    right = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    def fetched(**declared: object) -> tuple[Path, ...]:
+        release = Release(file.licence, (replace(file, **declared),))
+        return download(release, tmp_path / "m", file.licence, lambda *_: None, lambda: None, hub.address)
+
+    with pytest.raises(PlainError, match=r"bytes, but 3 are declared; update its package"):
+        fetched(size=3)
+    with pytest.raises(PlainError, match="was damaged during the download"):
+        fetched(**right | {"sha256": "ab" * 32})
+    assert fetched(**right)[0].read_bytes() == content
 
 
 def test_every_licence_can_be_read() -> None:

@@ -16,7 +16,7 @@ from paretone.models import load_model
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry, voice
 from paretone.models.cosyvoice2.checkpoint import FLOW
-from paretone.models.cosyvoice2.flow_networks import Estimator, Memory, conditions
+from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
 from paretone.models.cosyvoice2.token_to_mel import (
     FewEvaluations,
     MelStream,
@@ -26,6 +26,7 @@ from paretone.models.cosyvoice2.token_to_mel import (
 )
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.trained_weights import described_interval, interval_metadata, save_in_half
+from paretone.models.networks.incremental import Memory
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise

@@ -1,0 +1,224 @@
+"""Qwen3-TTS's language model: the talker, one pass per frame of 80 ms, and the predictor of the other codes within it.
+
+The talker chooses a frame's first code; from its hidden state the predictor, a small transformer, chooses the others
+one after another. The sum of all embeddings of a frame, with the next part of the text, is the talker's next input.
+Positions are ordinary rotary ones: the release's three rows of them are always equal.
+
+Official names: ``core/models/modeling_qwen3_tts.py`` of ``qwen-tts`` 0.1.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.shapes import Modules
+from paretone.sampling.tokens import Nucleus, TokenSampler, draw
+
+LEAST_FRAMES = 2
+"""Frames before which speech cannot end."""
+
+
+@dataclass(frozen=True)
+class TalkerConfig:
+    transformer: CausalConfig
+    predictor: CausalConfig
+    text_rows: int
+    text_width: int
+    rows: int
+    """Rows of the talker's codes and marks."""
+    codes: int
+    """Codes of each group."""
+    groups: int
+    """Codes per frame."""
+    end: int
+    """Id that ends speech."""
+
+    @classmethod
+    def read(cls, config: ConfigFile | Mapping) -> TalkerConfig:
+        """Read ``talker_config`` of the release's ``config.json``. Raises
+        :class:`paretone.errors.CheckpointError`."""
+        file = ConfigFile.of(config, "The config.json of Qwen3-TTS")
+        predictor = file.part("code_predictor_config", needed=True)
+        return cls(
+            transformer=_transformer(file),
+            predictor=_transformer(predictor),
+            text_rows=file.number("text_vocab_size"),
+            text_width=file.number("text_hidden_size"),
+            rows=file.number("vocab_size"),
+            codes=predictor.number("vocab_size"),
+            groups=file.number("num_code_groups", least=2),
+            end=file.number("codec_eos_token_id"),
+        )
+
+    @property
+    def marks(self) -> slice:
+        """Ids that are never spoken, the end among them: all after the codes that the talker knows."""
+        return slice(self.rows - 1024, self.rows)
+
+
+def _transformer(file: ConfigFile) -> CausalConfig:
+    """Sizes of one of the two Qwen3 transformers, whose entries name no type."""
+    entries = {name: value for name, value in file.entries.items() if name != "rope_scaling"}
+    read = CausalConfig.read(ConfigFile({**entries, "model_type": "llama"}, file.where))
+    return replace(read, normed=True)
+
+
+class TalkerTransformer(CausalTransformer):
+    """The talker's layers with the tables of text and of its own codes."""
+
+    def __init__(self, config: TalkerConfig) -> None:
+        super().__init__(config.transformer)
+        self.text_embedding = nn.Embedding(config.text_rows, config.text_width)
+        self.codec_embedding = nn.Embedding(config.rows, config.transformer.hidden)
+
+
+class TextProjection(nn.Module):
+    """Text embeddings to the talker's width."""
+
+    def __init__(self, config: TalkerConfig) -> None:
+        super().__init__()
+        self.linear_fc1 = nn.Linear(config.text_width, config.text_width)
+        self.linear_fc2 = nn.Linear(config.text_width, config.transformer.hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear_fc2(F.silu(self.linear_fc1(x)))
+
+
+class PredictorTransformer(CausalTransformer):
+    """The predictor's layers with a table for each group of codes but the first and the last, in the talker's width."""
+
+    def __init__(self, config: TalkerConfig) -> None:
+        super().__init__(config.predictor)
+        width = config.transformer.hidden
+        self.codec_embedding = Modules(nn.Embedding(config.codes, width) for _ in range(config.groups - 1))
+
+
+class CodePredictor(nn.Module):
+    """The codes of a frame after its first."""
+
+    def __init__(self, config: TalkerConfig) -> None:
+        super().__init__()
+        width, inner = config.transformer.hidden, config.predictor.hidden
+        self.model = PredictorTransformer(config)
+        self.lm_head = Modules(nn.Linear(inner, config.codes, bias=False) for _ in range(config.groups - 1))
+        self.small_to_mtp_projection = nn.Linear(width, inner) if width != inner else nn.Identity()
+
+    def embedded(self, codes: Tensor) -> Tensor:
+        """Codes of all groups but the first, (groups - 1, n), to their summed embeddings (n, hidden)."""
+        tables = self.model.codec_embedding
+        return torch.stack([table(one) for table, one in zip(tables, codes, strict=True)]).sum(0)
+
+    def scores(self, inputs: Tensor) -> Tensor:
+        """Scores of all groups but the first in one pass, (B, groups - 1, codes). ``inputs`` (B, groups, hidden): the
+        talker's hidden state, the embedding of the first code, and those of the others but the last."""
+        hidden = self.model(self.small_to_mtp_projection(inputs))[:, 1:]
+        return torch.stack([head(hidden[:, place]) for place, head in enumerate(self.lm_head)], dim=1)
+
+    def predict(self, state: Tensor, first: Tensor, choose: Callable[[int, Tensor], int]) -> list[int]:
+        """The other codes of a frame: ``choose`` is given a group and its scores (codes,). ``state`` and ``first``
+        (hidden,): the talker's hidden state, and the embedding of the first code."""
+        cache = self.model.cache(len(self.lm_head) + 1)
+        fed, codes = torch.stack([state, first])[None], []
+        for group, head in enumerate(self.lm_head):
+            hidden = self.model(self.small_to_mtp_projection(fed), cache)[0, -1]
+            codes.append(choose(group + 1, head(hidden)))
+            # The last code has a table, which the talker's next input needs.
+            fed = self.model.codec_embedding[group].weight[codes[-1]][None, None]
+        return codes
+
+
+@dataclass(frozen=True)
+class FramePrompt:
+    """What the talker reads before the first frame, and with each frame."""
+
+    embedded: Tensor
+    """(length, hidden)."""
+    trailing: Tensor
+    """Text fed with each frame, (n, hidden)."""
+    padding: Tensor
+    """Fed after that, (hidden,)."""
+
+    def fed_with(self, frame: int) -> Tensor:
+        """(hidden,)."""
+        return self.trailing[frame] if frame < len(self.trailing) else self.padding
+
+
+@dataclass(frozen=True)
+class FrameSampling:
+    """Samplers of the first code and of the others."""
+
+    first: TokenSampler
+    others: TokenSampler
+
+
+USUAL = FrameSampling(Nucleus(0.9, 50, repetition_penalty=1.05), Nucleus(0.9, 50))
+"""Upstream's defaults."""
+
+
+class Talker(nn.Module):
+    """Talker and predictor; ``state_dict`` has the official names without their prefix ``talker.``."""
+
+    def __init__(self, config: TalkerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = TalkerTransformer(config)
+        self.text_projection = TextProjection(config)
+        self.codec_head = nn.Linear(config.transformer.hidden, config.rows, bias=False)
+        self.code_predictor = CodePredictor(config)
+
+    def text(self, ids: Tensor) -> Tensor:
+        """Text ids (n,) to (n, hidden)."""
+        return self.text_projection(self.model.text_embedding(ids))
+
+    def code(self, ids: Tensor) -> Tensor:
+        """Codes of the first group, or marks, (n,) to (n, hidden)."""
+        return self.model.codec_embedding(ids)
+
+    def frames_embedded(self, codes: Tensor) -> Tensor:
+        """Complete frames (groups, n) to (n, hidden)."""
+        return self.code(codes[0]) + self.code_predictor.embedded(codes[1:])
+
+    def scores(self, hidden: Tensor, frame: int) -> Tensor:
+        """Scores (rows,) of a frame's first code from the talker's hidden state (hidden,): marks cannot be spoken, and
+        the first frames cannot end."""
+        scores = self.codec_head(hidden).clone()
+        end = scores[self.config.end].clone()
+        scores[self.config.marks] = -torch.inf
+        scores[self.config.end] = end if frame >= LEAST_FRAMES else -torch.inf
+        return scores
+
+    @torch.inference_mode()
+    def frames(
+        self,
+        prompt: FramePrompt,
+        most: int,
+        uniforms: Callable[[], float],
+        sampling: FrameSampling = USUAL,
+        check: Callable[[], None] = lambda: None,
+    ) -> Iterator[tuple[int, ...]]:
+        """Codes of each frame, up to ``most``, until speech ends. Frames draw from ``uniforms`` in order, group by
+        group; ``check`` is called before each and may raise to cancel."""
+        cache = self.model.cache(len(prompt.embedded) + most)
+        hidden = self.model(prompt.embedded[None], cache)[0, -1]
+        spoken: list[int] = []
+        for frame in range(most):
+            check()
+            first = draw(sampling.first.probabilities(self.scores(hidden, frame)[None], spoken)[0], uniforms())
+            if first == self.config.end:
+                return
+            spoken.append(first)
+
+            def choose(group: int, scores: Tensor) -> int:
+                return draw(sampling.others.probabilities(scores[None], ())[0], uniforms())
+
+            codes = first, *self.code_predictor.predict(hidden, self.model.codec_embedding.weight[first], choose)
+            yield codes
+            embedded = self.frames_embedded(torch.tensor(codes, device=hidden.device)[:, None])[0]
+            hidden = self.model((embedded + prompt.fed_with(frame))[None, None], cache)[0, -1]

@@ -1,0 +1,64 @@
+"""Qwen3-TTS's prompts of every mode against the official code."""
+
+from __future__ import annotations
+
+import pytest
+
+from paretone.errors import SettingError, TextError
+from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
+from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
+from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+
+EMBEDDED = 1e-5
+PROMPTS = fixtures("qwen3", lambda said: said.get("kind") == "qwen3_prompts")
+
+
+def talker_of(fixture: Fixture) -> Talker:
+    """Only the tables and the projection that prompts need are the fixture's."""
+    full_precision()
+    talker = Talker(TalkerConfig.read(fixture.description["config"]["talker_config"]))
+    weights = {name.removeprefix("talker."): value for name, value in fixture.weights.items()}
+    missing, unexpected = talker.load_state_dict(weights, strict=False)
+    assert not unexpected and missing
+    return talker.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize(("fixture", "case"), cases(PROMPTS, lambda one: one.description["cases"]))
+def test_parity_qwen3_prompts(fixture: Fixture, case: str) -> None:
+    said, marks = fixture.description["cases"][case], Marks.read(fixture.description["config"])
+
+    def ids(name: str) -> list[int]:
+        return fixture[f"{case}.{name}"].tolist() if f"{case}.{name}" in fixture else []
+
+    cloned, number = said["kind"] == "base", said["ref_codes"]
+    voice = VoiceOfPrompt(
+        said["speaker"] or "",
+        fixture["speaker_embedding"] if cloned else None,
+        None if number is None else fixture[f"ref_codes.{number}"].long().T,
+        ids("ref_ids"),
+    )
+    found = prompt_of(
+        talker_of(fixture),
+        marks,
+        ids("text_ids"),
+        voice,
+        said["language"],
+        ids("instruct_ids"),
+        streamed=not said["non_streaming_mode"],
+    )
+    assert (len(found.embedded), len(found.trailing)) == (said["positions"], said["trailing"])
+    assert_close(found.embedded, fixture[f"{case}.inputs_embeds"], EMBEDDED, "inputs_embeds")
+    assert_close(found.trailing, fixture[f"{case}.trailing_text_hidden"], EMBEDDED, "trailing_text_hidden")
+    assert_close(found.padding, fixture["tts_pad_embed"], EMBEDDED, "tts_pad_embed")
+
+
+@pytest.mark.parametrize("fixture", PROMPTS)
+def test_what_cannot_be_prompted_is_said(fixture: Fixture) -> None:
+    talker, marks = talker_of(fixture), Marks.read(fixture.description["config"])
+    text = fixture["custom.text_ids"].tolist()
+    with pytest.raises(SettingError, match="no speaker 'nobody'; it has aiden"):
+        prompt_of(talker, marks, text, VoiceOfPrompt("nobody"))
+    with pytest.raises(SettingError, match="no language 'latin'"):
+        prompt_of(talker, marks, text, VoiceOfPrompt("ryan"), "latin")
+    with pytest.raises(TextError, match="no text"):
+        prompt_of(talker, marks, text[:3] + text[-5:], VoiceOfPrompt("ryan"))
