@@ -32,6 +32,9 @@ from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.vocos import Vocos, VocosConfig
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
 from paretone.models.omnivoice.higgs import RELEASED, HiggsDecoder, HiggsEncoder
+from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
+from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, CodecEncoder
+from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
 from tests.parity.fixtures import KEYS, released
 
 F5_ENTRIES = 2545
@@ -64,6 +67,17 @@ OMNIVOICE = {
         "rope_theta": 1e6,
     },
 }
+QWEN3_PREDICTOR = {
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 1e6,
+    "vocab_size": 2048,
+}
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -73,6 +87,22 @@ def shapes_of(module: nn.Module, prefix: str = "") -> Shapes:
 
 def llasa_shapes() -> Shapes:
     return shapes_of(CausalTransformer(CausalConfig.read(LLASA_1B)), "model.") | {EMBEDDING: (193_800, 2048)}
+
+
+def qwen3_shapes(hidden: int, feed_forward: int) -> Shapes:
+    talker = QWEN3_PREDICTOR | {
+        "hidden_size": hidden,
+        "intermediate_size": feed_forward,
+        "num_hidden_layers": 28,
+        "text_vocab_size": 151936,
+        "text_hidden_size": 2048,
+        "vocab_size": 3072,
+        "num_code_groups": 16,
+        "codec_eos_token_id": 2150,
+        "code_predictor_config": QWEN3_PREDICTOR,
+    }
+    speaker = SpeakerEncoder(SpeakerConfig(width=hidden))
+    return shapes_of(Talker(TalkerConfig.read(talker)), "talker.") | shapes_of(speaker, "speaker_encoder.")
 
 
 def cosyvoice_shapes(layout: TableLayout) -> Shapes:
@@ -93,6 +123,13 @@ def cosyvoice_shapes(layout: TableLayout) -> Shapes:
         ),  # With the speeds of rotation, a buffer.
         ("CosyVoice3_hift", lambda: stored_shapes(Hift(CAUSAL), PARAMETRISED, PLAIN_CONVOLUTIONS), None),
         ("CosyVoice3_llm", lambda: cosyvoice_shapes(COSYVOICE_3), None),
+        ("Qwen3TTS_0.6B_Base", lambda: qwen3_shapes(1024, 3072), 914_643_008),
+        ("Qwen3TTS_1.7B_Base", lambda: qwen3_shapes(2048, 6144), 1_928_677_440),
+        (
+            "Qwen3TTS_tokenizer",
+            lambda: shapes_of(CodecDecoder(), "decoder.") | shapes_of(CodecEncoder(), "encoder."),
+            None,
+        ),
         ("Llasa_1B", llasa_shapes, 1_370_048_512),
         ("XCodec2_decoder", lambda: shapes_of(XCodec2Decoder(XCodec2Config())), None),
         ("MegaTTS3_dit", lambda: shapes_of(MegaDiT(DiTConfig())), 458_834_496),
