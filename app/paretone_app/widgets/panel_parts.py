@@ -46,15 +46,17 @@ class Caution(QWidget):
 
 
 class JobProgress(QProgressBar):
-    """Indeterminate until the first progress."""
+    """Empty until the first progress; its room stays while it is hidden."""
 
     def __init__(self, name: str) -> None:
         """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
+        build.keeping_room(self)
 
     def begin(self) -> None:
-        self.setRange(0, 0)
+        self.setRange(0, 1)
+        self.setValue(0)
         self.setFormat("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:

@@ -107,7 +107,7 @@ class LayersPanel(QWidget):
         build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
         self.state = build.words("muted", selectable=True)
-        parts = row, self.kept, self.by_importance, self.state, hearing, measuring, 1
+        parts = row, self.kept, self.by_importance, hearing, measuring, self.state, 1
         build.fill(VBoxLayout(content := QWidget()), parts, (TIGHT, TIGHT, GAP, TIGHT))
         area = Scrolled(content)
         area.setMinimumWidth(16 * em)
