@@ -31,6 +31,7 @@ from paretone.setting.profile import Profile
 from paretone.studies.store import StoredTake
 from paretone.studies.verifying import Check
 from paretone.techniques.registry import named, techniques
+from paretone.wording import grouped
 
 VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
@@ -250,7 +251,7 @@ def envelope(content: object, largest: int) -> Envelope:
     if not isinstance(content, bytes):
         raise WireError("A message must be binary.")
     if len(content) > largest:
-        raise WireError(f"The message has {len(content):,} bytes, but {largest:,} at most.")
+        raise WireError(f"The message has {grouped(len(content))} bytes, but {grouped(largest)} at most.")
     try:
         found = msgspec.msgpack.decode(content, type=Envelope)
     except _UNREADABLE as error:

@@ -60,7 +60,7 @@ HOVERED = Qt.WidgetAttribute.WA_UnderMouse
 BUTTON_LOOKS = ("", "primary", "link", "fold", "filter")
 TOOL_LOOKS = ("", "workspace", "card", "quiet", "alarm", "step", "next step")
 LABEL_LOOKS = ("reached", "", "title", "heading", "plain", "muted", "figure", "warning", "good", "chip")
-FRAMES = ("banner", "card", "chosen-card", "tour", "gallery")
+FRAMES = ("banner", "lane", "card", "chosen-card", "tour", "gallery")
 """Looks of what contains controls."""
 
 

@@ -12,7 +12,7 @@ FEATURE = Feature(
     actions=(
         FeatureAction("set_a", "Set selected take as &A", "Compare with this take as A", "F7"),
         FeatureAction("set_b", "Set selected take as &B", "Compare with this take as B", "F8"),
-        FeatureAction("add_lane", "Add selected takes as &lanes", "Compare the selected takes, too", "Shift+F8"),
+        FeatureAction("add_lane", "Add selected takes as &lanes", "Compare the selected takes, too", "Ctrl+F8"),
         FeatureAction("swap", "S&wap A and B", "Swap A and B", "F9"),
         FeatureAction("save_wav", "Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S"),
         FeatureAction("data_folder", "Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D"),
