@@ -46,13 +46,12 @@ class Caution(QWidget):
 
 
 class JobProgress(QProgressBar):
-    """Empty until the first progress; its room stays while it is hidden."""
+    """Empty until the first progress."""
 
     def __init__(self, name: str) -> None:
         """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
-        build.keeping_room(self)
 
     def begin(self) -> None:
         self.setRange(0, 1)

@@ -100,7 +100,7 @@ class LayersPanel(QWidget):
             "sentences syntheses. Off: only the quick measures, divergence and cosine."
         )
         self.measure_button, self.cancel_button = ActionButton(can.measure), ActionButton(can.cancel)
-        self.progress = JobProgress("Progress of the measurement")
+        self.progress = build.keeping_room(JobProgress("Progress of the measurement"))
         buttons = build.row((self.measure_button, 1), (self.cancel_button, 1))
         further = map(ActionButton, (can.study, can.saving))
         parts = self.sentences, self.word_errors, buttons, self.progress, *further

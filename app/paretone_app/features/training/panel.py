@@ -286,7 +286,7 @@ class TrainingPanel(QWidget):
         self.start_button = ActionButton(can.start, look="primary")
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
-        self.progress = JobProgress("Training progress")
+        self.progress = build.keeping_room(JobProgress("Training progress"))
         self.state = build.words("muted", selectable=True)
         self.install = InstallOffer()
         content = QWidget()

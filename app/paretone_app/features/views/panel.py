@@ -66,7 +66,7 @@ class ViewsPanel(QWidget):
         self.compute_button = ActionButton(self._compute, look="primary")
         self._compute.changed.connect(self._show_state)
         self.cancel_button = build.keeping_room(ActionButton(self._cancel, "Cance&l"))
-        self.progress = JobProgress("Progress of the view")
+        self.progress = build.keeping_room(JobProgress("Progress of the view"))
         self.state = build.words("muted")
         buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
