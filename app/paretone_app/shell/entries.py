@@ -25,7 +25,7 @@ class Workspace:
     """Whether measurements may be shown around the panels; off for blind tests."""
 
 
-LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.45)
+LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.5)
 INSPECT = Workspace("inspect", "Inspect", "See what happens inside the model", "magnifier", gallery=True)
 EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter")
 TEST = Workspace("test", "Test", "Find out blindly what can be heard", "ear", figures=False)
