@@ -127,7 +127,7 @@ class LabSetup(QWidget):
         # The description is long for many rated settings: scrollable by arrow keys if necessary.
         area = build.named(Scrolled(build.column(self.plan, self.remarks, 1)), "The test")
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
-        right = build.fill(VBoxLayout(), (numbers, (area, 1), buttons))
+        right = build.fill(VBoxLayout(), (numbers, buttons, (area, 1)))
         held = QWidget()
         build.fill(HBoxLayout(held), ((left, 1), (right, 1))).insertSpacing(1, BROAD)
         # Otherwise controls would be as wide as sentences in a large window, and buttons far from their context.
