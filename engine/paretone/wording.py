@@ -34,6 +34,13 @@ def plain(value: object, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
+def significant(value: float, digits: int = 3) -> str:
+    """A measured figure with ``digits`` significant digits, zeros included; larger ones as whole numbers."""
+    if not value or abs(value) >= 10**digits - 0.5:
+        return grouped(value)
+    return f"{value:#.{digits}g}".removesuffix(".")
+
+
 def percent(share: float, places: int = 0) -> str:
     """``share`` as a percentage, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"

@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from paretone.wording import comma_separated, comments, listed
+from paretone.wording import comma_separated, comments, listed, significant
 
 
 @pytest.mark.parametrize(("names", "said"), [("", "none"), ("a", "a"), ("ab", "a or b"), ("abc", "a, b or c")])
 def test_the_last_of_a_list_stands_after_a_word(names: str, said: str) -> None:
     assert listed(names, "or") == said
     assert listed(iter(names)) == said.replace(" or ", " and ")
+
+
+def test_measured_figures_have_three_significant_digits() -> None:
+    figures = 0.0, 0.05, 0.8119, 1.0, -2.9419, 23.45, 999.4, 999.6, 12345.6
+    assert [*map(significant, figures)] == "0 0.0500 0.812 1.00 -2.94 23.4 999 1,000 12,346".split()
 
 
 ROOT = Path(__file__).resolve().parents[2]

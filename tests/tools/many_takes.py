@@ -1,5 +1,5 @@
-"""Ten thousand takes: how long the list takes to open and to filter. ``python -m tests.tools.many_takes`` prints
-a table.
+"""Ten thousand takes: how long the list takes to open and to filter, and the window to show another workspace.
+``python -m tests.tools.many_takes`` prints a table.
 
 The library is a real one in a temporary folder, and the list is the panel of the window. Seconds are those of the
 process, which other programs do not lengthen, and of the wall clock; both are medians.
@@ -27,8 +27,8 @@ from paretone_app.numbers import grouped
 
 TAKES = 10_000
 REPEATS = 7
-LISTED_WITHIN, FILTERED_WITHIN = 1.0, 0.1
-"""Seconds that opening the list and filtering it may take."""
+LISTED_WITHIN, FILTERED_WITHIN, SWITCHED_WITHIN = 1.0, 0.05, 0.1
+"""Seconds that opening the list, filtering it and showing another workspace may take."""
 _WORDS = ("river", "candle", "garden", "window", "seven", "letter", "morning", "silver", "market", "thunder")
 _RATE = 24_000
 _TECHNIQUE = next(one for one in techniques() if one.artefact is not None)
@@ -115,6 +115,38 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
     return rows
 
 
+def switched(folder: Path) -> list[tuple[str, float, float, float]]:
+    """As :func:`measured`, for each workspace of the real window with the library in ``folder``."""
+    from PySide6.QtWidgets import QApplication
+
+    from paretone_app.__main__ import make_window
+
+    application = QApplication.instance() or QApplication([])
+    assert isinstance(application, QApplication)
+    window = make_window(application, str(folder))
+    window.resize(1440, 900)
+    window.show()
+    while not window.is_built or not window.state.selection.ready:
+        application.processEvents()
+    taken: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(REPEATS):
+        for workspace in window.workspaces.there:
+            for _ in range(200):
+                application.processEvents()  # What is drawn later is not part of the next switch.
+            begun = time.process_time(), time.perf_counter()
+            window.workspaces.switch(workspace)
+            application.processEvents()
+            spent = time.process_time() - begun[0], time.perf_counter() - begun[1]
+            taken.setdefault(f"switch to {workspace.title}", []).append(spent)
+    window.close()
+    while not window.is_closed:
+        application.processEvents()
+    return [
+        (title, median(cpu for cpu, _ in times), median(wall for _, wall in times), SWITCHED_WITHIN)
+        for title, times in taken.items()
+    ]
+
+
 def main() -> int:
     """Fill a library, measure, and print a table; 1 when something takes longer than it may."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -122,9 +154,10 @@ def main() -> int:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     count = parser.parse_args().takes
     with tempfile.TemporaryDirectory(prefix="paretone-many-takes-") as name:
-        fill(Path(name), count)
-        with Library(name) as library:
+        fill(Path(name, "takes"), count)
+        with Library(Path(name, "takes")) as library:
             rows = measured(library)
+        rows += switched(Path(name))
     print(f"| {grouped(count)} takes | CPU (ms) | wall (ms) | may take (ms) |\n|---|---|---|---|")
     for title, cpu, wall, limit in rows:
         print(f"| {title} | {1000 * cpu:.0f} | {1000 * wall:.0f} | {1000 * limit:.0f} |")

@@ -1,5 +1,6 @@
 """Pictures of the real window: ``python -m tests.tools.pictures FOLDER`` makes those of every workspace, and with
-``--guides`` those that the guides show.
+``--guides`` those that the guides show; ``--sheets`` makes contact sheets: all workspaces while they are empty, while
+something runs, full, and after failures, to be looked at.
 
 What is to be seen is done first: the main job for the workspaces, what each picture needs for the guides, by the
 window's own actions and panels, on the bundled models and the example study. With ``--scale 1.5`` they are as a screen
@@ -27,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from safetensors.torch import save_file
 
@@ -536,6 +538,80 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
         save(window, folder / f"{name}.webp")
 
 
+# --- Contact sheets --------------------------------------------------------------------------------------------------
+_ACROSS, _SHARE = 2, 0.5
+"""Pictures next to each other on a sheet, and their size over the window's."""
+_LONG = " ".join(["The birch canoe slid on the smooth planks, and the stray cat gave birth to kittens."] * 40)
+
+
+async def _nothing_yet(window: MainWindow) -> None:
+    await started(window)
+
+
+async def _working(window: MainWindow) -> None:
+    """A long text is being spoken."""
+    window.state.selection.set_text(_LONG)
+    window.action.baseline.trigger()
+    await asyncio.sleep(_SECONDS)
+
+
+async def _filled(window: MainWindow) -> None:
+    """The main job is done, the example is open, figures are drawn."""
+    window.action["cancel"].trigger()
+    await until(lambda: not window.jobs.busy, window)
+    window.state.selection.set_text("Good morning. The birch canoe slid on the smooth planks.")
+    await make_takes(window, 0, print)
+    await _example(window)
+    await _until(lambda: bool(built(window.features.find(TradeoffPresenter).tradeoff).scene.points), window)
+    await finished(window, built(window.features.find(ViewsPresenter).views).compute_button.click)
+
+
+async def _failed(window: MainWindow) -> None:
+    """A model that is not there is chosen, and a folder that is no study was opened."""
+    missing = next(one for one in catalogue.models() if not one.bundled and not one.available)
+    window.features.find(SetupPresenter).choose_model(missing.id)
+    with tempfile.TemporaryDirectory() as folder:
+        window.features.find(StudiesPresenter).opened.open(Path(folder), in_front=False)
+        await asyncio.sleep(_SECONDS)
+
+
+_STATES = {"empty": _nothing_yet, "running": _working, "full": _filled, "error": _failed}
+
+
+async def take_sheets(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]], steps: int) -> None:
+    """Save a sheet of all workspaces for each state, size and scheme in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    window.show()
+    await started(window)
+    if steps:
+        window.state.selection.set_option("steps", steps)
+    for state, bring_about in _STATES.items():
+        await bring_about(window)
+        message = window.notices.banner.text
+        seen: dict[str, list[QImage]] = {}
+        for name in arranged(window, sizes):
+            if state == "error":
+                window.notices.say(message, "error")
+            await asyncio.sleep(_SECONDS)
+            seen.setdefault(name.partition("-")[2], []).append(window.grab().toImage())
+        for name, pictures in seen.items():
+            save_sheet(pictures, folder / f"{state}-{name}.webp")
+
+
+def save_sheet(pictures: Sequence[QImage], path: Path) -> None:
+    size = pictures[0].size() * _SHARE
+    sheet = QImage(size.width() * _ACROSS, size.height() * -(-len(pictures) // _ACROSS), QImage.Format.Format_RGB32)
+    sheet.fill(Qt.GlobalColor.gray)
+    with QPainter(sheet) as painter:
+        for number, one in enumerate(pictures):
+            row, column = divmod(number, _ACROSS)
+            smooth = one.scaled(size, mode=Qt.TransformationMode.SmoothTransformation)
+            painter.drawImage(column * size.width(), row * size.height(), smooth)
+    if not sheet.save(str(path), quality=_QUALITY):
+        raise PlainError(f"{path} could not be written.")
+    print(f"Wrote {path}")
+
+
 async def take_for_guides(window: MainWindow, folder: Path, names: Collection[str] = (), steps: int = 0) -> None:
     """Save the pictures of the guides in ``folder``: all, or those called ``names``, with ``steps`` solver steps if
     that is not 0. Raises :class:`paretone.errors.PlainError` after the others where a job failed, or a panel had
@@ -604,7 +680,9 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         code = 0
         try:
             folder = Path(options.folder)
-            if options.guides is None:
+            if options.sheets:
+                await take_sheets(window, folder, options.sizes or SIZES, options.steps)
+            elif options.guides is None:
                 await take(window, folder, options.sizes or SIZES, options.steps)
             else:
                 await take_for_guides(window, folder, options.guides, options.steps)
@@ -632,6 +710,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--guides", nargs="*", metavar="NAME", help="make the pictures of the guides instead: all, or those called so"
     )
+    parser.add_argument("--sheets", action="store_true", help="make contact sheets of every state instead")
     return parser.parse_args(arguments)
 
 

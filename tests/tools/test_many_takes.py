@@ -18,5 +18,5 @@ def test_the_list_is_opened_and_filtered(qtbot: QtBot, tmp_path: Path, monkeypat
         assert len({one.text for one in found}) == 20
         assert {bool(one.setting.techniques) for one in found} == {True, False}
         rows = many_takes.measured(library)
-    assert [row[3] for row in rows] == [1.0, 0.1, 0.1, 0.1, 0.1]
+    assert [row[3] for row in rows] == [1.0, 0.05, 0.05, 0.05, 0.05]
     assert all(cpu > 0 and wall > 0 for _, cpu, wall, _ in rows)

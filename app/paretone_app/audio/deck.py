@@ -326,11 +326,6 @@ class Deck(QObject):
         self.player.play()
         self.changed.emit()
 
-    def repeat_row(self) -> None:
-        if not self.lent and self.row and not self._repeats:
-            self._repeats = True
-            self.set_loop((0.0, max(one.seconds for one in self.row)))
-
     def begin_in_row(self, at: int) -> None:
         if not self.lent:
             self.go_in_row(at)

@@ -154,7 +154,9 @@ class Whiskers(Layer):
         self.colours: Sequence[str] = ()
         self.hidden = 0.0
 
-    def draw(self, painter: QPainter) -> None:
+    @property
+    def lines(self) -> tuple[np.ndarray, np.ndarray]:
+        """The drawn lines: the point of each, and (n, 4): left, top, right and bottom end in pixels."""
         x, y = self.frame.to_x(self.across), self.frame.to_y(self.up)
         area = self.frame.area
         seen = (
@@ -162,13 +164,11 @@ class Whiskers(Layer):
         )
         wide = np.flatnonzero(seen & (x[:, 2] - x[:, 1] > _HIDDEN * self.hidden))
         high = np.flatnonzero(seen & (y[:, 1] - y[:, 2] > _HIDDEN * self.hidden))
-        index = np.r_[wide, high]
-        ends = (
-            np.r_[x[wide, 1], x[high, 0]],
-            np.r_[y[wide, 0], y[high, 1]],
-            np.r_[x[wide, 2], x[high, 0]],
-            np.r_[y[wide, 0], y[high, 2]],
-        )
+        across = np.c_[x[wide, 1], y[wide, 0], x[wide, 2], y[wide, 0]]
+        return np.r_[wide, high], np.r_[across, np.c_[x[high, 0], y[high, 2], x[high, 0], y[high, 1]]]
+
+    def draw(self, painter: QPainter) -> None:
+        index, ends = self.lines
         known = {name: number for number, name in enumerate(dict.fromkeys(self.colours))}
         numbers = np.array([known[name] for name in self.colours], int)[index]
         for name, number in known.items():
@@ -177,7 +177,7 @@ class Whiskers(Layer):
             painter.setPen(QPen(colour, 1.2))
             own = np.flatnonzero(numbers == number)
             # One by one: thousands of live lines at once would trigger Python's collector.
-            for line in zip(*(end[own].tolist() for end in ends), strict=True):
+            for line in ends[own].tolist():
                 painter.drawLine(QLineF(*line))
 
 

@@ -36,14 +36,16 @@ class ScatterLayers:
         """Scales of the X axis and the Y axis that show everything."""
         still = StaticLayers(frame, 1)
         self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
-        self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
-        self._names = Labels(frame, 5, still, share=SMALL)
-        self._names.labels, self._names.covers, self._names.taken = self._labels, self._covers, self._steps
+        self.whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
+        self.names = Labels(frame, 5, still, share=SMALL)
+        self.names.labels, self.names.covers, self.names.taken = self._labels, self._covers, self._steps
         frame.changed.connect(self._locate)
         self.px = self.py = np.empty((0,))
         self.inside = np.empty(0, bool)
         """Which points lie in the section."""
         self.radius = 0.0
+        self._struck = np.empty((0, 4))
+        """Intervals that no label may lie on."""
 
     def show(self, shown: Scatter, sections: Sections = EVERYTHING) -> None:
         self.shown, self.wholes = shown, shown.scales()
@@ -51,9 +53,9 @@ class ScatterLayers:
             axis.set_title(along)
         self._points.across, self._points.up = shown.across[:, 0], shown.up[:, 0]
         self._points.glyphs, self._points.doubtful = shown.glyphs, frozenset(shown.doubtful)
-        self._whiskers.across, self._whiskers.up = shown.across, shown.up
-        self._whiskers.colours = [one.colours[0] for one in shown.glyphs]
-        self._whiskers.setVisible(shown.intervals)
+        self.whiskers.across, self.whiskers.up = shown.across, shown.up
+        self.whiskers.colours = [one.colours[0] for one in shown.glyphs]
+        self.whiskers.setVisible(shown.intervals)
         self.show_sections(sections)
         self.highlight(None)
 
@@ -92,10 +94,11 @@ class ScatterLayers:
     def _locate(self) -> None:
         shown, area = self.shown, self.frame.area
         self.radius = self.frame.em * (_SMALL_RADIUS if len(shown.glyphs) > MANY else _RADIUS)
-        self._points.radius = self._whiskers.hidden = self.radius
+        self._points.radius = self.whiskers.hidden = self.radius
         self.px, self.py = self.frame.to_x(shown.across[:, 0]), self.frame.to_y(shown.up[:, 0])
         self.inside = (self.px >= area.left() - _RIM) & (self.px <= area.right() + _RIM)
         self.inside &= (self.py >= area.top() - _RIM) & (self.py <= area.bottom() + _RIM)
+        self._struck = self.whiskers.lines[1] if shown.intervals else np.empty((0, 4))
 
     def place(self, index: int) -> QPointF:
         return QPointF(self.px[index], self.py[index])
@@ -137,7 +140,11 @@ class ScatterLayers:
     def _covers(self, spot: QRectF) -> bool:
         room, middle = 1.1 * self.radius, spot.center()
         across = np.abs(self.px - middle.x()) < spot.width() / 2 + room
-        return bool((across & (np.abs(self.py - middle.y()) < spot.height() / 2 + room)).any())
+        if (across & (np.abs(self.py - middle.y()) < spot.height() / 2 + room)).any():
+            return True
+        left, top, right, bottom = self._struck.T
+        beside = (left > spot.right() + 1) | (right < spot.left() - 1)
+        return bool((~beside & (top < spot.bottom() + 1) & (bottom > spot.top() - 1)).any())
 
     def _steps(self) -> list[QRectF]:
         """Rectangles along the front's line."""

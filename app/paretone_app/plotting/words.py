@@ -184,7 +184,7 @@ def next_to(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Ite
     width, height = size.width(), size.height()
     middle = place.y() - height / 2
     sides = place.x() + away, place.x() - away - width
-    for down in (0.0, 0.5, -0.5):
+    for down in (0.0, 0.5, -0.5, 0.8, -0.8):
         for left in sides:
             yield QRectF(left, middle + down * height, width, height)
     for down in (away + 0.4 * height, -away - 0.4 * height):

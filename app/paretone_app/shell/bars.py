@@ -248,7 +248,8 @@ class StatusLine(QObject):
     def _job_began(self, job: Job) -> None:
         self._at_something = False
         self.say(f"{job.kind.value}…")
-        self._progress.setRange(0, 0)
+        self._progress.setRange(0, 1)
+        self._progress.setValue(0)
         self._time_left.clear()
         self._show_busy()
 

@@ -26,7 +26,7 @@ class Docks(QObject):
         super().__init__(host)
         self.host = host
         self.workspace = workspace
-        self.places = tuple(places)
+        self.places = tuple(sorted(places, key=lambda one: not one.first))
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
         self.family = ""
@@ -38,6 +38,7 @@ class Docks(QObject):
         self._wanted: dict[Region, QDockWidget] = {}
         """Docks to raise in their regions, until they are in front."""
         host.setDockNestingEnabled(True)
+        host.setAnimated(False)
         host.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         host.installEventFilter(self)
         self._looking = QTimer(self, singleShot=True, interval=0)

@@ -27,7 +27,7 @@ class Workspace:
 
 LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.45)
 INSPECT = Workspace("inspect", "Inspect", "See what happens inside the model", "magnifier", gallery=True)
-EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter", below=0.285)
+EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter")
 TEST = Workspace("test", "Test", "Find out blindly what can be heard", "ear", figures=False)
 TRAIN = Workspace("train", "Train", "Train drafts, students and faster weights", "curve")
 WORKSPACES = (LISTEN, INSPECT, EXPLORE, TEST, TRAIN)
@@ -63,6 +63,8 @@ class Place:
     workspaces: tuple[Workspace, ...] = (INSPECT,)
     """Workspaces that have it: shown in the first, its home; in the others on request."""
 
+    first: bool = False
+    """Whether it is in front of the other tabs of its region at first."""
     uncovered: bool = False
     """Whether messages keep clear of it: it shows fresh measurements."""
 

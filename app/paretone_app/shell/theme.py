@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from paretone.paths import resource
 from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND, Colours, ground
 
-SMALL, BODY, HEADING, FIGURE = 0.85, 1.0, 1.4, 2.4
-TYPE_SCALE = (SMALL, BODY, HEADING, FIGURE)
-"""SMALL: scales and names in plots; BODY: text; HEADING: headings and large buttons; FIGURE: a panel's main figure."""
+SMALL, BODY, HEADING = 0.85, 1.0, 1.5
+TYPE_SCALE = (SMALL, BODY, HEADING)
+"""SMALL: scales and names in plots; BODY: text; HEADING: headings, large buttons and a panel's main figure."""
 REGULAR, STRONG = 400, 600
 WEIGHTS = (REGULAR, STRONG)
 
@@ -113,7 +113,7 @@ def style_sheet(colours: Colours) -> str:
         background: {colours.window}; }}
     QPushButton:checked {{ background: {filled}; color: {ON_GROUND}; border-color: {filled}; }}
     QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {filled};
-        color: {ON_GROUND}; border-color: {filled}; font-weight: {STRONG}; }}
+        color: {ON_GROUND}; border-color: {filled}; }}
     QPushButton:checked:focus, QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
         border: 2px solid {colours.text}; }}
     QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{
@@ -139,10 +139,9 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:disabled {{ color: transparent; }}
     QLabel[look="title"] {{ font-weight: {STRONG}; }}
-    QLabel[look="heading"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
+    QLabel[look="heading"], QLabel[look="figure"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="plain"] {{ color: {colours.text}; }}
     QLabel[look="muted"], QLabel[look="reached"] {{ color: {colours.muted}; }}
-    QLabel[look="figure"] {{ font-size: {FIGURE * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}
     QLabel[look="good"] {{ color: {colours.good}; }}
     QLabel[look="chip"] {{ color: {colours.muted}; padding: 2px 8px; }}
@@ -353,6 +352,8 @@ class Theme(QObject):
         self.scheme = Scheme.SYSTEM
         self._applied: Colours | None = None
         application.setStyle("Fusion")
+        for effect in (Qt.UIEffect.UI_AnimateMenu, Qt.UIEffect.UI_AnimateCombo, Qt.UIEffect.UI_AnimateTooltip):
+            application.setEffectEnabled(effect, False)  # Nothing in the window moves by itself.
         application.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     @property

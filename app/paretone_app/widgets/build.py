@@ -162,6 +162,14 @@ def show(dialog: QDialog) -> None:
     dialog.open()
 
 
+def keeping_room(one: Built) -> Built:
+    """``one``, whose room stays while it is hidden, so that nothing else moves."""
+    policy = one.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    one.setSizePolicy(policy)
+    return one
+
+
 def title_of(text: str, field: QWidget) -> QLabel:
     """The label of ``field``, which its mnemonic focuses."""
     made = QLabel(text)

@@ -46,7 +46,7 @@ class Caution(QWidget):
 
 
 class JobProgress(QProgressBar):
-    """Indeterminate until the first progress."""
+    """Empty until the first progress."""
 
     def __init__(self, name: str) -> None:
         """``name``: for screen readers."""
@@ -54,7 +54,8 @@ class JobProgress(QProgressBar):
         self.setAccessibleName(name)
 
     def begin(self) -> None:
-        self.setRange(0, 0)
+        self.setRange(0, 1)
+        self.setValue(0)
         self.setFormat("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:

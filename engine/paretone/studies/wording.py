@@ -19,7 +19,7 @@ from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import BASELINE, duration
 from paretone.techniques import technique
-from paretone.wording import counted, grouped, percent, plain
+from paretone.wording import counted, grouped, percent, plain, significant
 
 _SHOWN = (
     *("real_time_factor", "backbone_time_factor", "first_audio_p90", "speed_up", "ops_ratio"),
@@ -41,9 +41,10 @@ def figure_text(figure: Estimate | None) -> str:
     """A figure with its interval in brackets, if any; a rate without an interval has its number of words."""
     if figure is None:
         return "–"
+    value = significant(figure.value)
     if not figure.spreads:
-        return f"{figure.value:.4g} ({figure.over})" if figure.over else f"{figure.value:.4g}"
-    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+        return f"{value} ({figure.over})" if figure.over else value
+    return f"{value} ({significant(figure.low)}–{significant(figure.high)})"
 
 
 def search_in(results: Results) -> Search | None:

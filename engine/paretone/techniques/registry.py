@@ -35,7 +35,8 @@ def techniques() -> tuple[Technique, ...]:
 
 def problems() -> tuple[str, ...]:
     """A sentence for each omitted plug-in, models included, and for later failures of others."""
-    return (*catalogue.catalogue().problems, *registry().problems)
+    # A package whose entry points are damaged is found by both.
+    return tuple(dict.fromkeys((*catalogue.catalogue().problems, *registry().problems)))
 
 
 def plug_in(name: str) -> str:

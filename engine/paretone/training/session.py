@@ -28,6 +28,7 @@ from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
 from paretone.training.processes import Processes
 from paretone.training.requests import TrainingProgress
+from paretone.wording import percent
 
 
 class Diverged(TrainingError):
@@ -374,7 +375,7 @@ class TrainingSession:
         progress = self._spent
         left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
         figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
+        self._say(f"step {self.number}  {percent(progress, 1)}, about {left:.1f} min left  {figures}")
 
     def _validate(self) -> None:
         """Compute the validation figures; a stop request interrupts, as a large model takes minutes."""

@@ -12,7 +12,7 @@ from paretone_app.widgets.action import Action
 from paretone_app.widgets.invitation import Invited
 from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 
-VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training lab"
+VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training"
 """Panels that begin empty; Listen has an empty state for each of A and B."""
 LOOKED_AT = ("takes",)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QSettings, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSettings, QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
@@ -64,7 +64,8 @@ def faults(window: MainWindow) -> list[str]:
 
 
 def unreadable(window: MainWindow) -> list[str]:
-    """What of the takes is too low to be used: fewer than four rows of them, or spectrograms that say nothing."""
+    """What is too low to be used: fewer than four rows of takes, or ten of a study; spectrograms that say nothing; and
+    names of points that an interval strikes through."""
     for name in ("takes", "listen"):
         window.workspaces.go_to(name)
     for _ in range(10):
@@ -79,7 +80,18 @@ def unreadable(window: MainWindow) -> list[str]:
         for lane, _, _, heights in canvas.shown()
         if lane.minus is None and heights.spectrogram < READABLE
     ]
-    return found
+    for name in ("studies", "tradeoff"):
+        window.workspaces.go_to(name)
+        for _ in range(10):
+            QApplication.processEvents()
+    table, drawn = window.workspaces.panels["studies"].table, window.workspaces.panels["tradeoff"].plot.drawn
+    if window.height() >= 900 and table.viewport().height() < 10 * table.rowHeight(0):
+        found.append(f"{table.viewport().height() / table.rowHeight(0):.1f} rows of a study")
+    lines = [QRectF(QPointF(*one[:2]), QPointF(*one[2:])).adjusted(0, -0.6, 0, 0.6) for one in drawn.whiskers.lines[1]]
+    placed = drawn.names.placed
+    if not placed or not lines:
+        found.append("no names of points, or no intervals")
+    return found + [f"“{one.text}” is struck through" for one, spot in placed if any(map(spot.intersects, lines))]
 
 
 def cut_off(window: QWidget) -> Iterator[str]:

@@ -198,7 +198,7 @@ def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
     bars = {place.name for place in shared_window.workspaces.bars if place.region is Region.HEAD}
     assert bars == {"steps"}, "nothing in it is drawn"
     strange = [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)]
-    assert set(strange) == bars | {"groups", "transfer"}, "tables and words have the palette's colours"
+    assert set(strange) == bars | {"groups", "queue", "transfer"}, "tables and words have the palette's colours"
 
 
 def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> None:

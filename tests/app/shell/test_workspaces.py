@@ -200,7 +200,7 @@ def test_every_panel_lives_where_its_activity_is() -> None:
         for place in feature.places:
             if place.region is not Region.FOOT:
                 homes[place.home.name].add(place.name)
-    assert homes[LISTEN.name] == {"setup", "listen", "takes", "log", "meters", "steps"}
+    assert homes[LISTEN.name] == {"setup", "listen", "takes", "log", "meters", "queue", "steps"}
     assert homes[EXPLORE.name] == {"tradeoff", "parallel", "studies", "take_grid", "servers"}
     assert homes[TEST.name] == {"lab"} and homes[TRAIN.name] == {"training"}
     inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}

@@ -8,7 +8,7 @@ from html import escape
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QStackedWidget, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QTextBrowser, QWidget
 
 from paretone.listening.results import MosResult, MushraResult, RankingResult, Result, StaircaseResult
 from paretone.listening.trials import ABX, MUSHRA
@@ -34,12 +34,11 @@ from paretone_app.listening.stimuli import Condition
 from paretone_app.listening.wording import details, headline, signed, speed_up
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import BROAD, GAP, NEAR, pixmap, set_look
+from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, WIDE, pixmap, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
-from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import TickList
 
 
@@ -48,7 +47,6 @@ class LabActions:
     begin: Action
     export: Action
     """Write the whole test with its sounds, for webMUSHRA."""
-    results: Action
     write_results: Action
     abandon: Action
     stop_waiting: Action
@@ -72,11 +70,13 @@ class LabChoice:
     """Practice trials before the test; not scored."""
 
 
-_WIDEST, _HIGHEST, _BOX = 60, 26, 11
-"""In font heights: greatest width and height of the controls; width of a box."""
+_COLUMN, _BOX = 34, 5
+"""In font heights: greatest width of a column, least width of a number."""
 
 
 class LabSetup(QWidget):
+    """Three steps in one column: what is compared, who listens, how many trials and what these can show."""
+
     choice_changed = Signal()
 
     def __init__(self, can: LabActions) -> None:
@@ -95,7 +95,7 @@ class LabSetup(QWidget):
         self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
         self.begin_button = ActionButton(can.begin, look="primary")
-        self.export_button, self.results_button = ActionButton(can.export), ActionButton(can.results)
+        self.export_button = ActionButton(can.export)
         self.method.currentIndexChanged.connect(self._method_changed)
         self.source.currentIndexChanged.connect(self._source_changed)
         changes = (self.ticks.itemChanged, self.length.valueChanged, self.practice.valueChanged)
@@ -107,34 +107,29 @@ class LabSetup(QWidget):
         self._source_changed()
 
     def _lay_out(self) -> None:
-        form = FormLayout()
-        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
-        form.addRow("Meth&od", self.method)
-        form.addRow(self.explanation)
-        form.addRow("&What to compare", self.source)
-        self._ticks_label = build.title_of("Setti&ngs", self.ticks)
-        left = build.fill(VBoxLayout(), (form, self._ticks_label, (self.ticks, 1), 0))
-        numbers = FormLayout()
-        numbers.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
         em = self.fontMetrics().height()
-        for box in (self.length, self.practice, self.listener):
+        self._length_label, practice = build.title_of("", self.length), build.title_of("Pr&actice", self.practice)
+        for box in (self.length, self.practice):
             box.setMinimumWidth(_BOX * em)
-        self._length_label = build.title_of("", self.length)
-        numbers.addRow(self._length_label, self.length)
-        numbers.addRow("Pr&actice trials", self.practice)
-        numbers.addRow("&Listener", self.listener)
-        buttons = build.row(self.begin_button, self.export_button, self.results_button, 1)
-        # The description is long for many rated settings: scrollable by arrow keys if necessary.
-        area = build.named(Scrolled(build.column(self.plan, self.remarks, 1)), "The test")
+        for combo in (self.method, self.source, self.listener):
+            combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        what, whom, many = (
+            build.title_of(title, field)
+            for title, field in (("1  &What", self.method), ("2  Wh&om", self.listener), ("3  How man&y", self.length))
+        )
+        for title in (what, whom, many):
+            title.setProperty("look", "title")
+            title.setContentsMargins(0, 0 if title is what else WIDE, 0, 0)
+        listeners = build.row((self.listener, 1), self.export_button)
+        numbers = build.row(self._length_label, self.length, practice, self.practice, 1)
+        # The list is as long as the page; a page too low for all scrolls.
+        steps = (what, self.method, self.explanation, self.source, (self.ticks, 100), whom, listeners, many, numbers)
+        content = QWidget()
+        build.fill(VBoxLayout(content), (*steps, self.plan, self.remarks, 1), (TIGHT, 0, GAP, 0))
+        area = build.named(Scrolled(content), "The test")
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
-        right = build.fill(VBoxLayout(), (numbers, buttons, (area, 1)))
-        held = QWidget()
-        build.fill(HBoxLayout(held), ((left, 1), (right, 1))).insertSpacing(1, BROAD)
-        # Otherwise controls would be as wide as sentences in a large window, and buttons far from their context.
-        held.setMaximumWidth(_WIDEST * em)
-        across = QWidget(maximumHeight=_HIGHEST * em)
-        build.fill(HBoxLayout(across), ((held, 1), 0))
-        build.fill(VBoxLayout(self), ((across, 1), 0))
+        self.ticks.setMinimumHeight(5 * em)
+        build.fill(VBoxLayout(self), ((area, 1), build.row(self.begin_button, 1)))
 
     def show_conditions(self, found: Sequence[Condition]) -> None:
         """Offer the settings with takes; keep ticks."""
@@ -194,10 +189,11 @@ class LabSetup(QWidget):
         self.choice_changed.emit()
 
     def _source_changed(self) -> None:
-        shown = self.source.currentData() == LIBRARY
-        self.ticks.setVisible(shown)
-        self._ticks_label.setVisible(shown)
+        self.ticks.setVisible(self.source.currentData() == LIBRARY)
         self.choice_changed.emit()
+
+
+_NO_RESULTS = "No listening test has been completed yet."
 
 
 class LabResults(QWidget):
@@ -207,15 +203,13 @@ class LabResults(QWidget):
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
         self.page = build.named(QTextBrowser(), "Results of listening tests")
-        self.back = Action("&Another test", parent=self)
-        self.back_button = ActionButton(self.back, look="primary")
-        can.write_results.explain(lambda: "" if self._found else "No listening test has been completed yet.")
+        self.page.setPlaceholderText(_NO_RESULTS)
+        can.write_results.explain(lambda: "" if self._found else _NO_RESULTS)
         self._write = can.write_results
-        buttons = build.row(self.back_button, ActionButton(can.write_results), 1)
-        self.pages = Invited(self.page, "No listening test has been completed yet.")
-        self.pages.offer(self.back, "Set up a test")
-        build.fill(VBoxLayout(self), ((self.pages, 1), buttons), (GAP,) * 4)
-        self.setFocusProxy(self.back_button)
+        title = build.title_of("Past resu&lts", self.page)
+        title.setProperty("look", "title")
+        build.fill(VBoxLayout(self), (title, (self.page, 1), build.row(ActionButton(can.write_results), 1)))
+        self.setFocusProxy(self.page)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -230,7 +224,6 @@ class LabResults(QWidget):
         self._write.refresh()
         muted, warning = self._colours.muted, self._colours.warning
         parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
-        self.pages.show_content(bool(self._found or self._problems))
         for method, result in self._found:
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
@@ -370,7 +363,7 @@ class DeviceProblem(QFrame):
 
 
 class LabPanel(QWidget):
-    """One page at a time: setup, volume, trials, results."""
+    """One page at a time: setup next to past results, volume, trials."""
 
     answered = Signal(object)
     """A :class:`TrialRecord` just given."""
@@ -382,13 +375,19 @@ class LabPanel(QWidget):
         self._colours = colours
         self.setup = LabSetup(can)
         self.results = LabResults(colours, can)
-        self.results.back.triggered.connect(self.show_setup)
         self._waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
         self.volume: VolumePage | None = None
         self._device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
-        for page in (self.setup, self.results, self._waiting):
+        em = self.fontMetrics().height()
+        for one in (self.setup, self.results):
+            one.setMaximumWidth(_COLUMN * em)
+        self._start = QWidget()
+        across = build.fill(HBoxLayout(self._start), (1, (self.setup, 100), (self.results, 100), 1))
+        across.setSpacing(BROAD)
+        self._start.setFocusProxy(self.setup)
+        for page in (self._start, self._waiting):
             self._pages.addWidget(page)
         build.fill(VBoxLayout(self), (self._device_problem, (self._pages, 1)), (GAP, NEAR, GAP, NEAR))
         self.set_colours(colours)
@@ -401,12 +400,8 @@ class LabPanel(QWidget):
             self.trial.set_colours(colours)
 
     def show_setup(self) -> None:
-        self._go_to(self.setup)
+        self._go_to(self._start)
         self.setup.method.setFocus()
-
-    def show_results(self) -> None:
-        self._go_to(self.results)
-        self.results.back_button.setFocus()
 
     def show_waiting(self, sentence: str, can_cancel: bool = False) -> None:
         self._waiting.say(sentence, can_cancel)

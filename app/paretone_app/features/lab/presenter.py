@@ -118,9 +118,8 @@ class LabPresenter(Presenter):
                 partial(self._ask_for_folder, "Folder for the test, such as webMUSHRA's configs", self.write_test),
                 "Save the whole test with its sounds, for listeners elsewhere",
             ),
-            results=add("Resul&ts…", self._show_results, "All results, the latest first"),
             write_results=add(
-                "E&xport as CSV…",
+                "Expor&t as CSV…",
                 partial(self._ask_for_folder, "Folder for the results", self.write_results),
                 "Save all results in webMUSHRA's format",
             ),
@@ -132,6 +131,7 @@ class LabPresenter(Presenter):
         self.lab.setup.choice_changed.connect(self._show_plan)
         self.lab.answered.connect(self._keep)
         self.lab.shown.connect(self._look_again)
+        self.lab.shown.connect(self._read_results)
         self._results.watch(self.lab, self.lab.shown)
         self._results.takes.changed.connect(self._forget_takes)
         self._results.points_changed.connect(self._forget_takes)
@@ -298,7 +298,8 @@ class LabPresenter(Presenter):
             self._end()
             self._show_listeners()
             built(self.lab).setup.choose_listener(trial.listener)
-            self._show_results(trial)
+            built(self.lab).show_setup()
+            self._read_results(trial)
             self.carried_through.emit()
 
     def _abandon(self) -> None:
@@ -322,19 +323,24 @@ class LabPresenter(Presenter):
         with suppress(PlainError):
             built(self.lab).setup.show_listeners(self._results.trials.listeners)
 
-    def _show_results(self, last: TrialRecord | None = None) -> None:
-        """Show all results, first the comparison with ``last``."""
-        try:
+    @Slot()
+    def _read_results(self, last: TrialRecord | None = None) -> None:
+        """Show all results next to the setup, first the comparison with ``last``."""
+
+        def work() -> tuple[list[tuple[str, results.Result]], Sequence[str]]:
             records = self._results.trials
-        except PlainError as error:
-            self._notices.say(str(error), "error")
-            return
-        found = results.comparisons(records.trials)
-        found = sorted(found, key=lambda own: max(one.created for one in own), reverse=True)
-        if last is not None:
-            found.sort(key=lambda own: all(one.session != last.session for one in own))
-        built(self.lab).results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
-        built(self.lab).show_results()
+            found = results.comparisons(records.trials)
+            found = sorted(found, key=lambda own: max(one.created for one in own), reverse=True)
+            if last is not None:
+                found.sort(key=lambda own: all(one.session != last.session for one in own))
+            return [(own[0].method, results.result(own)) for own in found], records.problems
+
+        def done(made: tuple[list[tuple[str, results.Result]], Sequence[str]] | BaseException) -> None:
+            if arrived(made, lambda problem: page.show_results((), (problem,))):
+                page.show_results(*made)
+
+        page = built(self.lab).results
+        self._background.run(work, done)
 
     # --- Files -------------------------------------------------------------------------------------------------------
     def write_results(self, folder: Path) -> tuple[Path, ...]:

@@ -100,14 +100,14 @@ class LayersPanel(QWidget):
             "sentences syntheses. Off: only the quick measures, divergence and cosine."
         )
         self.measure_button, self.cancel_button = ActionButton(can.measure), ActionButton(can.cancel)
-        self.progress = JobProgress("Progress of the measurement")
+        self.progress = build.keeping_room(JobProgress("Progress of the measurement"))
         buttons = build.row((self.measure_button, 1), (self.cancel_button, 1))
         further = map(ActionButton, (can.study, can.saving))
         parts = self.sentences, self.word_errors, buttons, self.progress, *further
         build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
         self.state = build.words("muted", selectable=True)
-        parts = row, self.kept, self.by_importance, self.state, hearing, measuring, 1
+        parts = row, self.kept, self.by_importance, hearing, measuring, self.state, 1
         build.fill(VBoxLayout(content := QWidget()), parts, (TIGHT, TIGHT, GAP, TIGHT))
         area = Scrolled(content)
         area.setMinimumWidth(16 * em)

@@ -95,6 +95,7 @@ class Finder(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._background = Background("lanes", self)
+        self._background.run(int, lambda _: None)  # Its thread begins with the panel, not in the midst of work.
         self._kept: OrderedDict[Hashable, object] = OrderedDict()
         self._wanted: Wanted = {}
         self._running = self._held = False

@@ -386,7 +386,7 @@ class Canvas(QWidget):
                 painter.drawLines([QLineF(one, 0, one, self.height()) for one in (left_end, right_end)])
                 accent.setAlpha(30)
                 painter.fillRect(QRectF(left_end, 0, right_end - left_end, self.height()), accent)
-            if self.position is not None and any(len(one.samples) for one in self.lanes):
+            if self.position is not None:
                 head = QRectF(self.place(self.position) - 0.75, 0, 1.5, self.height())
                 painter.fillRect(head, QColor(colours.danger))
             if not area.contains(seen):

@@ -252,7 +252,6 @@ class ListenPanel(QWidget):
         policy = self.bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # Lanes keep their height when the view is zoomed.
         self.bar.setSizePolicy(policy)
-        self._note_seen()
         axis = VBoxLayout()
         build.fill(axis, (Ruler(self.canvas), self.bar)).setSpacing(0)
         build.fill(HBoxLayout(below), (self._beside, (axis, 1))).setSpacing(0)
@@ -355,6 +354,7 @@ class ListenPanel(QWidget):
         self._add_difference(drawn)
         self._drawn_gains = deck.gains
         self.canvas.set_lanes(drawn, first, last)
+        self._note_seen()
         self.canvas.set_loop(None if deck.sound is not None else deck.loop)
 
     def _show_head(self, head: LaneHead, take: Take | None, lane: Lane, reference: Lane) -> None:
@@ -511,7 +511,7 @@ class ListenPanel(QWidget):
         now = self._playing.now
         if self.isVisible() and now.origin is not Origin.TEST:
             # No playhead for a sound that is neither of a lane nor a part of one.
-            there = bool(now.letter) or now.origin is not Origin.SOUND
+            there = bool(now.letter) or now.origin not in (Origin.SOUND, Origin.NOTHING)
             self.canvas.set_position(now.start + seconds if there else None, now.sounding)
 
     def _show_heard(self) -> None:

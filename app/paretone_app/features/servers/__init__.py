@@ -8,7 +8,7 @@ from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, 
 FEATURE = Feature(
     "servers",
     "paretone_app.features.servers.presenter:ServersPresenter",
-    (Place("servers", "Servers", Region.BELOW, workspaces=(EXPLORE,)),),
+    (Place("servers", "Servers", Region.CENTRE, workspaces=(EXPLORE,)),),
     actions=(
         FeatureAction("measure_server", "Measure a &server…", "Measure a speech server under load, by its address"),
     ),

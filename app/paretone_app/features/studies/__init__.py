@@ -10,7 +10,7 @@ MOST_RECENT = 12
 FEATURE = Feature(
     "studies",
     "paretone_app.features.studies.presenter:StudiesPresenter",
-    (Place("studies", "Studies", Region.BELOW, workspaces=(EXPLORE,)),),
+    (Place("studies", "Studies", Region.CENTRE, workspaces=(EXPLORE,)),),
     actions=(
         FeatureAction("new_study", "&New study…", "Choose settings, sentences, voices and judges", "Ctrl+N"),
         FeatureAction("open_study", "&Open study…", "Open a study file", "Ctrl+Shift+U"),

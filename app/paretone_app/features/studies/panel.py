@@ -173,8 +173,8 @@ class StudiesPanel(QWidget):
         self.workers.setSpecialValueText("workers: all")
         self.progress = JobProgress("Progress of the study")
         self.aside_button, self.folder_button = ActionButton(can.aside), ActionButton(can.choose_folder)
-        self._state = build.words(name="State of the study", selectable=True)
-        buttons = self.run_button, self.pause_button, self.cancel_button
+        self._state = build.label(name="State of the study", selectable=True, yielding=True)
+        buttons = self.run_button, self.cancel_button, self.pause_button
         where = self.where, self.address, self.workers, self.aside_button, self.folder_button
         run = build.row(*buttons, *where, (self.progress, 1), (self._state, 1))
 
@@ -355,6 +355,7 @@ class StudiesPanel(QWidget):
             if self.can.run.reason and summary.left and not summary.file_problem:
                 text = f"{text} {self.can.run.reason}"
         self._state.setText(text)
+        self._state.setToolTip(text)
         set_look(self._state, tone)
 
 

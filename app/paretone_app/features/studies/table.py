@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
@@ -13,10 +29,10 @@ from paretone.models.voices import shown_name
 from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, setting_title, shown
 from paretone.wording import percent
-from paretone_app.numbers import counted, general, grouped, localised
+from paretone_app.numbers import counted, fixed, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import icon, text_font
+from paretone_app.shell.theme import GAP, NEAR, icon, text_font
 from paretone_app.widgets.panel_parts import TextsTable
 
 Index = QModelIndex | QPersistentModelIndex
@@ -140,9 +156,9 @@ class StudyModel(QAbstractTableModel):
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
             interval = (
-                f"95 % interval {general(figure.low, 4)} to {general(figure.high, 4)}, " if figure.spreads else ""
+                f"95 % interval {general(figure.low, 3)} to {general(figure.high, 3)}, " if figure.spreads else ""
             )
-            value, interval = _with_minus(general(figure.value, 4)), _with_minus(interval)
+            value, interval = _with_minus(general(figure.value, 3)), _with_minus(interval)
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
@@ -172,6 +188,33 @@ class StudyModel(QAbstractTableModel):
         return worst if figure is None else float(figure.value)
 
 
+class FigureDelegate(QStyledItemDelegate):
+    """Draws figures with their decimal points below each other, and each interval fainter after its figure."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        drawn = QStyleOptionViewItem(option)
+        self.initStyleOption(drawn, index)
+        (value, _, interval), drawn.text = drawn.text.partition(" "), ""
+        drawn.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, drawn, painter, drawn.widget)
+        room, metrics = drawn.rect.adjusted(NEAR, 0, -GAP, 0), drawn.fontMetrics
+        last = room.right() - metrics.horizontalAdvance("(0.000–0.000)")
+        point = last - metrics.horizontalAdvance(".000 ")
+        whole, sign, part = value.partition(fixed(0.5, 1)[1])
+        group = QPalette.ColorGroup.Active
+        chosen = bool(drawn.state & QStyle.StateFlag.State_Selected)
+        role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
+        faint = role if chosen else QPalette.ColorRole.PlaceholderText
+        place, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.save()
+        painter.setFont(drawn.font)
+        painter.setPen(drawn.palette.color(group, role))
+        painter.drawText(QRect(room.left(), room.top(), point - room.left(), room.height()), right, whole)
+        painter.drawText(QRect(point, room.top(), last - point, room.height()), place, sign + part)
+        painter.setPen(drawn.palette.color(group, faint))
+        painter.drawText(QRect(last, room.top(), drawn.rect.right() - last, room.height()), place, interval)
+        painter.restore()
+
+
 class StudyTable(QTableView):
     """Shows a :class:`StudyModel`; the current setting stays current while figures arrive."""
 
@@ -186,6 +229,7 @@ class StudyTable(QTableView):
         self._sorted.setSourceModel(self.study)
         self.setModel(self._sorted)
         self.setAccessibleName("Settings of the study")
+        self._figures = FigureDelegate(self)
         self.setAlternatingRowColors(True)
         self.setShowGrid(False)
         self.setSortingEnabled(True)
@@ -234,7 +278,8 @@ class StudyTable(QTableView):
         self.setColumnWidth(_SETTING, 40 * unit)
         self.setColumnWidth(_TAKES, 9 * unit)
         for column, one in enumerate(self.study.metrics, start=len(_FIXED)):
-            self.setColumnWidth(column, max(22, len(one.label) + 4) * unit)
+            self.setColumnWidth(column, max(24, len(one.label) + 4) * unit)
+            self.setItemDelegateForColumn(column, self._figures)
 
 
 def _with_minus(text: str) -> str:

@@ -8,7 +8,7 @@ from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, 
 FEATURE = Feature(
     "take_grid",
     "paretone_app.features.take_grid.presenter:TakeGridPresenter",
-    (Place("take_grid", "Take grid", Region.BELOW, workspaces=(EXPLORE,)),),
+    (Place("take_grid", "Take grid", Region.CENTRE, workspaces=(EXPLORE,)),),
     actions=(
         FeatureAction("grid_hear", "&Hear cell", "Play the cell of Take grid, or stop"),
         FeatureAction("grid_reference", "Make cell the &reference", "Compare all cells of Take grid with this one"),

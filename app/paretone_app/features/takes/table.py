@@ -249,6 +249,8 @@ class TakesModel(QAbstractTableModel):
         self._failed: list[FailedTake] = []
         self._waiting: tuple[WaitingTake, ...] = ()
         self._shown: list[TakeSummary] = []
+        self._ordered: list[TakeSummary] | None = None
+        """All, sorted; ``None`` after a change."""
         self._sides: dict[str, str] = {}
         self._playing = ""
         self._words: tuple[str, ...] = ()
@@ -285,6 +287,7 @@ class TakesModel(QAbstractTableModel):
 
     def _add(self, take: TakeSummary) -> None:
         self._takes.insert(0, take)
+        self._ordered = None
         if self._wanted(take):
             arranged = self._arranged()
             row = arranged.index(take)
@@ -296,6 +299,7 @@ class TakesModel(QAbstractTableModel):
         """Replace the take with the same id."""
         known = next(place for place, one in enumerate(self._takes) if one.id == take.id)
         before, self._takes[known] = self._takes[known], take
+        self._ordered = None
         if (self._key(before), self._wanted(before)) != (self._key(take), self._wanted(take)):
             self._arrange()
         for row in self.rows_of((take.id,)):
@@ -333,21 +337,26 @@ class TakesModel(QAbstractTableModel):
         """Show the takes whose label, text, model, technique, voice or note contain all ``words``; ``starred``: only
         starred ones; ``faulty``: only those with faults."""
         self._words, self._starred, self._faulty = tuple(words.casefold().split()), starred, faulty
-        self._arrange()
+        self._show()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._sorted_by, self._descending = column, order is Qt.SortOrder.DescendingOrder
         self._arrange()
 
     def _arrange(self) -> None:
+        self._ordered = None
+        self._show()
+
+    def _show(self) -> None:
         self.beginResetModel()
         self._shown = self._arranged()
         self.endResetModel()
 
     def _arranged(self) -> list[TakeSummary]:
+        if self._ordered is None:
+            self._ordered = sorted(self._takes, key=self._key, reverse=self._descending)
         filtered = self._words or self._starred or self._faulty
-        wanted = [one for one in self._takes if self._wanted(one)] if filtered else self._takes
-        return sorted(wanted, key=self._key, reverse=self._descending)
+        return [one for one in self._ordered if self._wanted(one)] if filtered else list(self._ordered)
 
     def _key(self, take: TakeSummary) -> str | float:
         return self._sides.get(take.id, "") if self._sorted_by == _SIDE else COLUMNS[self._sorted_by].key(take)

@@ -9,8 +9,8 @@ FEATURE = Feature(
     "tradeoff",
     "paretone_app.features.tradeoff.presenter:TradeoffPresenter",
     (
-        Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,)),
-        Place("parallel", "Parallel axes", Region.BELOW, workspaces=(EXPLORE,)),
+        Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,), first=True),
+        Place("parallel", "Parallel axes", Region.CENTRE, workspaces=(EXPLORE,)),
     ),
     actions=(
         FeatureAction("point_hear", "&Hear point", "Play the point selected in Trade-off; again: stop", "Ctrl+H"),

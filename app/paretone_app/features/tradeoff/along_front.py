@@ -61,8 +61,8 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
 
 
 class FrontRow(QObject):
-    """The row of sounds in the player while the front is played: one sentence by each setting in turn, or looped by
-    the chosen one. Missing takes are made at idle times, nearest first."""
+    """The row of sounds in the player while the front is played: one sentence by each setting in turn. Missing takes
+    are made at idle times, nearest first."""
 
     began = Signal()
     """The row is in the player."""
@@ -165,25 +165,25 @@ class FrontRow(QObject):
         return tuple(self._made[key] for key in keys), keys.index(self.at) if self.at in keys else 0
 
     # --- Navigation ---------------------------------------------------------------------------------------------------
-    def next_heard(self) -> str:
-        """Key of the next point to the right with audio; ``""`` after the last."""
-        keys = list(self.front)
-        after = keys[keys.index(self.at) + 1 :] if self.at in keys else []
-        return next((key for key in after if key in self._made), "")
+    def next_heard(self, by: int) -> str:
+        """Key of the next point with audio to the right (``by`` 1) or to the left (−1); ``""`` after the last."""
+        keys = list(self.front)[::by]
+        return next((key for key in keys[keys.index(self.at) + 1 :] if key in self._made), "")
+
+    @property
+    def waits(self) -> bool:
+        """Whether the take of the requested point is being made, or will be."""
+        return self.at not in self._made and not self._no_more
+
+    def again(self) -> None:
+        self._player.player.seek(0.0)
+        self._player.player.play()
 
     def begin_at(self, key: str) -> None:
-        """Play a point named by :meth:`next_heard` from the beginning."""
+        """Play a point that has audio from the beginning."""
         self.at = key
         self._player.deck.begin_in_row(self._arranged()[1])
         self._look_ahead()
-
-    def repeat(self) -> None:
-        """Loop the sentence, restarting it if it has just ended, but not if the user paused it."""
-        player = self._player.player
-        paused = not player.busy and not self.at_end
-        self._player.deck.repeat_row()
-        if not paused:
-            player.play()
 
     def go_to(self, key: str) -> bool:
         """Switch to the point ``key`` of the front as soon as its take is ready; returns whether it is ready now."""
@@ -282,8 +282,8 @@ class AlongFront(QObject):
         """The point being heard."""
         self._arrived = ""
         """The point the user just moved to, in this turn of the event loop."""
-        self._walks = False
-        """Whether it advances by itself, until the end or until the user moves."""
+        self._by = 1
+        """Direction in which it goes on by itself: to the right, or where the user last moved."""
         self._goes = False
         """Whether the current change of point is automatic."""
         self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
@@ -313,7 +313,7 @@ class AlongFront(QObject):
 
     @Slot()
     def _begin(self) -> None:
-        self._at, self._step, self._walks = self.row.at, None, True
+        self._at, self._step, self._by = self.row.at, None, 1
         self.pace.start()
         self._show_at(self._at)
         self._panel.plot.setFocus()
@@ -326,41 +326,44 @@ class AlongFront(QObject):
     @Slot()
     def _go_on(self) -> None:
         """At the end of the sentence, go to the next point; after the last one, stop."""
-        if not self._walks or not self.row.on:
+        if not self.row.on:
             self.pace.stop()
         elif not self.row.at_end:
             return
-        elif following := self.row.next_heard():
+        elif self.row.waits:
+            self.row.again()
+        elif following := self.row.next_heard(self._by):
             self._show_at(following)
             self._note_step(following)
             self.row.begin_at(following)
         else:
             self.pace.stop()
-            self._walks = False
             self.toggle()
             announce(self._panel.plot, "The end of the front.")
 
     @Slot()
     def _show_row(self) -> None:
         count, whole, remarks = len(self.row.front), len(self._panel.scene.walk), self.row.remarks
-        if self.row.on and self._walks:
+        if self.row.on:
             remarks = (playing_words(count, whole), *remarks)
         self._panel.show_front_playing(self.row.on, remarks)
 
     @Slot()
     def _follow(self) -> None:
-        """Switch to the chosen point if it is in the row."""
+        """Switch to the chosen point if it is in the row, and go on from there in the same direction."""
         point = self._panel.plot.current
         if self._goes or not self.row.on or point is None or point.key not in self.row.front:
             return
-        if self._walks:
-            self._walks = False
-            self.row.repeat()
-            self._show_row()
+        keys = list(self.row.front)
+        if step := keys.index(point.key) - keys.index(self.row.at):
+            self._by = 1 if step > 0 else -1
         self._arrived = point.key
         QTimer.singleShot(0, self, self._settle)
+        ended = self.row.at_end
         if self.row.go_to(point.key):
             self._note_step(point.key)
+            if ended:  # Else what is gone to would end at once.
+                self.row.begin_at(point.key)
 
     @Slot()
     def _settle(self) -> None:

@@ -71,6 +71,10 @@ class TradeoffPanel(QWidget):
         self._awaited: dict[str, str] = {}
         """Filter values of the last session without points so far."""
         self._read = False
+        self._loaded = ""
+        """Title of the loaded model."""
+        self._own_models = False
+        """Whether the user chose the models to show since it was loaded; else its points are shown alone."""
         self._crossings: tuple[Crossing, ...] = ()
         self._of_row: tuple[str, ...] = ()
         self._a: Reference | None = None
@@ -108,14 +112,32 @@ class TradeoffPanel(QWidget):
         self._show_page()
 
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
-        self._read = True
+        known, read, self._read = self.pool.origins["source"], self._read, True
         self.pool = Pool(points, self._published, heard)
+        new = {one.model for one in points if one.source not in known}
+        if read and new and self.filter.model not in new:  # What was just opened is shown.
+            self.filter = replace(self.filter, model="")
         if not self.options_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
             self.options = replace(self.options, x="speed_up" if studies else "real_time_factor")
         self._take_what_was_awaited()
+        if not read:
+            self._show_models()
         self._fill_choices()
         self._show()
+
+    def suit(self, model: str) -> None:
+        """Show the points of the loaded ``model`` (a title) alone, if it has some, until the user chooses others."""
+        if model != self._loaded:
+            self._loaded, self._own_models = model, False
+            self._show_models()
+            self._fill_choices()
+            self._show()
+
+    def _show_models(self) -> None:
+        if not self._own_models:
+            model = self._loaded if self._loaded in self.pool.origins["model"] else ""
+            self.filter = replace(self.filter, model=model)
 
     def show_front_playing(self, on: bool, remarks: tuple[str, ...]) -> None:
         """Show whether the front is played, with remarks; dragging then moves along it."""
@@ -152,7 +174,7 @@ class TradeoffPanel(QWidget):
         self._set_filter(chosen, {})
 
     def _set_filter(self, chosen: Filter, awaited: dict[str, str]) -> None:
-        self.filter, self._awaited = chosen, awaited
+        self.filter, self._awaited, self._own_models = chosen, awaited, True
         for name, button in self.legend.buttons.items():
             button.setChecked(name not in chosen.hidden)
         self._fill_choices()
@@ -218,8 +240,9 @@ class TradeoffPanel(QWidget):
         self._show()
 
     def _choose_filter(self) -> None:
+        before = self.filter.model
         self.filter = replace(self.filter_line.applied_to(self.filter), hidden=self.legend.hidden)
-        self._awaited = {}
+        self._awaited, self._own_models = {}, self._own_models or self.filter.model != before
         self._show()
 
     def _show_only_selected(self, only: bool) -> None:

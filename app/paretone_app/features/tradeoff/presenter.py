@@ -368,6 +368,8 @@ class TradeoffPresenter(Presenter):
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self.refresh)
         panel.shown.connect(self._links.show_setup)
+        self._state.selection.changed.connect(self._suit)
+        self._suit()
         self._links.show_sides()
         if self.parallel is not None:
             self.parallel.follow(panel)
@@ -390,6 +392,11 @@ class TradeoffPresenter(Presenter):
         self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
         self._results.watch(self.parallel, self.parallel.shown)
         return self.parallel
+
+    @Slot()
+    def _suit(self) -> None:
+        if self._state.selection.ready:
+            built(self.tradeoff).suit(self._state.selection.entry.title)
 
     @Slot()
     def _remember(self) -> None:

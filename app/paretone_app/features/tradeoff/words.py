@@ -185,7 +185,7 @@ def playing_words(played: int, whole: int) -> str:
     """Sentence: ``played`` of the ``whole`` points on the front are heard in turn."""
     part = f"{played} of the {whole} points on the front, those of one study,"
     which = part if played < whole else f"the front: {played} settings"
-    return f"Playing {which} in turn; walk to stay with one."
+    return f"Playing {which} in turn; go to any of them, L stays with one."
 
 
 def remarks(shown: Scene) -> tuple[str, ...]:

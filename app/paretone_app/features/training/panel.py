@@ -164,7 +164,6 @@ def _running_mean(values: list[float]) -> list[float]:
 
 
 CHECKPOINT = "checkpoint.pt"
-_INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
 _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
@@ -287,12 +286,8 @@ class TrainingPanel(QWidget):
         self.start_button = ActionButton(can.start, look="primary")
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
-        self.progress = JobProgress("Training progress")
+        self.progress = build.keeping_room(JobProgress("Training progress"))
         self.state = build.words("muted", selectable=True)
-        # Keep the room of the hidden bar, so that the controls do not move.
-        policy = self.progress.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.progress.setSizePolicy(policy)
         self.install = InstallOffer()
         content = QWidget()
         build.fill(VBoxLayout(content), [self.chooser, self._intro, self.install, form, 1], (TIGHT, TIGHT, GAP, TIGHT))
@@ -300,7 +295,7 @@ class TrainingPanel(QWidget):
         left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(19 * em)
         self.curves = TrainingCurves(colours)
-        self.pages = Invited(self.curves, _INVITATION)
+        self.pages = Invited(self.curves)
         self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
@@ -401,7 +396,6 @@ class TrainingPanel(QWidget):
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         self._running = ""
-        self.pages.invite(_INVITATION)
         if sentence:
             self._say(sentence, "warning" if failed else "muted")
         self._show()
@@ -468,7 +462,17 @@ class TrainingPanel(QWidget):
         self.estimate.setMinimumHeight(self.estimate.height() if self._running and self._estimated else 0)
         self.estimate.setText("" if self._running else self._estimated)
         self.estimate.setVisible(bool(self._estimated))
+        if not self._running:
+            self.pages.invite(self._invitation)
         self._show_state()
+
+    @property
+    def _invitation(self) -> str:
+        own = "the recordings of the manifest" if self.manifest.text().strip() else "recordings with their texts"
+        speech = "speech that is synthesised first" if self._spoken and not self.manifest.text().strip() else own
+        epochs, minutes = self.epochs.value(), self.minutes.value()
+        long = f"{general(epochs)} epochs" if epochs else f"about {rough_duration(60 * minutes, tenths=False)}"
+        return f"Loss and validation are drawn here during training, which takes {speech} and {long}."
 
     def _missing(self) -> str:
         """Which input is missing, as a sentence, or ``""``."""

@@ -78,10 +78,7 @@ class TransferPanel(QWidget):
 
         self.verdict = build.words("title", selectable=True)
         self.advised_button = ActionButton(can.calibrate_advised, look="primary")
-        self.table = TextsTable("Measurements per sentence", _COLUMNS, numbers=range(2, 6))
-        kept = self.table.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)
-        self.table.setSizePolicy(kept)
+        self.table = build.keeping_room(TextsTable("Measurements per sentence", _COLUMNS, numbers=range(2, 6)))
         shown = build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1))
         self.pages = Invited(shown)
         self.pages.offer(can.measure)

@@ -27,6 +27,10 @@ from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
 _NO_FIGURE = "Compute a figure first."
+_INVITATION = (
+    "The answer is drawn here; it takes runs of the model on the sentence in Setup, from seconds to minutes, with the "
+    "time left shown."
+)
 _HINT = "Point at the figure or use the arrow keys to read values."
 
 
@@ -61,15 +65,15 @@ class ViewsPanel(QWidget):
         area = Scrolled(held)
         self.compute_button = ActionButton(self._compute, look="primary")
         self._compute.changed.connect(self._show_state)
-        self.cancel_button = ActionButton(self._cancel, "Cance&l")
-        self.progress = JobProgress("Progress of the view")
+        self.cancel_button = build.keeping_room(ActionButton(self._cancel, "Cance&l"))
+        self.progress = build.keeping_room(JobProgress("Progress of the view"))
         self.state = build.words("muted")
         buttons = build.row((self.compute_button, 1), (self.cancel_button, 1))
         for action in self._save:
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
-        head, foot = (self.chooser, self._question, self._source), (self.progress, self.state)
-        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, ExportButtons(self._save))
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self.enlarge_button)
+        left = build.column(*head, (area, 1), buttons, *foot, ExportButtons(self._save))
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
@@ -81,8 +85,9 @@ class ViewsPanel(QWidget):
         shown = build.column((self.canvas, 1), self.reading, said)
         self.pages = Invited(shown)
         self.pages.offer(self._compute)
+        right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer = VBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
     def set_model(self, layers: int, family: str) -> None:
@@ -196,7 +201,8 @@ class ViewsPanel(QWidget):
         self.state.setText(says)
         set_look(self.state, "warning" if failure and says == failure else "muted")
         waiting = self._compute.reason if running is None else ""
-        self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
+        self.pages.invite(waiting or _INVITATION)
+        self.state.setVisible(not (waiting and self.pages.is_empty and says == waiting))  # The page says it.
 
     def _change_knob(self, name: str, value: object) -> None:
         knobs = self.view.knobs(self._layers)

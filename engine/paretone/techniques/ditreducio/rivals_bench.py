@@ -42,6 +42,7 @@ from paretone.techniques.ditreducio import END, TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.wording import percent
 
 NAME = "rivals"
 COUNTED = 0.5
@@ -234,7 +235,7 @@ class Entrants:
         """A table calibrated for the end of the trajectory."""
         bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
         used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
-        return self._with_table(FOR_END, target, f"{100 * target:g} %", used, self._calibrated(used).table)
+        return self._with_table(FOR_END, target, percent(target), used, self._calibrated(used).table)
 
     def _searched(self, rival: Rival, target: float) -> Contender:
         bundled.say(f"{rival.title}: searching the threshold for {target:g} …")

@@ -62,6 +62,8 @@ def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
         shutil.rmtree(listening, ignore_errors=True)
     presenter._show_listeners()
     setup.listener.setCurrentIndex(0)
+    window.panels["lab"].shown.emit()
+    qtbot.waitUntil(lambda: bool(window.panels["lab"].can.write_results.reason))
 
 
 def folder_of(window: MainWindow) -> Path:

@@ -140,7 +140,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     show(panel, judged)
     assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
     *_, last = texts(panel)
-    assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["0.05 (20 words)", "0"]
+    assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["0.0500 (20 words)", "0"]
     model = panel.table.study
     cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
     tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
@@ -164,7 +164,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
     low = Estimate(-0.1, -0.25, 0.05, 4, 2)
     show(panel, replace(seen, rows=(replace(seen.rows[0], figures={"ops_ratio": low}), *seen.rows[1:])))
     index = model.index(0, [each.name for each in model.metrics].index("ops_ratio") + 3)
-    assert index.data() == "−0.1 (−0.25–0.05)"
+    assert index.data() == "−0.100 (−0.250–0.0500)"
 
 
 def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: OpenStudy) -> None:

@@ -27,6 +27,7 @@ from paretone.studies import definition, example
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import results_folder
+from paretone.studies.wording import figure_text
 from paretone_app.audio.sound import Sound
 from paretone_app.features.studies.forms import Bound, Span, Varied, Within
 from paretone_app.features.studies.maker import StudyMaker
@@ -104,7 +105,7 @@ def test_a_study_is_counted_run_and_filled_in(
     found = read(tmp_path / "small.study")
     figure = found.settings[1].figures["speed_up"]
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
-    assert texts(panel)[1][column] == f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+    assert texts(panel)[1][column] == figure_text(figure)
     tip = panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert "n = 2 takes of 2 sentences" in tip
     assert set(told) == {tmp_path / "small.study"}

@@ -65,6 +65,22 @@ def test_axes_are_chosen_with_their_direction_and_told_whole(panel: TradeoffPane
     assert panel.options.x == "log_mel_distance", "what the user chose stays"
 
 
+def test_it_opens_with_the_points_of_the_loaded_model(qtbot: QtBot) -> None:
+    panel, other = panel_of(), point("e", 1.0, 1.0, model="LM mini")
+    qtbot.addWidget(panel)
+    choose_look(panel, PlotOptions())
+    panel.suit("LM mini")
+    panel.show_points((*POINTS, other))
+    assert [one.key for one in panel.scene.points] == ["e"]
+    panel.suit("F5 mini")
+    assert panel.scene.own == 4
+    panel.set_filter(Filter())
+    assert panel.scene.own == 5, "the user's choice stays"
+    panel.suit("LM mini")
+    panel.show_points((*POINTS, other, point("f", 2.0, 2.0, source="T")))
+    assert panel.scene.own == 6, "what was just opened is shown"
+
+
 def test_filters_and_techniques(panel: TradeoffPanel) -> None:
     legend = panel.legend.offered
     assert list(legend) == [BASELINE, "ditreducio", "steps"]

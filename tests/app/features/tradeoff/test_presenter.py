@@ -440,10 +440,11 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
     assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
+    deck.toggle_loop()  # It stays with a setting.
+    player.play()  # It may have ended meanwhile.
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
         QTest.keyClick(panel.plot, key)
     assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
-    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "who walks hears one sentence, round and round"
     assert window.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
     qtbot.waitUntil(lambda: window.state.playing.now.sounding)
     with lasting_sink.recording() as recording:
@@ -503,10 +504,23 @@ def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
     row = [one.key for one in deck.row]
     qtbot.waitUntil(lambda: not action.isChecked())
     one_by_one = list(zip(row, [one.key for one in front], strict=True))
-    deck.changed.disconnect(note)
     assert list(dict.fromkeys(heard)) == one_by_one, "each once, from left to right"
     assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
     assert deck.loop == (0.1, 0.4) == window.state.playing.now.loop
+    # It is steered, and goes on from there the same way.
+    pace = window.features["tradeoff"].along.pace
+    usual = pace.interval()
+    for start, key, way in ((0, Qt.Key.Key_Right, front), (len(front) - 1, Qt.Key.Key_Left, front[::-1])):
+        heard.clear()
+        go(window, front[start].key)
+        pace.setInterval(STAYS)
+        action.trigger()
+        qtbot.waitUntil(lambda: bool(deck.row))
+        QTest.keyClick(panel.plot, key)
+        pace.setInterval(usual)
+        qtbot.waitUntil(lambda: not action.isChecked())
+        assert list(dict.fromkeys(point for _, point in heard)) == [one.key for one in way]
+    deck.changed.disconnect(note)
     # Paused, it waits; ended, the loop is there again.
     go(window, front[0].key)
     action.trigger()
@@ -535,6 +549,8 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
+    deck.toggle_loop()
+    deck.player.play()  # It may have ended meanwhile.
     assert panel.foot.mark_button.isVisibleTo(panel)
     panel.plot.setFocus()
     QTest.keyClick(panel.plot, Qt.Key.Key_N)

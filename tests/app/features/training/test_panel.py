@@ -129,13 +129,13 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
         QCoreApplication.sendPostedEvents()
         return [(one.mapTo(panel, QPoint(0, 0)).x(), one.mapTo(panel, QPoint(0, 0)).y()) for one in controls]
 
-    assert "No training yet" in panel.pages.invitation.text()
+    assert "which takes" in panel.pages.invitation.text()
     assert panel.pages.empty.buttons[0].isVisible()
     before = places()
     panel.begin(resume=False)
     panel.show_preparing(3, 12, 60.0, "Speaking sentence 4 of 12")
     assert panel.pages.is_empty and panel.pages.empty.filling
-    assert "No training yet" not in panel.pages.invitation.text()
+    assert "which takes" not in panel.pages.invitation.text()
     assert panel.pages.invitation.text().endswith("Speaking sentence 4 of 12.")
     panel.show_preparing(3, 12, 60.0, "Loading…")
     assert panel.pages.invitation.text().endswith("Loading…")
