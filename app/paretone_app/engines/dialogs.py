@@ -34,7 +34,7 @@ class HostDialog(QDialog):
         form = FormLayout()
         for label, edit in (("&Host", self.host), ("&Start command", self.start), ("&Python there", self.python)):
             form.addRow(label, edit)
-        hint = "Your own ssh connects, with its configuration, keys and jump hosts. The engine there answers only it."
+        hint = "Your own ssh connects, with its configuration, keys and jump hosts. The engine there answers it alone."
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.connect_button = buttons.addButton("Connect", QDialogButtonBox.ButtonRole.AcceptRole)
         self.connect_button.setDefault(True)

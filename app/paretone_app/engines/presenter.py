@@ -94,7 +94,7 @@ class EnginesPresenter(Presenter):
             action.setChecked(name == host)
 
     def _why_not(self) -> str:
-        return "Wait for the running jobs, or cancel them." if self._state.jobs.busy else ""
+        return "Jobs run or wait on this engine: let them end, or cancel them (Queue)." if self._state.jobs.busy else ""
 
     def _ask_for_host(self) -> None:
         require_remote()

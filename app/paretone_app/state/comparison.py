@@ -163,7 +163,9 @@ def _runs(one: Take, two: Take) -> str:
         return runs
     said = f"{runs}; {BUSY} during {' and '.join(busy)}"
     factors = [take.measurements.cpu_time_factor for take in (one, two)]
-    return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
+    if not (factors[0] and factors[1]):
+        return said
+    return f"{said}: {fixed(factors[0] / factors[1], 2)}× as fast in CPU time"
 
 
 def _run_text(take: Take) -> str:

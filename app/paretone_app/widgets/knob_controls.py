@@ -70,6 +70,7 @@ class KnobControls(QWidget):
         self._column.addWidget(self._rows)
         self.fold = build.button("")
         self.fold.setCheckable(True)
+        self.fold.setToolTip("Show what has its default, or fold it")
         self.fold.setProperty("look", "fold")
         self.fold.toggled.connect(self.fold_defaults)
         self._column.addWidget(self.fold)
@@ -116,7 +117,7 @@ class KnobControls(QWidget):
             for part in (editor, self._rows.resets[name], self._rows.labels[name]):
                 part.setVisible(self.fold.isChecked() or name not in folded)
         self.fold.setVisible(bool(folded))
-        what = "1 with its default" if len(folded) == 1 else f"{len(folded)} with their defaults"
+        what = "1 at its default" if len(folded) == 1 else f"{len(folded)} at their defaults"
         self.fold.setText(f"▾ {what}" if self.fold.isChecked() else f"▸ {what}")
         self.fold.setAccessibleName(f"{self._owner}: {what}, {'shown' if self.fold.isChecked() else 'folded'}")
 

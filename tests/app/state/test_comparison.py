@@ -91,7 +91,7 @@ def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_bus
     compared.set_b(two)
     assert compared.basis().startswith("Compares real-time factors. A: one run, B: median of 5 runs.")
     busy = repeated(take(9.0), [replace(run, other_seconds=2.0)] * 5)
-    said = "B is 2.00× as fast as A (medians of 5 runs; the machine was busy during A: 1.25× in CPU time)"
+    said = "B is 2.00× as fast as A (medians of 5 runs; the machine was busy during A: 1.25× as fast in CPU time)"
     assert headline(busy, two) == said
 
 

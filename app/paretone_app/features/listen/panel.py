@@ -56,7 +56,9 @@ class LaneHead(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
-        self.badge = build.named(QPushButton(letter), f"Hear lane {letter}")
+        self.badge = build.named(
+            QPushButton(letter), f"Hear lane {letter}", f"Hear this lane ({LANES.index(letter) + 1})"
+        )
         self.badge.setFixedWidth(2 * self.fontMetrics().height())
         self.title = build.label(look="title", yielding=True)
         self.pin = build.named(QToolButton(), f"Pin lane {letter} as the reference")
@@ -89,8 +91,8 @@ class LaneHead(QFrame):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(self.note.setFocus if name == "note" else partial(do, name))
             self.addAction(action)
-        head = build.row(self.badge, (self.title, 1), self.pin, self.remove)
-        build.fill(VBoxLayout(self), (head, (self.facts, 1), self.note), (NEAR, TIGHT, NEAR, TIGHT)).setSpacing(TIGHT)
+        head, foot = build.row(self.badge, (self.title, 1), self.remove), build.row((self.note, 1), self.pin)
+        build.fill(VBoxLayout(self), (head, (self.facts, 1), foot), (NEAR, TIGHT, NEAR, TIGHT)).setSpacing(TIGHT)
         self.setMinimumHeight(head.sizeHint().height() + 4 * self.fontMetrics().height())
         self.set_colours(colours)
 
@@ -106,6 +108,8 @@ class LaneHead(QFrame):
             self.note.setText(note)
         for one in (self.note, self.pin, self.remove, self.badge):
             one.setEnabled(bool(title))
+        for one in (self.note, self.pin, self.remove):
+            one.setVisible(bool(title))
         for action in self.actions():
             action.setEnabled(bool(title))
         self.setAccessibleName(f"Lane {self.letter}: {shown}")
@@ -224,7 +228,7 @@ class ListenPanel(QWidget):
         self._underruns = build.label(look="muted", name="Underruns")
         self.heads: list[LaneHead] = []
         self._reference = build.label(look="title", name="Reference")
-        self._other = build.combo("Lane that is subtracted")
+        self._other = build.combo("Lane that is subtracted", tip="Lane that is subtracted from the reference (D)")
         self._other.activated.connect(lambda _: self._arrange("compare other lanes", other=self._other.currentData()))
         self._why_none = build.words("muted", name="Why there is no difference")
         self.difference_head = build.column(build.row(self._reference, self._other, 1), (self._why_none, 1))
@@ -245,6 +249,9 @@ class ListenPanel(QWidget):
         build.fill(HBoxLayout(content), (self._column, (self.canvas, 1))).setSpacing(0)
         self.bar = build.named(QScrollBar(Qt.Orientation.Horizontal), "Time in view, in milliseconds")
         self.bar.valueChanged.connect(self._scroll)
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # Lanes keep their height when the view is zoomed.
+        self.bar.setSizePolicy(policy)
         axis = VBoxLayout()
         build.fill(axis, (Ruler(self.canvas), self.bar)).setSpacing(0)
         build.fill(HBoxLayout(below), (self._beside, (axis, 1))).setSpacing(0)
@@ -447,6 +454,7 @@ class ListenPanel(QWidget):
             self.bar.setPageStep(round(1000 * (end - start)))
             self.bar.setSingleStep(max(1, round(100 * (end - start))))
             self.bar.setValue(round(1000 * start))
+        self.bar.setVisible(self.bar.maximum() > 0)
 
     def _scroll(self, milliseconds: int) -> None:
         start, end = self.canvas.time.ends

@@ -70,7 +70,9 @@ class ServersPanel(QWidget):
         self.voice = build.named(QLineEdit(placeholderText="the server's own"), "Voice to ask for")
         self.token = build.named(QLineEdit(echoMode=QLineEdit.EchoMode.Password), "Token", "It is not kept")
         self.clients = build.named(QLineEdit("1 2 4"), "Clients at once", "One load after another, such as 1 2 4 8")
-        self.requests = build.named(SpinBox(minimum=1, maximum=10_000), "Requests at each load")
+        self.requests = build.named(
+            SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"
+        )
         self.requests.setValue(REQUESTS)
         for field in (self.url, self.clients):
             field.textChanged.connect(measure.refresh)

@@ -136,7 +136,7 @@ class SetupPanel(QWidget):
         self.text.setPlaceholderText("Type any English sentence")
         self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
         self.text.textChanged.connect(lambda: self._pending_text.start())
-        self.sentences = build.named(NarrowBox(), "Sentences to choose from")
+        self.sentences = build.named(NarrowBox(), "Sentences to choose from", "Replaces the text")
         self.sentences.addItem("Choose a sentence…")
         for sentence in catalogue.sentences():
             self.sentences.addItem(sentence, sentence)

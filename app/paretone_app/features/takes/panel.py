@@ -86,6 +86,7 @@ class TakesPanel(QWidget):
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
+        self._starred.setToolTip("Show takes with a star")
         self._faulty = QCheckBox("Fau&lty only")
         self._faulty.setToolTip("Show takes in which a check found a fault")
         self._faulty.toggled.connect(self._apply_filter)

@@ -74,6 +74,7 @@ def test_the_loop_by_mouse_and_a_click_that_seeks(panel: Host, qtbot) -> None:
 def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> None:
     canvas, duration = panel.canvas, panel.canvas.whole.high
     analysed(panel, qtbot)
+    assert panel.listen.bar.isHidden(), "all is in view"
     coarse = tiles(panel, 0)[0]
 
     def span() -> float:
@@ -90,7 +91,7 @@ def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> No
     assert fine[0].levels.shape == coarse.levels.shape
     QTest.keyClick(panel.listen, Qt.Key.Key_PageDown)
     assert canvas.time.low == pytest.approx(0.8 * span())
-    assert panel.listen.bar.value() == round(1000 * canvas.time.low)
+    assert panel.listen.bar.value() == round(1000 * canvas.time.low) and panel.listen.bar.isVisible()
     panel.listen.bar.setValue(100)
     assert canvas.time.low == pytest.approx(0.1) and panel.deck.seen == canvas.time.ends
     QTest.keyClick(panel.listen, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ShiftModifier)
@@ -214,6 +215,8 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     told = replace(take(speech, "told"), text="We meet.", trace=Trace(phones=phones), remark="Harsh s #s")
     heard = replace(take(0.5 * speech, "heard"), text=voice().transcript)
     empty.listen.findings = {"heard": (Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),)}
+    unused = empty.listen.heads[0]
+    assert all(one.isHidden() for one in (unused.note, unused.pin, unused.remove, empty.listen.bar))
     set_takes(empty, qtbot, told, heard)
     analysed(empty, qtbot)
     head = empty.listen.heads[1]

@@ -171,7 +171,7 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     expected.append(panel.sampler.fold.accessibleName())
     expected = [one for one in expected if not one.startswith("Steps")]
     assert [name for name in found if not name.startswith("Reset ")] == expected
-    assert panel.sampler.fold.accessibleName().endswith("with their defaults, folded")
+    assert panel.sampler.fold.accessibleName().endswith("at their defaults, folded")
 
 
 def test_a_model_that_is_being_loaded_is_said_to_be(panel: SetupPanel, presenter: Presenter) -> None:
