@@ -197,12 +197,16 @@ def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable
     return not extra.missing
 
 
+def pip() -> list[str]:
+    """Command of this environment's pip, which may be missing."""
+    return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
 def _installer() -> list[str]:
     """Command for installing into this environment; empty without one."""
     # Not by find_spec: setuptools takes that for pip at work, and then neither it nor compilers can be imported.
     if PathFinder.find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
-        return [*command, "--progress-bar", "off"]
+        return [*pip(), "install", "--no-input", "--progress-bar", "off"]
     uv = shutil.which("uv")
     return [uv, "pip", "install", "--no-progress", "--python", sys.executable] if uv else []
 

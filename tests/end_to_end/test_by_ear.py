@@ -45,16 +45,16 @@ def _said(reader: ScreenReader, part: str) -> bool:
 
 
 def _choose(reader: ScreenReader) -> None:
-    """A model, a voice and a text, as lists and a field say them."""
-    assert reader.hear("Alt+1", "Model · F5 mini · combo box")
-    assert reader.hear("Down", "weights not installed", "change")
-    assert reader.hear("Up", "F5 mini", "change")
-    assert reader.reach("Voice · Anna")
-    assert reader.hear("Down", "Bella", "change")
-    assert "Text to speak · text" in reader.reach("Text to speak")
+    """A text, a voice and a model, as a field and lists say them."""
+    assert reader.hear("Alt+1", "Text to speak · text")
     reader.press("Ctrl+A")
     for key in "good":
         reader.press(key)
+    assert reader.reach("Voice · Anna")
+    assert reader.hear("Down", "Bella", "change")
+    assert reader.reach("Model · F5 mini · combo box")
+    assert reader.hear("Down", "weights not installed", "change")
+    assert reader.hear("Up", "F5 mini", "change")
 
 
 def _make_both(reader: ScreenReader) -> None:

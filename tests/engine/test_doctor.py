@@ -57,7 +57,7 @@ def test_the_packaged_program_says_what_it_is_and_lacks(monkeypatch: pytest.Monk
     assert "the packaged program" in found("Paretone").found
     assert "the packaged program" in found("Graphics card").found
     assert "uv tool install" in found("Graphics card").advice
-    advice = found("LLaSA").advice
+    advice = found("LLaSA: its texts and its voices").advice
     assert "cannot add it" in advice and "'llasa'" in advice and "pip install" not in advice
 
 

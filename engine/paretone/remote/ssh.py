@@ -11,7 +11,6 @@ import contextlib
 import json
 import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from paretone import __version__
+from paretone.extras import pip
+from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import printable, shortened
 from paretone.remote.client import INSTALL, LinkError
@@ -260,10 +261,15 @@ async def _run(host: SshHost, remote: str, content: bytes, what: str) -> str:
 
 async def _made_wheel(folder: Path) -> Path:
     """A wheel of this version: made from the checkout, or fetched from the package index."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    if packaged():
+        raise LinkError(
+            "The packaged program cannot make what a host installs: run pip install 'paretone[serve]' there."
+        )
     here = (CHECKOUT / "pyproject.toml").is_file()
     how = ["wheel", "--no-build-isolation", str(CHECKOUT)] if here else ["download", f"paretone=={__version__}"]
-    process = await _started([*pip, *how, "--no-deps", f"--{'wheel-dir' if here else 'dest'}", str(folder)])
+    process = await _started(
+        [*pip(), "--quiet", *how, "--no-deps", f"--{'wheel-dir' if here else 'dest'}", str(folder)]
+    )
     _, said = await process.communicate()
     found = next(folder.glob("*.whl"), None)
     if process.returncode or found is None:

@@ -4,6 +4,7 @@ Techniques are tested in ``families/test_flow.py`` and ``session/test_bundled.py
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +62,9 @@ def test_pieces_put_together_are_the_synthesis(model: SpeechModel) -> None:
     assert len(whole.trace.chunk_texts) == len(pieces)
     assert " ".join(whole.trace.chunk_texts) == text
     names, starts, ends = zip(*whole.trace.phones, strict=True)
-    assert "ʃ" not in names[:2] and {"b", "ˈY", "k"} <= set(names) and list(starts) == sorted(starts)
+    assert "ʃ" not in names[:2] and {"b", "ˈY", "k"} <= set(names)
+    # Pieces fade into each other, so the next begins before the last pause is over.
+    assert sum(later < earlier for earlier, later in itertools.pairwise(starts)) < len(pieces)
     assert max(ends) == pytest.approx(len(whole.samples) / whole.sample_rate, abs=0.2)
     assert whole.measurements.evaluations == 2 * len(pieces)
     assert [report.chunk for report in recorder.steps] == sorted(list(range(len(pieces))) * 2)
