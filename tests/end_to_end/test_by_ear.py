@@ -62,8 +62,11 @@ def _make_both(reader: ScreenReader) -> None:
     assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
     assert "checked" in reader.reach("Use DiTReducio")
     assert reader.hear("Space", "not checked", "state")
-    assert "A few well-placed steps instead of many" in reader.reach("Use Step pruning")
-    assert reader.hear("Space", "checked", "state")
+    reader.press("Ctrl+T")
+    for key in "pruning":
+        reader.press(key)
+    reader.press("Return")
+    assert "Use Step pruning · check box · checked" in reader.reach("Use Step pruning")
     assert reader.hear("Ctrl+Return", "Synthesising with techniques: finished", "announcement")
 
 
