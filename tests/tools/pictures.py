@@ -43,6 +43,7 @@ from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.listen.presenter import ListenPresenter
 from paretone_app.features.palette import Palette
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built
@@ -124,9 +125,9 @@ async def _alone(window: MainWindow, name: str, width: int, height: int) -> Asyn
 
 
 async def settled(window: MainWindow) -> None:
-    """Wait until nothing runs and everything is drawn."""
+    """Wait until nothing runs, or the queue is paused, and everything is drawn."""
     await asyncio.sleep(SETTLE_SECONDS)
-    await until(lambda: not window.jobs.busy, window)
+    await until(lambda: window.jobs.stopped or not window.jobs.busy, window)
     await asyncio.sleep(SETTLE_SECONDS)
 
 
@@ -476,6 +477,25 @@ async def _queued(window: MainWindow) -> AsyncIterator[QWidget]:
         chosen.put_choices(before)
 
 
+@asynccontextmanager
+async def _lanes(window: MainWindow) -> AsyncIterator[QWidget]:
+    """Four takes of one sentence as lanes, the third subtracted from the first, and a note."""
+    await _load(window, FLOW)
+    selection, comparison = window.state.selection, window.state.comparison
+    comparison.arrange((None, None))
+    for steps in (32, 12, 7, 4):
+        selection.set_option("steps", steps)
+        await perform(window, window.action["baseline"])
+        comparison.arrange((None, *(one for one in comparison.lanes if one is not None)))
+    takes, panel = comparison.lanes[:0:-1], built(window.features.find(ListenPresenter).listen)
+    comparison.arrange(takes, 0, 2)
+    window.features.find(TakesPresenter).note(takes[2].id if takes[2] else "", "Harsh s #steps")
+    async with _alone(window, "listen", 1200, 820) as shown:
+        await _until(lambda: not panel.finder.busy, window)
+        window.features.find(PlayerPresenter).deck.seek(1.0)
+        yield shown
+
+
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
@@ -496,6 +516,7 @@ PICTURES = (
     GuidePicture("decoding", _decoding),
     GuidePicture("layers", _layers),
     GuidePicture("demasking", _demasking),
+    GuidePicture("lanes", _lanes),
     GuidePicture("faults", _faulty),
     GuidePicture("own-model", _own_model),
     GuidePicture("queue", _queued),
