@@ -54,14 +54,14 @@ class ServerRecord:
         cls, title: str, url: str, texts: int, texts_sha256: str, loads: Sequence[Mapping[str, Any]]
     ) -> ServerRecord:
         """A measurement of this moment, from this machine."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         return cls(title, url, texts, texts_sha256, tuple(loads), describe().line, now)
 
     @property
     def key(self) -> str:
-        """Name of its file."""
+        """Name of its file; to the millisecond, as short measurements follow each other within a second."""
         host = re.sub(r"[^a-z0-9]+", "-", self.url.partition("://")[2].lower())[:40].strip("-")
-        return f"{re.sub(r'[^0-9T]', '', self.made)[:15]}-{host}"
+        return f"{re.sub(r'[^0-9T]', '', self.made)[:18]}-{host}"
 
     @property
     def typical(self) -> Mapping[str, Any]:

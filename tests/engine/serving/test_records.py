@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,10 @@ def test_a_record_is_read_as_written_and_stands_at_eight_clients(tmp_path: Path)
     figures = found.figures()
     assert figures["first_audio_seconds"].ends == (0.2, pytest.approx(0.18), pytest.approx(0.22))
     assert figures["word_error_rate"].ends == (0.02, 0.0, 0.05) and "naturalness" not in figures
+    time.sleep(0.002)
+    records.write(record(), tmp_path)
     records.forget(found, tmp_path)
-    assert not path.exists()
+    assert not path.exists() and len(records.read_all(tmp_path)[0]) == 1, "the next one replaced nothing"
 
 
 @pytest.mark.parametrize(

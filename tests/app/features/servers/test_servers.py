@@ -38,7 +38,7 @@ def address() -> Iterator[str]:
     async def serve() -> None:
         application = web.Application()
         application.router.add_post("/v1/audio/speech", speech)
-        runner = web.AppRunner(application)
+        runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
