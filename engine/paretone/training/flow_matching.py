@@ -159,10 +159,13 @@ def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw
     constant = model.input_embed.constant(torch.cat([one.condition for one in branches]), torch.cat(texts), rows)
     rotary = model.rotary_embed.table(frames)
 
+    def attend(index: int, entering: Tensor) -> Tensor:
+        return model.block(index).attention(entering, rotary, rows)
+
     def velocity(state: Tensor, times: Tensor) -> Tensor:
         entered = model.input_embed(state, constant, rows)
         every = times.repeat(len(branches), *[1] * (times.ndim - 1))
-        hidden, final = model.pass_layers(entered, every, rotary, rows)
+        hidden, final = model.pass_layers(entered, every, attend)
         if model.long_skip_connection is not None:
             hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = final.unbind(1)

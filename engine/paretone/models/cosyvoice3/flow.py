@@ -19,9 +19,9 @@ from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.flow_networks import BRANCHES, CONDITIONS, FlowEstimator, LookAhead
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow
 from paretone.models.cosyvoice3.config import FlowConfig
-from paretone.models.f5.dit import DiTBlock
+from paretone.models.f5.dit import DiTBlock, NamedLikeF5
 from paretone.models.f5.layers import RotaryEmbedding
-from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts, add_interval
+from paretone.models.networks.diffusion import Conditioning, add_interval
 from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import (
     AdaptiveNorm,
@@ -83,7 +83,7 @@ class CausalInput(nn.Module):
         return self.conv_pos_embed(projected, memory) + projected
 
 
-class CausalDiT(DiffusionTransformer[CausalRun], FlowEstimator):
+class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
     """The velocity estimator."""
 
     def __init__(self, config: FlowConfig) -> None:
@@ -97,24 +97,8 @@ class CausalDiT(DiffusionTransformer[CausalRun], FlowEstimator):
         self.proj_out = nn.Linear(sizes.dim, config.bands)
 
     @property
-    def layers(self) -> int:
-        return len(self.transformer_blocks)
-
-    @property
     def is_causal(self) -> bool:
         return True
-
-    @property
-    def time_embedding(self) -> TimeEmbedding:
-        return self.time_embed
-
-    @property
-    def final_norm(self) -> AdaptiveNorm:
-        return self.norm_out
-
-    def block(self, index: int) -> LayerParts:
-        parts = self.transformer_blocks[index]
-        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
 
     def add_interval(self) -> None:
         add_interval(self)
@@ -122,9 +106,7 @@ class CausalDiT(DiffusionTransformer[CausalRun], FlowEstimator):
     def time_table(self, times: Tensor) -> list[tuple[Tensor, Tensor]]:
         """AdaLN vectors at each of ``times``, (n,) or intervals (n, 2): those of the layers (1, layers, 6, width), and
         of the final norm (1, 2, width)."""
-        vectors = self.time_embed(times)
-        layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
-        final = self.norm_out.table(vectors)
+        layers, final = self.modulations(self.time_embed(times))
         return [(layers[row : row + 1], final[row : row + 1]) for row in range(len(times))]
 
     def begin(
@@ -198,14 +180,10 @@ class CausalDiT(DiffusionTransformer[CausalRun], FlowEstimator):
         memory.closing = True
         empty = states.new_empty(0)
         run = self.begin(conditions, (empty, empty), 0, chunked, memory, within)
-        hidden, vectors = self.enter(states.mT, run), self.time_embed(times)
-        for index, block in enumerate(self.blocks):
-            parts = block.norm.table(vectors)[:, :, None]
-            shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
-            normed = modulate_items(hidden, shift, scale)
-            hidden = hidden + gate * self.attend(index, normed, 0, run)
-            hidden = hidden + gate_forward * block.feed_forward(modulate_items(hidden, shift_forward, scale_forward))
-        scale, shift = self.norm_out.table(vectors)[:, :, None].unbind(1)
+        hidden, final = self.pass_layers(
+            self.enter(states.mT, run), times, lambda index, entering: self.attend(index, entering, 0, run)
+        )
+        scale, shift = final.unbind(1)
         return self.proj_out(modulate_items(hidden, shift, scale)).mT
 
     def operations(self, frames: int, branches: int = BRANCHES) -> OperationCounts:

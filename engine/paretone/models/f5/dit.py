@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts, Run
 from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulation
 from paretone.models.networks.shapes import Modules
 from paretone.sampling.guidance import ALL, NOTHING
@@ -56,7 +56,31 @@ class DiTBlock(nn.Module):
         self.ff = F5FeedForward(config)
 
 
-class DiT(DiffusionTransformer[DiTConditioning]):
+class NamedLikeF5(DiffusionTransformer[Run]):
+    """A diffusion transformer whose parameters have the names of F5's."""
+
+    time_embed: TimeEmbedding
+    transformer_blocks: Modules[DiTBlock]
+    norm_out: AdaptiveNorm
+
+    @property
+    def layers(self) -> int:
+        return len(self.transformer_blocks)
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        return self.time_embed
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        return self.norm_out
+
+    def block(self, index: int) -> LayerParts:
+        parts = self.transformer_blocks[index]
+        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
+
+
+class DiT(NamedLikeF5[DiTConditioning]):
     """The backbone of F5-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
 
     def __init__(self, config: BackboneConfig) -> None:
@@ -74,24 +98,8 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 
     @property
-    def layers(self) -> int:
-        return len(self.transformer_blocks)
-
-    @property
-    def time_embedding(self) -> TimeEmbedding:
-        return self.time_embed
-
-    @property
-    def final_norm(self) -> AdaptiveNorm:
-        return self.norm_out
-
-    @property
     def keeps_entered(self) -> bool:
         return self.long_skip_connection is not None
-
-    def block(self, index: int) -> LayerParts:
-        parts = self.transformer_blocks[index]
-        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
 
     def begin(
         self,

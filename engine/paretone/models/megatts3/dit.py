@@ -213,7 +213,12 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
     def follow(self, noised: Tensor, is_prompt: Tensor, known: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
         """:meth:`forward` with ``known`` from :meth:`conditions`."""
         state = noised.masked_fill(is_prompt[..., None], 0)
-        hidden, final = self.pass_layers(self.x_prenet(state) + known, times, self.rotations(noised), mask)
+        rotary = self.rotations(noised)
+        hidden, final = self.pass_layers(
+            self.x_prenet(state) + known,
+            times,
+            lambda index, entering: self.block(index).attention(entering, rotary, mask),
+        )
         scale, shift = final.unbind(1)
         return self.postnet(self.encoder.out_proj(modulate_items(hidden, shift, scale)))
 

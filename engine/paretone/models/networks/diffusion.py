@@ -113,9 +113,13 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
         if self._tabulated is None or self._tabulated[0] != key:
             vectors = self.time_embedding.of_schedule(torch.from_numpy(times).to(weight.device, weight.dtype))
-            layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
-            self._tabulated = key, (layers, self.final_norm.table(vectors))
+            self._tabulated = key, self.modulations(vectors)
         return self._tabulated[1]
+
+    def modulations(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """AdaLN vectors at time vectors (n, width): layers' (n, layers, 6, width), the final norm's (n, 2, width)."""
+        layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
+        return layers, self.final_norm.table(vectors)
 
     def attend(self, index: int, entering: Tensor, evaluation: int, run: Run) -> Tensor:
         """Attention of a layer over its modulated input (rows, frames, width), to the same shape."""
@@ -232,17 +236,20 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
                 found[place] = own.unflatten(0, one.shape[:2])
         return [found[place] for place in range(len(calls))]
 
-    def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def pass_layers(
+        self, entered: Tensor, times: Tensor, attend: Callable[[int, Tensor], Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """All layers as in training, with gradients: each item has its own time, (items,), or other input to embed.
 
-        ``entered`` is (items, frames, width); returns the last layer's output before the final norm, and the final
-        norm's scale and shift, (items, 2, 1, width).
+        ``entered`` is (items, frames, width); ``attend`` is the attention of a layer, by its number, over its modulated
+        input. Returns the last layer's output before the final norm, and the final norm's scale and shift,
+        (items, 2, 1, width).
         """
         hidden, vectors = entered, self.time_embedding(times)
-        for block in self.blocks:
+        for index, block in enumerate(self.blocks):
             parts = block.norm.table(vectors)[:, :, None]
             shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
-            hidden = hidden + gate * block.attention(modulate_items(hidden, shift, scale), rotary, mask)
+            hidden = hidden + gate * attend(index, modulate_items(hidden, shift, scale))
             hidden = hidden + gate_forward * block.feed_forward(modulate_items(hidden, shift_forward, scale_forward))
         return hidden, self.final_norm.table(vectors)[:, :, None]
 
