@@ -9,6 +9,7 @@ from paretone.models.networks.causal import CausalConfig, CausalTransformer, Lla
 
 LLAMA = CausalConfig(24, 4, 4, 2, 8, 40, 1e-5, 10000.0)
 QWEN = CausalConfig(24, 4, 4, 2, 8, 40, 1e-6, 1000000.0, biased=True)
+QWEN3 = CausalConfig(24, 4, 4, 2, 8, 40, 1e-6, 1000000.0, normed=True)
 SCALED = CausalConfig(24, 4, 2, 2, 12, 40, 1e-5, 500000.0, Llama3Scaling(32.0, 1.0, 4.0, 48))
 
 

@@ -25,7 +25,7 @@ from paretone.measure.roofline.report import (
 from paretone.models.families.language import LanguageInternals
 from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
-from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.sampling.autoregressive import Cycle, places
 from paretone.sampling.tokens import TokenSampler, draw
@@ -128,7 +128,7 @@ def _pass(
 
     def project(layer: FusedLayer, place: Tensor) -> Tensor:
         projected = layer.queries_keys_values(rows).view(1, tokens, -1, width)
-        turn(projected.narrow(2, 0, heads + key_heads), rotation)
+        layer.turn(projected.narrow(2, 0, heads + key_heads), rotation)
         place.copy_(projected.narrow(2, heads, 2 * key_heads))
         return projected
 

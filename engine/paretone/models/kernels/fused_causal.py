@@ -73,6 +73,25 @@ class QuickNorm:
         return x.div(torch.hypot(length, self._floor)).mul_(self.scaled)
 
 
+class HeadNorm:
+    """RMS norm of each head's queries and keys, in place: (…, heads, head_width)."""
+
+    def __init__(self, weight: Tensor, epsilon: float) -> None:
+        """``weight`` is (heads, head_width)."""
+        width = weight.shape[-1]
+        self._weight, self._epsilon = weight, epsilon
+        self.scaled = weight * width**0.5
+        self.floor = weight.new_tensor((width * epsilon) ** 0.5)
+        # See QuickNorm.
+        self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
+
+    def __call__(self, x: Tensor) -> None:
+        if self._in_parts:
+            x.div_(torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self.floor)).mul_(self.scaled)
+        else:
+            x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self._weight)
+
+
 POSITIONS = 4096
 """Initial number of positions with tabulated rotations."""
 
@@ -85,20 +104,24 @@ class FusedLayer:
     feed_forward_norm: QuickNorm
     gate_up: Product
     down: Product
+    heads_norm: HeadNorm | None = None
+    """Of queries and keys, before they are rotated (Qwen3)."""
 
     @classmethod
     def of(cls, layer: CausalLayer) -> FusedLayer:
-        """Fuse ``layer``, copying its weights. Raises :class:`ValueError` for one with normalised heads, which no fused
-        form has."""
+        """Fuse ``layer``, copying its weights."""
         attention, feed_forward = layer.self_attn, layer.mlp
-        if attention.config.normed:
-            raise ValueError("Layers with normalised queries and keys have no fused form.")
-        width = attention.config.head_width
+        config, width = attention.config, attention.config.head_width
         turned = (attention.q_proj, attention.k_proj)
         weight = torch.cat([*(_paired(one.weight, width) for one in turned), attention.v_proj.weight])
         bias = None
-        if attention.config.biased:
+        if config.biased:
             bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
+        heads_norm = None
+        if attention.q_norm is not None and attention.k_norm is not None:
+            counts = (attention.q_norm, config.heads), (attention.k_norm, config.key_value_heads)
+            weights = [_paired(one.weight, width).expand(count, -1) for one, count in counts]
+            heads_norm = HeadNorm(torch.cat(weights).detach(), config.epsilon)
         return cls(
             attention_norm=QuickNorm.of(layer.input_layernorm),
             queries_keys_values=product(weight, bias),
@@ -106,7 +129,14 @@ class FusedLayer:
             feed_forward_norm=QuickNorm.of(layer.post_attention_layernorm),
             gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
             down=product(feed_forward.down_proj.weight.detach().clone()),
+            heads_norm=heads_norm,
         )
+
+    def turn(self, x: Tensor, rotation: Tensor) -> None:
+        """Normalise, if the model does, and rotate queries and keys ``x`` (…, heads, head_width) in place."""
+        if self.heads_norm is not None:
+            self.heads_norm(x)
+        turn(x, rotation)
 
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
@@ -185,7 +215,7 @@ class FusedTransformer(nn.Module):
             if index in skip:
                 continue
             projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(batch, tokens, -1, width)
-            turn(projected.narrow(2, 0, heads + key_heads), rotation)
+            layer.turn(projected.narrow(2, 0, heads + key_heads), rotation)
             query, both = projected.split((heads, 2 * key_heads), dim=2)
             if windows is None:
                 key, value = both.transpose(1, 2).chunk(2, dim=1)
@@ -233,7 +263,7 @@ class FusedTransformer(nn.Module):
             windows.append((one.windows(count), mask))
         for index, layer in enumerate(self._layers):
             projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(len(hidden), -1, width)
-            turn(projected.narrow(1, 0, heads + key_heads), rotation)
+            layer.turn(projected.narrow(1, 0, heads + key_heads), rotation)
             mixed = []
             for rows, (places, mask) in zip(projected[None].split(counts, dim=1), windows, strict=True):
                 query, both = rows.split((heads, 2 * key_heads), dim=2)
@@ -360,9 +390,12 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
             kinds.add(half)
         inputs, output, gate_up, down = weights
         attention, forward = layer.attention_norm.scaled, layer.feed_forward_norm.scaled
-        found.append((attention, *inputs, output[0], forward, gate_up[0], down[0]))
+        normed = None if layer.heads_norm is None else layer.heads_norm.scaled
+        found.append((attention, *inputs, normed, output[0], forward, gate_up[0], down[0]))
     sizes = config.heads, config.key_value_heads, config.head_width
-    return Layers(found, kinds.pop(), norm.weight.new_tensor(floors.pop()), *sizes) if len(kinds) == 1 else None
+    of_heads = norm.weight.new_tensor((config.head_width * config.epsilon) ** 0.5)
+    floor = norm.weight.new_tensor(floors.pop())
+    return Layers(found, kinds.pop(), floor, of_heads, *sizes) if len(kinds) == 1 else None
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

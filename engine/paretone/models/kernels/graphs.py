@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.compiled import times_of
-from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
 from paretone.models.networks.causal import NOTHING, CausalConfig, Probe
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
@@ -293,7 +293,7 @@ class _Step:
             hidden = self._embedded.reshape(-1, config.hidden)
             for index, layer in enumerate(transformer.fused_layers):
                 projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(1, tokens, -1, width)
-                turn(projected.narrow(2, 0, heads + key_heads), rotation)
+                layer.turn(projected.narrow(2, 0, heads + key_heads), rotation)
                 query, both = projected.split((heads, 2 * key_heads), dim=2)
                 memory[index].index_copy_(1, self._places, both)
                 query = query.transpose(1, 2).reshape(1, key_heads, -1, width)

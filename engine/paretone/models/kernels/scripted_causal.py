@@ -22,10 +22,10 @@ from paretone.sampling.cache import Limits
 from paretone.sampling.tokens import Truncation, draw, truncated
 
 # TorchScript reads these types; it knows no ``Tensor | None`` in them.
-LayerTensors = tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP045
-"""Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, and weights of its
-output; the scaled weight of its feed-forward norm; weights of gate and up, and of down. Weights are (outputs, inputs),
-or packed."""
+LayerTensors = tuple[Tensor, Tensor, Optional[Tensor], Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP045
+"""Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, scaled weights
+(heads + key_heads, width) of the heads' norm, and weights of its output; the scaled weight of its feed-forward norm;
+weights of gate and up, and of down. Weights are (outputs, inputs), or packed."""
 
 
 class Layers(NamedTuple):
@@ -34,6 +34,7 @@ class Layers(NamedTuple):
     """Whether weights are packed."""
     floor: Tensor
     """Of the norms."""
+    floor_of_heads: Tensor
     heads: int
     key_heads: int
     width: int
@@ -91,9 +92,11 @@ def _pass(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     heads, key_heads, width = layers.heads, layers.key_heads, layers.width
     hidden = embedded.reshape(batch * tokens, -1)
     outputs: list[Tensor] = []
-    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers.tensors):
+    for index, (attention, inputs, bias, normed, output, forward, gate_up, down) in enumerate(layers.tensors):
         projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(batch, tokens, -1, width)
         turned = projected.narrow(2, 0, heads + key_heads)
+        if normed is not None:
+            turned.copy_(_norm(turned, normed, layers.floor_of_heads))
         torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(place.rotation)
         kept = place.memory[index]
         kept.narrow(2, place.start, tokens).copy_(projected.narrow(2, heads, 2 * key_heads).transpose(1, 2))
@@ -124,9 +127,12 @@ def _pass_together(
     half, floor = layers.half, layers.floor
     heads, key_heads, width = layers.heads, layers.key_heads, layers.width
     outputs: list[Tensor] = []
-    for index, (attention, inputs, bias, output, forward, gate_up, down) in enumerate(layers.tensors):
+    for index, (attention, inputs, bias, normed, output, forward, gate_up, down) in enumerate(layers.tensors):
         projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(1, hidden.size(0), -1, width)
-        torch.view_as_complex(projected.narrow(2, 0, heads + key_heads).unflatten(-1, [-1, 2])).mul_(rotation)
+        turned = projected.narrow(2, 0, heads + key_heads)
+        if normed is not None:
+            turned.copy_(_norm(turned, normed, layers.floor_of_heads))
+        torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(rotation)
         queries = projected.narrow(2, 0, heads).transpose(1, 2)
         both = projected.narrow(2, heads, 2 * key_heads).transpose(1, 2)
         mixed: list[Tensor] = []

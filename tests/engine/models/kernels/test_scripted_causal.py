@@ -15,12 +15,12 @@ from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, Uniforms
 from paretone.sampling.verification import by_token
-from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_model, small_transformer
+from tests.engine.models.small_causal import LLAMA, QWEN, QWEN3, SCALED, small_model, small_transformer
 from tests.engine.sampling.test_autoregressive import request_of
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
-@pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED], ids=["llama", "qwen", "scaled"])
+@pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen", "scaled", "qwen3"])
 def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
     plain = small_transformer(config)
     if half:

@@ -12,10 +12,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from paretone.errors import CheckpointError
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.networks.causal import CausalConfig, Llama3Scaling
-from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_transformer
+from tests.engine.models.small_causal import LLAMA, QWEN, QWEN3, SCALED, small_transformer
 from tests.workload import crossed
 
-CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED], ids=["llama", "qwen2", "scaled"])
+CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen2", "scaled", "qwen3"])
 LENGTH = 11
 CLOSE = 1e-5
 LLAMA_3 = {
@@ -52,7 +52,7 @@ def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
         "original_max_position_embeddings": config.rope_scaling.original_length,
     }
     rope = {"rope_type": "default", **(scaling or {}), "rope_theta": config.rope_theta}
-    kind = "Qwen2" if config.biased else "Llama"
+    kind = "Qwen3" if config.normed else "Qwen2" if config.biased else "Llama"
     described = getattr(transformers, f"{kind}Config")(
         hidden_size=config.hidden,
         num_hidden_layers=config.layers,
@@ -65,7 +65,9 @@ def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
         max_position_embeddings=512,
         vocab_size=2,
     )
-    assert CausalConfig.read(described.to_dict()) == config
+    # The type of a Qwen3 alone is read by the models that know it.
+    read = CausalConfig.read({**described.to_dict(), **({"model_type": "llama"} if config.normed else {})})
+    assert replace(read, normed=config.normed) == config
     official = getattr(transformers, f"{kind}Model")(described).eval()
     plain = small_transformer(config)
     loaded = official.load_state_dict(plain.state_dict(), strict=False)
@@ -82,7 +84,7 @@ def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
 
 @pytest.mark.parametrize(
     ("config", "kind", "blocks"),
-    crossed([LLAMA, QWEN, SCALED], ["plain", "optimised"], [(1,) * LENGTH, (4, 1, 6), (1, 10), (8, 3)]),
+    crossed([LLAMA, QWEN, SCALED, QWEN3], ["plain", "optimised"], [(1,) * LENGTH, (4, 1, 6), (1, 10), (8, 3)]),
 )
 def test_a_cache_changes_nothing(config: CausalConfig, kind: str, blocks: tuple[int, ...]) -> None:
     plain = small_transformer(config)
