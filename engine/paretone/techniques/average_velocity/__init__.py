@@ -18,6 +18,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
+from paretone.models.cosyvoice3.config import LAYOUT as COSYVOICE3
 from paretone.models.declaration import Model
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.megatts3.config import LAYOUT as MEGATTS3
@@ -93,9 +94,9 @@ class AverageVelocityRequest(FineTuningRequest):
 
 def why_not_trained(chosen: Model) -> str:
     """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
-    if chosen.layout in (F5, MEGATTS3, COSYVOICE2):
+    if chosen.layout in (F5, MEGATTS3, COSYVOICE2, COSYVOICE3):
         return ""
-    return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2."
+    return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2 or 3."
 
 
 NAME = "average_velocity"

@@ -1,4 +1,4 @@
-"""The flow of CosyVoice 2 in few evaluations: a small release in the official layout is trained, and speaks."""
+"""The flow of CosyVoice 2 and 3 in few evaluations: a small release in the official layout is trained, and speaks."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ from paretone.techniques.average_velocity.subjects import state_at
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release
+from tests.engine.models.cosyvoice3.small_release import write_release as write_release_3
 from tests.engine.techniques.average_velocity.test_fine_tuning import request
 from tests.packages import needs
 from tests.workload import only_in_full
 
-MODEL = "CosyVoice2-0.5B"
+MODEL, MODEL_3 = "CosyVoice2-0.5B", "Fun-CosyVoice3-0.5B"
 CPU = torch.device("cpu")
 SPEECH = small_speech(34)
 WEIGHTS = IntervalWeights("", "", 4, -1.0, Values(guidance=0.7), METHODS[0])
@@ -146,39 +147,54 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def release_3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models") / MODEL_3
+    write_release_3(root)
+    return root
+
+
 def _request(release: Path, place: Path, **changes: object) -> AverageVelocityRequest:
-    return request(MODEL, release, place, **{"export": str(release / "intervals"), "frames": 1_200} | changes)
+    return request(release.name, release, place, **{"export": str(release / "intervals"), "frames": 1_200} | changes)
 
 
-def _setting(weights: str = "", evaluations: int = 2) -> Setting:
+def _setting(weights: str = "", evaluations: int = 2, model: str = MODEL) -> Setting:
     used = UsedTechnique(average_velocity.NAME, Values(evaluations=evaluations), weights)
-    return Setting(MODEL, entry(MODEL).options_with(), (used,) if weights else (), seed=3)
+    return Setting(model, entry(model).options_with(), (used,) if weights else (), seed=3)
 
 
-def _mel(release: Path, setting: Setting) -> np.ndarray:
-    model = load_model(MODEL, folder=str(release), device="cpu")
+def _mel(release: Path, weights: str = "", evaluations: int = 2) -> np.ndarray:
+    model = load_model(release.name, folder=str(release), device="cpu")
+    setting = _setting(weights, evaluations, release.name)
     make_ready(model, setting)
     return synthesise(model, "Hello there.", voice(), setting).trace.drawn_mel
 
 
-@only_in_full("recipes")
-@needs("accelerate")
-def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(release: Path, tmp_path: Path) -> None:
-    asked = _request(release, tmp_path, sentences=1, texts=("Hello there.", "They went home."))
+def _learns_and_speaks(release: Path, place: Path, embedding: str) -> None:
+    asked = _request(release, place, sentences=1, texts=("Hello there.", "They went home."))
     path = Path(fine_tune(asked, Follower(), Intervals()).checkpoint)
     assert path == release / "intervals" / "guidance-0.7.safetensors"
     assert metadata_of(path)["base"] == fingerprint(release / FLOW)
     inner = {name.removeprefix("decoder.estimator.") for name in read_float_weights(path)}
     own = torch.load(release / FLOW, weights_only=True)
-    extra = {f"time_mlp.interval_mlp.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
+    extra = {f"{embedding}.interval_mlp.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
     assert inner == {name.removeprefix("decoder.estimator.") for name in own if "estimator" in name} | extra
-    found = load_model(MODEL, folder=str(release), device="cpu").look_for_weights().interval_weights
+    found = load_model(release.name, folder=str(release), device="cpu").look_for_weights().interval_weights
     assert [(one.fingerprint, dict(one.guidance)) for one in found] == [(fingerprint(path), {"guidance": 0.7})]
-    whole, *few = (
-        _mel(release, one) for one in (_setting(), _setting(fingerprint(path), 1), _setting(fingerprint(path), 2))
-    )
+    whole, *few = _mel(release), _mel(release, fingerprint(path), 1), _mel(release, fingerprint(path), 2)
     assert len(whole) == len(few[0]) == len(few[1]), "the tokens are the same"
     assert np.abs(few[0] - few[1]).max() > 1e-3 < np.abs(few[1] - whole).max()
+
+
+@only_in_full("recipes")
+@needs("accelerate")
+def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(release: Path, tmp_path: Path) -> None:
+    _learns_and_speaks(release, tmp_path, "time_mlp")
+
+
+@needs("accelerate", "onnx", "onnxruntime", "tokenizers")
+def test_so_does_cosyvoice_3(release_3: Path, tmp_path: Path) -> None:
+    _learns_and_speaks(release_3, tmp_path, "time_embed")
 
 
 @needs("accelerate")
