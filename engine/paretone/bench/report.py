@@ -6,6 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from shutil import get_terminal_size
+from textwrap import wrap
 
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval
@@ -71,20 +74,40 @@ class Report:
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Lines of an aligned table; columns in order of first occurrence, numbers right-aligned."""
+    """Lines of an aligned table; columns in order of first occurrence, numbers right-aligned.
+
+    In a terminal, cells of text are wrapped between words where the table would be wider than it. A file or a pipe gets
+    one line for each row.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_shown(row.get(name, "")) for name in columns] for row in rows]
-    widths = [max([len(name), *(len(line[index]) for line in cells)]) for index, name in enumerate(columns)]
     right = [all(isinstance(row.get(name, 0), int | float | None) for row in rows) for name in columns]
+    widths = _widths(list(zip(columns, *cells, strict=True)), get_terminal_size((0, 0)).columns)
 
-    def line(values: Sequence[str]) -> str:
-        padded = (
-            value.rjust(width) if numeric else value.ljust(width)
-            for value, width, numeric in zip(values, widths, right, strict=True)
-        )
-        return "  ".join(padded).rstrip()
+    def lines(values: Sequence[str]) -> list[str]:
+        wrapped = [wrap(value, width, break_on_hyphens=False) for value, width in zip(values, widths, strict=True)]
+        return [
+            "  ".join(
+                part.rjust(width) if numeric else part.ljust(width)
+                for part, width, numeric in zip(parts, widths, right, strict=True)
+            ).rstrip()
+            for parts in zip_longest(*wrapped, fillvalue="")
+        ] or [""]
 
-    return [line(columns), line(["-" * width for width in widths]), *map(line, cells)] if columns else []
+    ruled = [columns, ["-" * width for width in widths], *cells]
+    return [line for values in ruled for line in lines(values)] if columns else []
+
+
+def _widths(columns: Sequence[Sequence[str]], available: int) -> list[int]:
+    """Width of each column so that all fit into ``available`` characters (0: any number), but no word is cut."""
+    whole = [max(map(len, column)) for column in columns]
+    words = [max((len(word) for cell in column for word in cell.split()), default=1) for column in columns]
+    limit = max(whole, default=0)
+    widths = whole
+    while available and sum(widths) + 2 * (len(widths) - 1) > available and widths != words:
+        limit -= 1
+        widths = [max(word, min(width, limit)) for word, width in zip(words, whole, strict=True)]
+    return widths
 
 
 def _shown(value: object) -> str:

@@ -139,7 +139,7 @@ def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
         table([{"voice": one["id"], "description": one["title"]} for one in voices])
         or [f"No voice is there yet. {_own_voices(chosen)}"],
         table([{"technique": one["name"], "description": one["not_offered"] or one["summary"]} for one in found]),
-        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in one["knobs"]]),
+        *(table([_row(one["name"], f":{knob['name']}", knob) for knob in one["knobs"]]) for one in found),
         table([_published(one["name"], each) for one in found for each in one["published"]]),
     ]
     if techniques_only:
