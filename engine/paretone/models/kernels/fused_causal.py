@@ -138,6 +138,13 @@ class FusedLayer:
             self.heads_norm(x)
         turn(x, rotation)
 
+    def after(self, mixed: Tensor, entered: Tensor) -> Tensor:
+        """The layer after its attention: ``mixed`` values (rows, heads · head_width) and its input (rows, hidden) to its
+        output (rows, hidden)."""
+        hidden = self.output(mixed).add_(entered)
+        gate, up = self.gate_up(self.feed_forward_norm(hidden)).chunk(2, dim=-1)
+        return self.down(F.silu(gate).mul_(up)).add_(hidden)
+
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
     """Rows (heads · head_width, …) with the two rows of each rotated pair adjacent."""
@@ -231,9 +238,7 @@ class FusedTransformer(nn.Module):
             mixed = F.scaled_dot_product_attention(query, key, value, mask)
             if heads != key_heads:
                 mixed = mixed.reshape(batch, heads, tokens, width)
-            hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)).add_(hidden)
-            gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
-            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
+            hidden = layer.after(mixed.transpose(1, 2).reshape(-1, heads * width), hidden)
             if probe is not None:
                 probe(index, "output", hidden.view_as(embedded))
         if cache is not None:
@@ -272,9 +277,7 @@ class FusedTransformer(nn.Module):
                 query = query.transpose(1, 2).reshape(1, key_heads, -1, width)
                 found = F.scaled_dot_product_attention(query, key, value, mask)
                 mixed.append(found.view(heads, -1, width).transpose(0, 1))
-            hidden = layer.output(torch.cat(mixed).flatten(1)).add_(hidden)
-            gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
-            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
+            hidden = layer.after(torch.cat(mixed).flatten(1), hidden)
             probe(index, "output", hidden)
         for one, count in zip(caches, counts, strict=True):
             one.advance(count)
