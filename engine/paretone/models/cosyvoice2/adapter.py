@@ -75,7 +75,7 @@ class CosyDecoder(TokenDecoder):
     ) -> None:
         """``steps`` and ``guidance`` replace the flow's own; ``few`` replaces both. Raises
         :class:`paretone.errors.AudioError` for a prompt whose parts do not belong together."""
-        self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
+        self._vocoder, self._seed, self._speed = vocoder, seed, speed
         self._edition, self._silent = edition, 0
         self._stream = partial(MelStream, flow, prompt, few=few, steps=steps, guidance=guidance)
         self._frames = self._stream(at_once=at_once or speed != 1)

@@ -139,8 +139,8 @@ class FusedLayer:
         turn(x, rotation)
 
     def after(self, mixed: Tensor, entered: Tensor) -> Tensor:
-        """The layer after its attention: ``mixed`` values (rows, heads · head_width) and its input (rows, hidden) to its
-        output (rows, hidden)."""
+        """The rest of the layer after attention: ``mixed`` values (rows, heads · head_width) and the layer's input
+        (rows, hidden) to its output (rows, hidden)."""
         hidden = self.output(mixed).add_(entered)
         gate, up = self.gate_up(self.feed_forward_norm(hidden)).chunk(2, dim=-1)
         return self.down(F.silu(gate).mul_(up)).add_(hidden)
