@@ -21,7 +21,7 @@ from importlib.metadata import Distribution, EntryPoint, distributions, entry_po
 from typing import IO, Any, TextIO, cast
 
 from paretone.by_name import nearest
-from paretone.errors import plug_ins
+from paretone.errors import SettingError, plug_ins
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import shown
@@ -52,15 +52,26 @@ class PlugIns:
         self.problems.append(sentence)
         self.left_out.append((sentence, names))
 
+    def leave_out_taken(self, point: EntryPoint, what: str, name: str, *names: str) -> None:
+        """Leave out the declaration at ``point``, called ``names``: another has brought ``what`` of this ``name``."""
+        self.leave_out(
+            f"The plug-in {called(point)} brings {what} named {shown(name)}, which is there already; it was left out. "
+            "Give it another name.",
+            point.name,
+            *names,
+        )
+
     def report(self, sentence: str) -> None:
         """Record a failure of a plug-in, once."""
         if sentence not in self.problems:
             self.problems.append(sentence)
             _log.warning("%s", sentence)
 
-    def instead_of(self, name: str, known: Iterable[str], several: str) -> str:
-        """End of the sentence that refuses an unknown ``name``, where ``several`` are known."""
-        known = list(known)
+    def unknown(self, one: str, name: str, known: Iterable[str]) -> SettingError:
+        """Refusal of a ``name`` of ``one``, such as ``"model"``: a similar one of ``known``, or why it was left out."""
+        return SettingError(f"There is no {one} named {shown(name)}{self._instead_of(name, list(known), f'{one}s')}")
+
+    def _instead_of(self, name: str, known: list[str], several: str) -> str:
         reasons = {one: sentence for sentence, names in self.left_out for one in names}
         near = name if name in reasons else nearest(name, [*known, *reasons])
         if near in reasons:

@@ -13,8 +13,8 @@ from paretone.models.base import Voice
 from paretone.models.declaration import Model
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.paths import resource
-from paretone.plug_ins import PlugIns, called
-from paretone.reading import require_regular, shown
+from paretone.plug_ins import PlugIns
+from paretone.reading import require_regular
 from paretone.setting.compatibility import owner_of_voice
 
 GROUP = "paretone.models"
@@ -33,11 +33,7 @@ def catalogue() -> Catalogue:
     for declared, point in made.declared(GROUP, admission.fault):
         for one in declared if isinstance(declared, tuple) else (declared,):
             if name := next((name for name in (one.id, one.title) if name in taken), ""):
-                made.leave_out(
-                    f"The plug-in {called(point)} brings a model named {shown(name)}, which is there already; it was "
-                    "left out. Give it another name.",
-                    point.name,
-                )
+                made.leave_out_taken(point, "a model", name)
                 continue
             taken |= {one.id, one.title}
             made.own(point, one.id)
@@ -65,8 +61,7 @@ def entry(model: str) -> Model:
     """The model called ``model``. Raises :class:`SettingError` with a similar id, or why it was left out."""
     found = find(model)
     if found is None:
-        instead = catalogue().instead_of(model, (one.id for one in models()), "models")
-        raise SettingError(f"There is no model named {shown(model)}{instead}")
+        raise catalogue().unknown("model", model, (one.id for one in models()))
     return found
 
 

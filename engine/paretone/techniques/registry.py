@@ -8,12 +8,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE
-from paretone.plug_ins import PlugIns, called, streams_lent
-from paretone.reading import shown
+from paretone.plug_ins import PlugIns, streams_lent
 from paretone.setting.knobs import Knob
 from paretone.setting.plan import described
 from paretone.techniques import admission
@@ -82,13 +80,7 @@ def registry() -> Registry:
         claims = dict.fromkeys(_claims(loaded), loaded.name)
         taken = next((one for one in claims if one in claimed), None)
         if taken is not None:
-            what, name = taken
-            made.leave_out(
-                f"The plug-in {called(point)} brings {what} named {shown(name)}, which is there already; it was left "
-                "out. Give it another name.",
-                point.name,
-                loaded.name,
-            )
+            made.leave_out_taken(point, *taken, loaded.name)
             continue
         claimed |= claims
         if own := made.own(point, loaded.name):
@@ -107,8 +99,7 @@ def technique(name: str) -> Technique:
     """The technique called ``name``. Raises :class:`SettingError` with a similar name, or why it was left out."""
     found = find(name)
     if found is None:
-        instead = registry().instead_of(name, (one.name for one in techniques()), "techniques")
-        raise SettingError(f"There is no technique named {shown(name)}{instead}")
+        raise registry().unknown("technique", name, (one.name for one in techniques()))
     return found
 
 
