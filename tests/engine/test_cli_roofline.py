@@ -48,6 +48,17 @@ def test_another_card_is_on_paper(known_ceilings: None, capsys: pytest.CaptureFi
     assert "give one of them" in console.refusal("roofline", "--card", "l20", "--again")
 
 
+def test_options_change_a_profile_as_they_do_in_speak(known_ceilings: None, tmp_path: Path, console: Console) -> None:
+    profile, out = tmp_path / "p.json", str(tmp_path / "a.wav")
+    console("speak", "--text", "Rice.", "--steps", "3", "--out", out, "--keep-profile", str(profile), "--quiet")
+    asked = ["roofline", "--text", "Rice.", "--profile", str(profile), "--card", "l20", "--quiet", "--json"]
+    forwards = [
+        next(one for one in console.data(*asked, *more)["phases"] if one["name"] == "evaluation")["forwards"]
+        for more in ([], ["--steps", "2"])
+    ]
+    assert forwards == [3, 2]
+
+
 @pytest.mark.slow
 def test_a_setting_is_measured_and_compared(known_ceilings: None, tmp_path: Path, console: Console) -> None:
     trace = tmp_path / "trace.json"

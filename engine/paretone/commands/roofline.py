@@ -11,7 +11,7 @@ from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable
-from paretone.commands.technique_args import from_files, profile_alone, with_weights
+from paretone.commands.speak import declare_setting, prepared
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.measure.roofline import ceilings as store
@@ -26,10 +26,9 @@ SUMMARY = "Measure the time of each component against the least time that this m
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    arguments.add_model(parser)
-    group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile with the setting to measure")
-    arguments.add_techniques(group)
+    declare_setting(parser)
+    arguments.add_text(parser)
+    group = parser.add_argument_group("roofline")
     group.add_argument(
         "--setting",
         action="append",
@@ -37,11 +36,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING",
         help="profile (.json), or a technique as in --technique; repeat for more",
     )
-    for _, file in from_files():
-        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
-    arguments.add_sampler(parser)
-    arguments.add_text(parser)
-    group = parser.add_argument_group("roofline")
     group.add_argument("--compare", action="store_true", help="also measure the setting without its techniques")
     group.add_argument("--again", action="store_true", help="measure this machine's ceilings again")
     group.add_argument(
@@ -71,17 +65,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         _write_csv(csv, report)
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     _take_settings(options)
-    profile = profile_alone(options)
-    model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
-    utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
-    setting = arguments.setting(options, model_id) if profile is None else profile.setting
-    model = arguments.load(options, session, model_id, options.variant)
-    artefacts = () if profile is None else profile.artefacts
-    if profile is None:
-        setting = with_weights(setting, model.info)
-        setting, artefacts = arguments.with_files(setting, model, options)
+    spoken, _ = prepared(options, session, arguments.text(options))
+    utterance, setting = Utterance(spoken.text, spoken.voice), spoken.setting
     measuring = MeasureRoofline(
-        JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""), options.card or ""
+        JOB, utterance, setting, spoken.artefacts, options.again, options.rounds, str(trace or ""), options.card or ""
     )
     report = session.carry_out(measuring).report
     data, lines = report.to_json(), _shown(report)
