@@ -273,9 +273,12 @@ class Model:
 
     def sweep(
         self,
-        texts: str | Iterable[str],
+        texts: str | Iterable[str] = (),
         voices: Sequence[str | Mapping[str, str]] = (),
         *,
+        manifest: str | Path = "",
+        manifest_audio: str | Path = "",
+        count: int = 0,
         options: Knobs | None = None,
         techniques: Mapping[str, Knobs] | None = None,
         seeds: Sequence[int] = (0,),
@@ -291,10 +294,16 @@ class Model:
         (the same without techniques) is always included. ``as_published``: settings of the papers by name, such as
         ``("T1", "T2")``, in addition, with the papers' sampler options in place of ``options``.
 
+        ``manifest``, in place of ``texts`` and ``voices``: the list of an evaluation set. ``manifest_audio``: the
+        folder of LibriSpeech's recordings, for its list. ``count``: only the first texts.
+
         ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` repeats the timing. This is a study:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
         for the window and ``paretone study``, and the same call continues; otherwise they are removed with the rows.
         """
+        spoken = texts if isinstance(texts, str) else list(texts)
+        if not (spoken or manifest):
+            raise SettingError("There is nothing to speak; give texts, or the list of an evaluation set as manifest.")
         loaded = self._desk.loaded
         definition: dict[str, Any] = {
             "title": title,
@@ -303,8 +312,11 @@ class Model:
             "variant": loaded.variant,
             "vocoder": loaded.vocoder and str(Path(loaded.vocoder).absolute()),
             "device": loaded.device,
-            "sentences": texts if isinstance(texts, str) else list(texts),
+            "sentences": spoken,
             "voices": list(voices),
+            "manifest": manifest and str(Path(manifest).absolute()),
+            "manifest_audio": manifest_audio and str(Path(manifest_audio).absolute()),
+            "count": count or "",
             "seeds": list(seeds),
             "rounds": rounds,
             "judges": list(judges),

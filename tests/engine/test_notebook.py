@@ -13,7 +13,7 @@ import soundfile
 
 import paretone
 from paretone import notebook
-from paretone.errors import Cancelled, PlainError, StudyError
+from paretone.errors import Cancelled, PlainError, SettingError, StudyError
 from paretone.models import catalogue
 from paretone.models.base import Utterance
 from paretone.notebook import Model, Rows
@@ -140,6 +140,19 @@ def test_a_sweep_takes_settings_as_published(model: Model, tmp_path: Path) -> No
         model.sweep([TEXT], options=FEW, as_published=True)  # type: ignore[arg-type]
     with pytest.raises(StudyError, match="T9"):
         model.sweep([TEXT], options=FEW, as_published=("T2", "T9"), folder=tmp_path)
+
+
+def test_a_sweep_over_an_evaluation_set(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "meta.lst").write_text(f"a|{TEXT}|{catalogue.voice().audio}|Milk.\nb|{TEXT}|none.wav|Tea.\n")
+    with pytest.raises(StudyError, match=r"none\.wav of the list .*meta\.lst is missing"):
+        model.sweep(manifest=tmp_path / "meta.lst", options=FEW, folder=tmp_path / "refused")
+    (tmp_path / "meta.lst").write_text(f"a|{TEXT}|{catalogue.voice().audio}|Milk.\n" * 2)
+    rows = model.sweep(manifest=tmp_path / "meta.lst", count=1, options=FEW, folder=tmp_path / "sweep")
+    assert [row["text"] for row in rows.takes] == ["Milk."]
+    with pytest.raises(StudyError, match="manifest has its own sentences"):
+        model.sweep([TEXT], manifest=tmp_path / "meta.lst", folder=tmp_path / "both")
+    with pytest.raises(SettingError, match="give texts, or the list of an evaluation set"):
+        model.sweep()
 
 
 def test_rows_become_a_data_frame(sweep: Rows) -> None:
