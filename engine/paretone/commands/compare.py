@@ -6,6 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -43,7 +44,7 @@ from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.paired import SIGN_NOTE, paired, worst
 from paretone.studies.sentences import StudySentence
 from paretone.techniques import compatibility_of, foreseen, resolve
-from paretone.techniques.published import comparisons, options_of
+from paretone.techniques.published import Comparison, comparisons, options_of
 from paretone.wording import percent
 
 NAME = "compare"
@@ -114,10 +115,6 @@ class _Measured:
     metrics: Metrics
     why_not: str
 
-    @property
-    def speed_up(self) -> float:
-        return self.timing.speed_up["B"].median
-
     def to_json(self) -> dict[str, object]:
         return {
             "text": self.spoken.text,
@@ -166,93 +163,150 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         named = zip(SIDES, faults, strict=True)
         faulty = [f"{name} ({one.summary})" for name, some in named for one in some if one.faulty]
         problem, code = strict(faulty, options.strict)
-    texts = texts[: len(measured)]
-    medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
-    alone = len(texts) * options.repeats == 1
-    for index, row in enumerate(medians):
-        runs = [run["first_audio_seconds"] or 0.0 for one in measured for run in one.runs[index]]
-        row["first_audio_p90"] = None if alone else tail_interval(runs)[0]
-    spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
-    speed_up, same = _speed_up(measured)
-    distances = [one.distance for one in measured if one.distance is not None]
-    distance = median(distances) if distances else None
-    difference_spreads = {"log_mel_distance": _spread([*distances])}
-    difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
-    difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
-    written = _write(place, measured) if place else []
-    notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
-    differences = sides[0].setting.differences(sides[1].setting)
-    published = [comparisons(side.setting) for side in sides]
-    data = {
-        **{
-            name.lower(): {
-                "side": name,
-                **row,
-                "setting": side.setting.to_json(),
-                "published": [one.to_json() for one in compared],
-                "notes": said,
-            }
-            for name, row, side, compared, said in zip(SIDES, medians, sides, published, notes, strict=True)
-        },
-        "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
-        | {"beside": _json(difference_spreads)},
-        "speed_up": asdict(speed_up),
-        "same": asdict(same),
-        "clock": measured[0].timing.clock,
-        "repeats": options.repeats,
-        **({"evaluation_set": evaluation.words, "sha256": evaluation.sha256} if evaluation is not None else {}),
-        "log_mel_distance": distance,
-        **difference_medians,
-        "judged": heard,
-        "faults": {
-            name.lower(): [[each.to_json() for each in one.findings] for one in some]
-            for name, some in zip(SIDES, faults, strict=True)
-        },
-        "texts": [one.to_json() for one in measured],
-        "differences": [asdict(one) for one in differences],
-        "files": [str(path) for path in written],
-        "machine": describe().line,
-        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
-    }
-    lines = [evaluation.words, ""] if evaluation is not None else []
-    lines += [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
-    over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
-    over += f" of {len(texts)} texts" if len(texts) > 1 else ""
-    if alone:
-        lines.append(
-            f"B is {speed_up.median:.2f} times as fast as A, A against itself {same.median:.2f} ({data['clock']}), in "
-            "a single run: without an interval, no difference in speed can be claimed; measure more repeats."
-        )
-    else:
-        lines.append(
+    compared = _Compared(sides, measured, options.repeats, evaluation, heard, faults)
+    written = [str(path) for path in _write(place, measured)] if place else []
+    data = {**compared.to_json(), "files": written}
+    if stopped is not None:
+        data |= {**failure(problem, stopped), "exit_code": code}
+    return Result(data, "\n".join([*compared.lines(), *(f"Wrote {path}" for path in written)]), problem, code)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Both sides over the finished texts."""
+
+    sides: tuple[Side, Side]
+    measured: list[_Measured]
+    repeats: int
+    evaluation: EvaluationSet | None
+    heard: Heard
+    faults: list[list[Checked]]
+    """Of each side, by text."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether each side has a single run."""
+        return len(self.measured) * self.repeats == 1
+
+    @cached_property
+    def medians(self) -> list[dict[str, float | None]]:
+        found = []
+        for index in range(len(SIDES)):
+            runs = [run["first_audio_seconds"] or 0.0 for one in self.measured for run in one.runs[index]]
+            tail = None if self.alone else tail_interval(runs)[0]
+            found.append(_medians([one.figures[index] for one in self.measured]) | {"first_audio_p90": tail})
+        return found
+
+    @cached_property
+    def spreads(self) -> list[dict[str, Interval | None]]:
+        return [dict.fromkeys(SPREAD) if self.alone else _spreads(self.measured, index) for index in range(len(SIDES))]
+
+    @cached_property
+    def speed_up(self) -> tuple[Interval, Interval]:
+        """B's speed over A's, and A's over itself: over the repeats of a single text, otherwise over the texts.
+
+        Repeats of one text are not independent, so with several texts each counts once.
+        """
+        timings = [one.timing for one in self.measured]
+        if len(timings) == 1:
+            return timings[0].speed_up["B"], timings[0].same
+        return interval([one.speed_up["B"].median for one in timings]), interval([one.same.median for one in timings])
+
+    @cached_property
+    def distances(self) -> list[float]:
+        return [one.distance for one in self.measured if one.distance is not None]
+
+    @cached_property
+    def difference_medians(self) -> dict[str, float | None]:
+        return {name: _median([getattr(one.metrics, name) for one in self.measured]) for name in DIFFERENCES}
+
+    @cached_property
+    def difference_spreads(self) -> dict[str, Interval | None]:
+        others = {name: _spread([getattr(one.metrics, name) for one in self.measured]) for name in DIFFERENCES}
+        return {"log_mel_distance": _spread([*self.distances]), **others}
+
+    @cached_property
+    def notes(self) -> list[list[str]]:
+        """Of each side's takes, once each."""
+        return [
+            list(dict.fromkeys(note for one in self.measured for note in one.last[index].notes))
+            for index in range(len(SIDES))
+        ]
+
+    @cached_property
+    def published(self) -> list[tuple[Comparison, ...]]:
+        return [comparisons(side.setting) for side in self.sides]
+
+    def to_json(self) -> dict[str, Any]:
+        by_side = zip(SIDES, self.medians, self.sides, self.published, self.notes, strict=True)
+        spreads = {name.lower(): _json(one) for name, one in zip(SIDES, self.spreads, strict=True)}
+        evaluation, (speed_up, same) = self.evaluation, self.speed_up
+        return {
+            **{
+                name.lower(): {
+                    "side": name,
+                    **row,
+                    "setting": side.setting.to_json(),
+                    "published": [one.to_json() for one in compared],
+                    "notes": said,
+                }
+                for name, row, side, compared, said in by_side
+            },
+            "intervals": {**spreads, "beside": _json(self.difference_spreads)},
+            "speed_up": asdict(speed_up),
+            "same": asdict(same),
+            "clock": self.measured[0].timing.clock,
+            "repeats": self.repeats,
+            **({} if evaluation is None else {"evaluation_set": evaluation.words, "sha256": evaluation.sha256}),
+            "log_mel_distance": _median([*self.distances]),
+            **self.difference_medians,
+            "judged": self.heard,
+            "faults": {
+                name.lower(): [[each.to_json() for each in one.findings] for one in some]
+                for name, some in zip(SIDES, self.faults, strict=True)
+            },
+            "texts": [one.to_json() for one in self.measured],
+            "differences": [asdict(one) for one in self.sides[0].setting.differences(self.sides[1].setting)],
+            "machine": describe().line,
+        }
+
+    def lines(self) -> list[str]:
+        measured, medians = self.measured, self.medians
+        lines = [] if self.evaluation is None else [self.evaluation.words, ""]
+        lines += [*_texts_table(measured), *_sides_table(self.sides, medians, self.spreads), ""]
+        lines += self._speed_lines()
+        if self.distances:
+            lines.append(difference_line(median(self.distances), Metrics(**self.difference_medians)))
+            lines += _difference_spread(self.difference_spreads, len(measured))
+        else:
+            lines.append(measured[0].why_not)
+        lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
+        lines += _busy_lines(measured, medians)
+        lines += [f"{name}: {note}" for name, said in zip(SIDES, self.notes, strict=True) for note in said]
+        published = zip(SIDES, self.published, strict=True)
+        lines += [f"{name}: {one.sentence}" for name, found in published for one in found]
+        lines += _heard_lines(self.heard)
+        for name, some in zip(SIDES, self.faults, strict=True):
+            for place, one in enumerate(some, start=1):
+                of = f", text {place}" if len(some) > 1 else ""
+                lines += [f"{name}{of}: {line}" for line in sentences(one)[1:]]
+        return [*lines, *_differing(self.sides)]
+
+    def _speed_lines(self) -> list[str]:
+        speed_up, same = self.speed_up
+        clock, texts = self.measured[0].timing.clock, len(self.measured)
+        if self.alone:
+            return [
+                f"B is {speed_up.median:.2f} times as fast as A, A against itself {same.median:.2f} ({clock}), in a "
+                "single run: without an interval, no difference in speed can be claimed; measure more repeats."
+            ]
+        over = f"{self.repeats} repeat{'' if self.repeats == 1 else 's'}" + (f" of {texts} texts" if texts > 1 else "")
+        line = (
             f"B is {speed_up.median:.2f} times as fast as A (95 % interval {speed_up.low:.2f} to {speed_up.high:.2f}; "
-            f"A against itself {same.low:.2f} to {same.high:.2f}; {data['clock']}, {over})."
+            f"A against itself {same.low:.2f} to {same.high:.2f}; {clock}, {over})."
         )
-    if not alone and not speed_up.excludes_one:
-        lines.append("The interval includes 1: no difference in speed can be claimed.")
-    if distance is None:
-        lines.append(measured[0].why_not)
-    else:
-        lines.append(difference_line(distance, Metrics(**difference_medians)))
-        lines += _difference_spread(difference_spreads, len(texts))
-    lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
-    lines += _busy_lines(measured, medians)
-    lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
-    lines += [f"{name}: {one.sentence}" for name, found in zip(SIDES, published, strict=True) for one in found]
-    lines += _heard_lines(heard)
-    for name, some in zip(SIDES, faults, strict=True):
-        for place_in_list, one in enumerate(some, start=1):
-            of = f", text {place_in_list}" if len(some) > 1 else ""
-            lines += [f"{name}{of}: {line}" for line in sentences(one)[1:]]
-    others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
-    if same := same_but_for_seed(sides):
-        lines.append(same)
-    elif others and not any(one.technique for one in differences):
-        lines.append(f"A and B differ in {', '.join(others)}, and not in a technique.")
-    elif others:
-        lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
-    lines += [f"Wrote {path}" for path in written]
-    return Result(data, "\n".join(lines), problem, code)
+        doubt = "The interval includes 1: no difference in speed can be claimed."
+        return [line] if speed_up.excludes_one else [line, doubt]
 
 
 def _checked(one: _Measured, terminal: Terminal) -> tuple[Checked, Checked]:
@@ -365,16 +419,6 @@ def _median(values: list[float | None]) -> float | None:
     return median(found) if found else None
 
 
-def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
-    """B's speed over A's, and A's over itself: over the repeats of a single text, otherwise over the texts.
-
-    Repeats of one text are not independent, so with several texts each counts once.
-    """
-    if len(measured) == 1:
-        return measured[0].timing.speed_up["B"], measured[0].timing.same
-    return interval([one.speed_up for one in measured]), interval([one.timing.same.median for one in measured])
-
-
 def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
     """Log-mel distance and other measurements of ``second`` relative to ``first``, or the reason why there are none."""
     sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
@@ -463,7 +507,7 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
         {
             "text": number,
             **{f"RTF {name} (s/s)": row["real_time_factor"] for name, row in zip(SIDES, one.figures, strict=True)},
-            "B faster (times)": one.speed_up,
+            "B faster (times)": one.timing.speed_up["B"].median,
             "log-mel distance (nat. log)": one.distance,
             "audio of A (s)": one.figures[0]["audio_seconds"],
         }
@@ -608,14 +652,21 @@ def refuse_equal(sides: tuple[Side, Side]) -> None:
     )
 
 
-def same_but_for_seed(sides: tuple[Side, Side]) -> str:
+def _differing(sides: tuple[Side, Side]) -> list[str]:
+    """Sentence on differences between the sides other than in techniques, if any."""
     one, two = sides
-    if one.variant != two.variant or replace(one.setting, seed=two.setting.seed) != two.setting:
-        return ""
-    return (
-        f"Both sides are the same setting with different seeds ({one.setting.seed} and {two.setting.seed}): only their "
-        "noise differs."
-    )
+    if one.variant == two.variant and replace(one.setting, seed=two.setting.seed) == two.setting:
+        return [
+            f"Both sides are the same setting with different seeds ({one.setting.seed} and {two.setting.seed}): only "
+            "their noise differs."
+        ]
+    differences = one.setting.differences(two.setting)
+    others = ", ".join(f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique)
+    if not others:
+        return []
+    if any(one.technique for one in differences):
+        return [f"A and B differ in more than the technique: {others}."]
+    return [f"A and B differ in {others}, and not in a technique."]
 
 
 def _baseline(other: Side) -> Side:
