@@ -19,6 +19,7 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
 from paretone.studies.gains import PublishedPoint
 from paretone.studies.results import Results, SettingResult
+from paretone.studies.study import SERVER as SERVER_ORIGIN
 from paretone.studies.wording import setting_title
 from paretone.techniques import find
 from paretone.techniques.registry import in_order
@@ -194,20 +195,20 @@ def _model_title(model: str) -> str:
 
 
 def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
-    """One point per setting of a study; ``machines`` are those of its takes, by setting key."""
+    """One point per setting of a study, servers included; ``machines`` are those of its takes, by setting key."""
     figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}
     model = _model_title(found.model)
     return tuple(
         Point(
             f"{found.folder}#{one.key}",
-            STUDY,
+            SERVER if one.origin == SERVER_ORIGIN else STUDY,
             _study_title(one),
             found.title or found.folder.stem,
-            model,
+            one.setting.model if one.origin == SERVER_ORIGIN else model,
             in_order(entry.technique for entry in one.setting.techniques),
             figures[one.key],
             figures.get(one.baseline, _NO_FIGURES),
-            one.setting,
+            None if one.origin == SERVER_ORIGIN else one.setting,
             tuple(Sound(heard.take, heard.text, heard.voice, heard.seed) for heard in found.heard.get(one.key, ())),
             found.folder,
             tuple(machines.get(one.key, ())),

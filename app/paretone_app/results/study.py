@@ -24,7 +24,7 @@ from paretone.studies.report import write_report
 from paretone.studies.results import Results, estimated_seconds, read, results
 from paretone.studies.search import answer
 from paretone.studies.store import DATABASE, RULED_OUT, Store, StoredTake, StudyDamaged
-from paretone.studies.study import BASELINE, SEARCH, Study, results_folder
+from paretone.studies.study import BASELINE, SEARCH, SERVER, Study, results_folder
 from paretone.studies.wording import (
     REFERENCE,
     answer_lines,
@@ -57,6 +57,8 @@ class Row:
     answer: bool = False
     busy: int = 0
     """Finished takes made while other programs kept the machine busy."""
+    served: bool = False
+    """Whether it is a server."""
 
 
 @dataclass(frozen=True)
@@ -329,6 +331,7 @@ def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
             one.problem,
             one.key in chosen,
             one.busy,
+            one.origin == SERVER,
         )
         for one in (results.settings if results else ())
     ]
@@ -336,7 +339,7 @@ def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
     for key, one in planned.items():
         if key not in there:
             title = one.name if one.name not in ("", BASELINE) else described(one.setting)
-            rows.append(Row(key, title, one.setting, one.origin == BASELINE, 0, each))
+            rows.append(Row(key, title, one.setting, one.origin == BASELINE, 0, each, served=one.origin == SERVER))
     return tuple(rows)
 
 

@@ -124,6 +124,10 @@ class Glyphs:
         self._mark_of, self._palette, self._plain = mark_of, dict(zip(HUES, palette, strict=True)), plain
         self._made: dict[tuple[tuple[str, ...], str], Glyph] = {}
 
+    def server(self, look: str = FILLED) -> Glyph:
+        """Glyph of servers, of which no technique is known."""
+        return Glyph((self._plain,), "plus", look)
+
     def glyph(self, names: tuple[str, ...], look: str = FILLED) -> Glyph:
         """Glyph of a point with these ``names``; cached."""
         found = self._made.get((names, look))

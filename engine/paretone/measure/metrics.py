@@ -14,7 +14,7 @@ import numpy as np
 from paretone.by_name import by_name
 from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval, tail_interval
 from paretone.measure.pitch import diversity
-from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
+from paretone.setting.take import BUSY_SHARE, SERVED, Measurements, Metrics, Timed
 from paretone.wording import percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
@@ -57,8 +57,16 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
+_FROM_OUTSIDE = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "pause_seconds")
+"""Measurements of a server's replies."""
+
+
 def _measured(name: str) -> _Of:
-    return lambda measured, heard, distance: getattr(measured, name)
+    def of(measured: Measurements, heard: Metrics, distance: float | None) -> float | None:
+        known = name in _FROM_OUTSIDE or measured.device != SERVED
+        return getattr(measured, name) if known else None
+
+    return of
 
 
 def _wall(name: str, title: str, definition: str, unit: str = "s") -> Metric:

@@ -13,9 +13,11 @@ import hashlib
 import io
 import random
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count, cycle
 from typing import Any
 
@@ -25,8 +27,11 @@ import soundfile
 
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
+from paretone.measure.loudness import signal_metrics
+from paretone.setting.setting import Setting
+from paretone.setting.take import SERVED, Measurements, Take
 
-PATH = "/v1/audio/speech"
+PATH, PCM = "/v1/audio/speech", "pcm"
 BUFFERS = (0.0, 0.1, 0.3)
 """Seconds that a player waits after the first audio before it plays."""
 PERCENTILES = (50, 90, 95, 99)
@@ -45,7 +50,7 @@ class Target:
     model: str = ""
     voice: str = ""
     token: str = field(default="", repr=False)
-    form: str = "pcm"
+    form: str = PCM
     """``pcm`` or ``wav``."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """Further fields of each request."""
@@ -103,6 +108,28 @@ class Reply:
     def largest_gap(self) -> float:
         times = [time for time, _ in self.arrivals]
         return max(np.diff(times), default=0.0)
+
+    def take(self, setting: Setting, voice: str, machine: str, name: str = "") -> Take:
+        """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""
+        return Take(
+            name or uuid.uuid4().hex,
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            self.text,
+            voice,
+            setting,
+            self.sample_rate,
+            self.samples,
+            Measurements(
+                seconds=self.seconds,
+                audio_seconds=self.audio_seconds,
+                first_audio_seconds=self.first_audio,
+                largest_gap_seconds=self.largest_gap,
+                pause_seconds=self.stalls(0.0)[1],
+                device=SERVED,
+            ),
+            machine=machine,
+            metrics=signal_metrics(self.samples, self.sample_rate),
+        )
 
     def stalls(self, buffer: float) -> tuple[int, float]:
         """Underruns, and their seconds, of a player that starts ``buffer`` seconds after the first audio, and after an

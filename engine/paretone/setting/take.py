@@ -18,6 +18,10 @@ _TICK_SECONDS = 0.02
 """Systems count each core's time in ticks of 10 ms: a difference of two counts is uncertain by two ticks."""
 
 
+SERVED = "server"
+"""Device of replies of a server: nothing within it was measured."""
+
+
 @dataclass(frozen=True)
 class Measurements:
     """Measurements of one synthesis.

@@ -21,6 +21,7 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Values
 from paretone.setting.setting import Setting
 from paretone.studies.results import Results, SettingResult
+from paretone.studies.study import SERVER
 from paretone.studies.wording import REFERENCE, described, option_words, setting_title, short_title
 from paretone.techniques import find
 from paretone.wording import plain
@@ -68,7 +69,7 @@ class KnobCurves:
 
 def curves(results: Results) -> tuple[KnobCurves, ...]:
     """All curves in ``results``: the model's options first, then techniques in order of occurrence."""
-    there = {one.setting.bare: one for one in results.settings if one.finished}
+    there = {one.setting.bare: one for one in results.settings if one.finished and one.origin != SERVER}
     groups: dict[tuple[str, str], dict[Setting, list[tuple[_Value, SettingResult]]]] = defaultdict(dict)
     for setting, one in there.items():
         for owner, name, value, rest in _varied(setting):

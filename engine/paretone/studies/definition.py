@@ -26,6 +26,7 @@ from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.sentences import StudySentence
+from paretone.studies.servers import servers_of
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, assembled, duration
 from paretone.techniques import conflict, require_family, technique
@@ -118,17 +119,18 @@ class _Reader:
         grids = [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
         listed = self._listed()
-        if not (listed or grids or search):
-            raise StudyError("there is nothing to compare: give [[setting]], [grid] or [search].")
+        servers = servers_of(fields, self._root)
+        if not (listed or grids or search or servers):
+            raise StudyError("there is nothing to compare: give [[setting]], [grid], [search] or [[server]].")
         # Counted before building: a product of ten axes would exceed memory.
         combinations = sum(math.prod(len(axis.values) for axis in axes) for axes in grids)
-        counts = (len(listed) + combinations + (search.trials if search else 0), len(utterances), len(seeds), rounds)
-        _require_possible(counts, limit)
+        settings = len(listed) + combinations + len(servers) + (search.trials if search else 0)
+        _require_possible((settings, len(utterances), len(seeds), rounds), limit)
         candidates = self._with_baselines([*listed, *(one for axes in grids for one in self._grid(axes))], search)
         study = Study(
             title=fields.text("title", "Study"),
             model=self._model,
-            candidates=candidates,
+            candidates=(*candidates, *servers),
             utterances=utterances,
             seeds=seeds,
             rounds=rounds,

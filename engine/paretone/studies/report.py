@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
@@ -37,7 +38,7 @@ from paretone.studies.results import PlayableTake, Results, value_of
 from paretone.studies.search import answer
 from paretone.studies.space import Search
 from paretone.studies.store import Store, read_audio
-from paretone.studies.study import duration
+from paretone.studies.study import SERVER, duration
 from paretone.techniques.registry import in_order, technique_mark
 from paretone.wording import comma_separated
 
@@ -90,8 +91,9 @@ def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
 def _summary(results: Results) -> str:
     takes = sum(one.finished for one in results.settings)
     run = [one for one in results.settings if one.finished]
+    weights = f" (weights {checkpoint_text(results.checkpoint)})" if results.checkpoint else ""
     return (
-        f"{len(run)} settings of {results.model} (weights {checkpoint_text(results.checkpoint)}), {takes} takes, begun "
+        f"{len(run)} settings of {results.model}{weights}, {takes} takes, begun "
         f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
     )
 
@@ -104,7 +106,9 @@ def _answer(search: Search, results: Results) -> list[str]:
 
 
 def _figures(results: Results) -> list[str]:
-    speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
+    served = any(one.origin == SERVER and one.finished for one in results.settings)
+    speeds = SPEEDS[1:] if served else SPEEDS  # Servers have no baseline.
+    speed = next((name for name in speeds if any(name in one.figures for one in results.settings)), None)
     if speed is None:
         return []
     parts = []
@@ -130,7 +134,9 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
     glyphs = Glyphs(technique_mark, SERIES_ON_ANY, "currentColor")
     on_front = [one.key in best for _, one in shown]
     techniques = in_order({name for each in names for name in each})
-    legend = [*([()] if () in names else []), *((name,) for name in techniques)]
+    plain = any(not own and one.origin != SERVER for own, (_, one) in zip(names, shown, strict=True))
+    legend = [*([()] if plain else []), *((name,) for name in techniques)]
+    server = [(glyphs.server(), "Server")] if any(one.origin == SERVER for _, one in shown) else []
     along_x, along_y = (np.array([one.figures[name].ends for _, one in shown]).reshape(-1, 3) for name in (x, y))
     front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
     return Scatter(
@@ -138,7 +144,10 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
         Dimension(up.label, up.title, up.better),
         along_x,
         along_y,
-        tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
+        tuple(
+            (glyphs.server if one.origin == SERVER else partial(glyphs.glyph, own))(FILLED if is_on else HOLLOW)
+            for own, is_on, (_, one) in zip(names, on_front, shown, strict=True)
+        ),
         tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
         tuple(
             f"{wording.setting_title(one)}: {across.title} {one.figures[x].value:.4g}, "
@@ -149,7 +158,10 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
         doubtful=tuple(
             place for place, (_, one) in enumerate(shown) if one.busy and (across.wall_time or up.wall_time)
         ),
-        legend=tuple((glyphs.glyph(own), wording.short_title(own[0]) if own else "No technique") for own in legend),
+        legend=(
+            *((glyphs.glyph(own), wording.short_title(own[0]) if own else "No technique") for own in legend),
+            *server,
+        ),
     )
 
 

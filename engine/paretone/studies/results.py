@@ -23,7 +23,7 @@ from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
-from paretone.setting.take import Measurements
+from paretone.setting.take import SERVED, Measurements
 from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial
@@ -87,7 +87,7 @@ class SettingResult:
     key: str
     name: str
     origin: str
-    """``baseline``, ``list``, ``grid`` or ``search``."""
+    """``baseline``, ``list``, ``grid``, ``search`` or ``server``."""
     setting: Setting
     baseline: str
     """Key of its baseline; its own for a baseline."""
@@ -248,7 +248,7 @@ def results(store: Store) -> Results:
         no_reference,
         heard,
         tuple(dict.fromkeys(take.machine for take in takes)),
-        tuple(dict.fromkeys(take.clock for take in takes)),
+        tuple(dict.fromkeys(take.clock for take in takes if take.measurements.device != SERVED)),
         store.trials(),
         _failed(store, takes),
         sum(take.busy_seconds for take in takes) + store.preparing_seconds,
@@ -495,7 +495,7 @@ def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Seque
         for key in {one.baseline for one in settings}
     }
     for one in settings:
-        if one.origin == BASELINE:
+        if one.baseline == one.key:
             continue
         for take in by_setting.get(one.key, ()):
             other = baselines[one.baseline].get((take.cell.utterance, take.cell.seed, take.cell.round))

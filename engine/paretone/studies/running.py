@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from paretone import database
-from paretone.errors import StudyError
+from paretone.errors import PlainError, StudyError
 from paretone.measure.machine import code_fingerprint
 from paretone.measure.timing import running_order
 from paretone.models.base import SpeechModel
@@ -25,10 +25,12 @@ from paretone.observer import Observer
 from paretone.setting.setting import Artefact
 from paretone.studies.search import Searcher
 from paretone.studies.sentences import StudySentence
+from paretone.studies.servers import Asking
 from paretone.studies.store import RUNNING, Store, StoredTake
 from paretone.studies.study import (
     BASELINE,
     SEARCH,
+    SERVER,
     Candidate,
     Cell,
     Equipment,
@@ -436,25 +438,65 @@ class _Run:
     def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> None:
         self._study, self._store, self._executor, self._follower = study, store, executor, follower
         self._searcher = Searcher(study, store) if study.search else None
+        self._candidates = {one.key: one for one in study.candidates}
+        self._problems = {one.key for one in store.settings() if one.problem}
+        self._servers = [one for one in study.candidates if one.origin == SERVER]
+        self._asked = 0
+        """Finished takes of servers."""
 
     def run(self) -> str:
         study, store = self._study, self._store
+        if not self._ask_servers():
+            return PAUSED
+        if len(self._servers) == len(study.candidates) and study.search is None:
+            return FINISHED
         try:
             weights = self._executor.begin(study.equipment(study.judges), self._follower)
             store.settle_checkpoint(weights, code_fingerprint())
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
-            self._candidates = {one.key: one for one in study.candidates}
+            for one in self._servers:
+                del self._candidates[one.key]
             finished = store.cells()
             for candidate, lost in self._lost_by_search():
                 # A search does not return to finished trials: only lost audio is made again.
                 self._candidates[candidate.key] = candidate
                 finished |= set(study.cells(candidate)) - lost
             self._queue = Queue(study, self._candidates.values(), finished, store.artefacts(), referred)
-            self._problems = {one.key for one in store.settings() if one.problem}
             self._follower.status("Making takes")
             return self._loop()
         finally:
             self._executor.end()
+
+    def _ask_servers(self) -> bool:
+        """Ask all servers, before a model is loaded here that would take their processor; returns whether all were."""
+        study, follower = self._study, self._follower
+        if not self._servers:
+            return True
+        asking, finished = Asking(study, follower), self._store.cells()
+        for candidate in self._servers:
+            if follower.pausing():
+                return False
+            cells = set(study.cells(candidate))
+            if missing := cells - finished:
+                follower.status(f"Asking {candidate.name}")
+                follower.begun(candidate.name, self._asked, study.takes)
+                try:
+                    for outcome in asking.replies(candidate, missing):
+                        if isinstance(outcome, Made):
+                            self._keep_take(outcome)
+                        else:
+                            self._keep_failure(outcome.task, outcome.sentence, False)
+                except PlainError as error:
+                    self._store.rule_out(candidate.key, str(error))
+                    self._problems.add(candidate.key)
+            self._asked += len(cells)
+            follower.advanced(self._asked, study.takes, None)
+        return True
+
+    @property
+    def _progress(self) -> tuple[int, int]:
+        done, total = self._queue.progress
+        return done + self._asked, total + self._asked
 
     def _lost_by_search(self) -> Iterator[tuple[Candidate, set[Cell]]]:
         """Settings from an earlier run's search with audio lost since, with the lost cells."""
@@ -475,7 +517,7 @@ class _Run:
                     task = self._queue.next(worker)
                     if task is not None:
                         self._executor.start(worker, self._with_baseline(task))
-                        self._follower.begun(self._title(task), *self._queue.progress)
+                        self._follower.begun(self._title(task), *self._progress)
             if not self._queue.busy:
                 if pausing:
                     return PAUSED
@@ -496,7 +538,7 @@ class _Run:
     def _advance(self) -> None:
         if self._searcher is not None:
             self._queue.coming = self._searcher.left
-        self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._executor.size))
+        self._follower.advanced(*self._progress, self._queue.seconds_left(self._executor.size))
 
     def _title(self, task: Task) -> str:
         if isinstance(task, MeasureReference):

@@ -28,8 +28,8 @@ from paretone.wording import grouped
 if TYPE_CHECKING:
     from paretone.studies.evaluation_sets import EvaluationSet
 
-BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
-"""Origins of a study's settings."""
+BASELINE, LISTED, GRID, SEARCH, SERVER = "baseline", "list", "grid", "search", "server"
+"""Origins of a study's settings; servers: :mod:`paretone.studies.servers`."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. ``candidates`` begin with all baselines; ``ruled_out``: combinations refused, with reasons."""
+    """A whole study. ``candidates`` begin with all baselines and end with servers; ``ruled_out``: combinations refused,
+    with reasons."""
 
     title: str
     model: str

@@ -22,7 +22,7 @@ from paretone.reading import shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.studies import definition
 from paretone.studies.store import Store, StoredTake
-from paretone.studies.study import Equipment, Failed, Made, Speak, Study, take_id
+from paretone.studies.study import SERVER, Equipment, Failed, Made, Speak, Study, take_id
 from paretone.wording import counted, grouped
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class _Verification:
             return
         yield self._texts(study)
         yield self._code()
+        if all(one.origin == SERVER for one in self._settings.values()):
+            return  # What servers did is not done again.
         judges = dict.fromkeys(verdict.judge for take in self._takes for verdict in take.verdicts)
         runner = self._equip(study.equipment([*judges]))
         yield self._weights(runner.equip(observer).info.all_weights)
@@ -153,6 +155,7 @@ class _Verification:
             if take.cell.utterance in spoken
             and take.cell.round == 0
             and take.cell.setting in self._settings
+            and self._settings[take.cell.setting].origin != SERVER
             and self._store.is_heard(take)
         ]
         there.sort(key=lambda one: (self._settings[one.cell.setting].place, one.take))

@@ -207,6 +207,31 @@ def test_replies_are_judged_and_the_measurement_is_kept_for_the_window(address: 
     assert 0 <= kept.figures()["word_error_rate"].value < 0.5 and 2 < kept.figures()["naturalness"].value < 5
 
 
+def test_a_study_asks_a_server_and_its_replies_are_takes(
+    address: str, console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "served.toml"
+    file.write_text(
+        'sentences = ["Good morning.", "Rice."]\nmodel = "f5-mini"\nvoices = ["bella"]\njudges = ["words", "faults"]\n'
+        f'[[server]]\nname = "Mine"\nurl = "http://{address}"\nclients = [1, 3]\ntoken = true\n'
+        'vary = { response_format = ["pcm", "wav"] }\n'
+    )
+    assert "set the environment variable PARETONE_SERVER_TOKEN" in console.refusal("study", "run", file)
+    monkeypatch.setenv("PARETONE_SERVER_TOKEN", TOKEN)
+    said = console.out("study", "run", file)
+    assert "Mine, at 3 clients, response_format wav" in said and "8 takes were made" in said
+    found = console.data("study", "status", file, "--json")
+    assert [one["takes"] for one in found["settings"]] == [2] * 4 and not found["failures"]
+    figures = found["settings"][0]["figures"]
+    assert figures["first_audio_seconds"]["value"] > 0 and 0 <= figures["word_error_rate"]["value"] <= 1
+    assert not {"ops_ratio", "backbone_seconds", "speed_up", "log_mel_distance"} & set(figures), "unknown from outside"
+    console.out("study", "export", file)
+    page = (tmp_path / "served.study" / "report" / "report.html").read_text()
+    assert page.count("<audio") >= 8 and ">Server<" in page and TOKEN not in page
+    assert "0 takes were made" in console.out("study", "run", file), "each reply once"
+    assert "✗" not in console.out("study", "verify", file)
+
+
 def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
     def heard(where: str, seed: int) -> bytes:
         body = json.dumps({"input": TEXT, "voice": "bella", "seed": seed, "response_format": "pcm"}).encode()

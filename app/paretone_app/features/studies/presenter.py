@@ -493,6 +493,8 @@ class StudiesPresenter(Presenter):
         row = next((one for one in seen.rows if one.key == key), None)
         if row is None or row.setting is None:
             raise StudyError("Select a setting in the study's table first.")
+        if row.served:
+            raise StudyError(f"{row.title} is a server; Setup has settings of models that are loaded here.")
         state.editing.adopt_setting(row.setting)
         entry = state.artefacts.entry(row.setting)
         source = state.artefacts.source(entry.technique) if entry is not None else None

@@ -29,7 +29,6 @@ from paretone_app.shell.colours import DARK, Colours
 
 FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED, SERVER: FILLED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
-_SERVER_SHAPE = "plus"
 
 
 class PointStyles(Glyphs):
@@ -38,13 +37,8 @@ class PointStyles(Glyphs):
         palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
         super().__init__(technique_mark, palette, colours.text)
 
-    @property
-    def server(self) -> Glyph:
-        """Style of all servers, in which no technique is known."""
-        return Glyph((self.colours.text,), _SERVER_SHAPE, FILLED)
-
     def of(self, point: Point) -> Glyph:
-        return self.server if point.kind == SERVER else self.glyph(point.techniques, FILLS[point.kind])
+        return self.server() if point.kind == SERVER else self.glyph(point.techniques, FILLS[point.kind])
 
     def ghost(self, names: tuple[str, ...]) -> Glyph:
         """Style of a ghost: as its setting's, but barely visible."""
@@ -101,7 +95,7 @@ def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
     if any(not one.techniques and one.kind in (TAKE, STUDY) for one in shown.points):
         yield looks.glyph(()), "Baseline"
     if any(one.kind == SERVER for one in shown.points):
-        yield looks.server, "Server"
+        yield looks.server(), "Server"
     for name in names:
         yield looks.glyph((name,)), technique_title(name)
     if shown.ghosts:

@@ -41,7 +41,7 @@ class Reference:
 def origin(point: Point) -> str:
     if point.published:
         return f"Published: {point.source}"
-    if point.kind == SERVER:
+    if point.kind == SERVER and point.folder is None:
         return point.remarks[0]
     if point.kind == TAKE:
         sound = point.sounds[0]

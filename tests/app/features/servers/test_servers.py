@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 from pytestqt.qtbot import QtBot
 
+from paretone.errors import StudyError
 from paretone_app.features.tradeoff import words
 from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
+from tests.app.features.studies.studying import finish, opened, texts, write
 
 PARTS = f"{SMALL} lab studies tradeoff servers"
 
@@ -129,3 +132,24 @@ def test_what_a_server_refuses_is_told_and_cancel_ends_it(
     presenter._cancel.trigger()
     qtbot.waitUntil(lambda: not presenter._cancel.isEnabled())
     assert panel.state.text().startswith("Cancelled")
+
+
+def test_a_server_in_a_study_is_a_row_and_a_point_of_its_own(
+    borrowed_window: MainWindow, qtbot: QtBot, address: str, tmp_path: Path
+) -> None:
+    file = write(
+        tmp_path, "served", grid=f'steps.steps = [2]\n[[server]]\nurl = "{address}"\nname = "Box"\nclients = 2'
+    )
+    panel = opened(borrowed_window, file, qtbot)
+    borrowed_window.workspaces.go_to("tradeoff")
+    finish(borrowed_window, borrowed_window.action["run_study"].trigger, qtbot)
+    row = next(one for one in texts(panel) if "Box, at 2 clients" in one)
+    assert "2/2" in row, "it waits for no model"
+    results = borrowed_window.results
+    qtbot.waitUntil(lambda: any(one.kind == SERVER and one.folder for one in results.points))
+    point = next(one for one in results.points if one.kind == SERVER and one.folder)
+    assert point.model == "server Box" and words.origin(point).startswith("Small: 2 finished takes")
+    assert point.figures["real_time_factor"].value > 0 and "ops_ratio" not in point.figures
+    assert len(results.take_of(point, point.sounds[0]).samples) == 24_000, "its replies can be heard"
+    with pytest.raises(StudyError, match="is a server"):
+        borrowed_window.features["studies"].use(point.key.partition("#")[2])

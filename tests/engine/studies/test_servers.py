@@ -1,0 +1,73 @@
+"""Servers in studies: what their tables may say, and a server that is not there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from paretone.errors import StudyError
+from paretone.studies.definition import parse, to_toml
+from paretone.studies.results import read
+from paretone.studies.running import FINISHED
+from paretone.studies.servers import TOKEN, target_of
+from paretone.studies.study import SERVER
+from tests.engine.studies.small import finished, study
+
+HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
+
+
+def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "request.json").write_text('{"num_inference_steps": 16, "voice": "mia"}')
+    given = {
+        **HERE,
+        "clients": [1, 8],
+        "request": "request.json",
+        "fields": {"speed": 1.5},
+        "vary": {"num_inference_steps": [8, 16]},
+        "token": True,
+    }
+    found = parse({"grid": {"steps": [8]}, "server": [given]}, root=tmp_path)
+    servers = [one for one in found.candidates if one.origin == SERVER]
+    assert [one.name for one in servers] == [
+        f"Box, at {clients}, num_inference_steps {steps}" for clients in ("1 client", "8 clients") for steps in (8, 16)
+    ]
+    assert found.candidates[-4:] == tuple(servers) and found.takes == len(found.candidates) * found.takes_each
+    with pytest.raises(StudyError, match=TOKEN):
+        target_of(servers[0].setting, "anna")
+    monkeypatch.setenv(TOKEN, "secret")
+    target = target_of(servers[0].setting, "anna")
+    assert (target.voice, target.token, target.fields) == ("mia", "secret", {"num_inference_steps": 8, "speed": 1.5})
+    assert "secret" not in json.dumps(servers[0].setting.to_json())
+    assert parse(found.to_json(), root=tmp_path).candidates == found.candidates and to_toml(found.to_json())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"url": "box:8880"}, r"server[0].url must be an address"),
+        ({"clients": 0}, "clients must be from 1"),
+        ({"clients": [1, 2000]}, "clients must be from 1"),
+        ({"clients": ["8"]}, "whole numbers"),
+        ({"vary": {"speed": 2}}, "vary.speed must be a list"),
+        ({"fields": {"token": "x"}}, "the field 'token' of a request"),
+        ({"fields": {"ref": {"a": 1}}}, "the field 'ref' of a request must be a number"),
+        ({"request": "none.json"}, "cannot be read as JSON"),
+        ({"adress": "x"}, "adress is an unknown field"),
+    ],
+)
+def test_a_mistake_is_told_by_its_field(change: dict, words: str) -> None:
+    with pytest.raises(StudyError, match=re.escape(words)):
+        parse({"server": [{**HERE, **change}]})
+    with pytest.raises(StudyError, match=re.escape("server[1] asks for the same")):
+        parse({"server": [HERE, HERE]})
+
+
+def test_a_server_that_is_not_there_leaves_the_rest_of_the_study(tmp_path: Path) -> None:
+    assert finished(tmp_path / "s", study(server=[{**HERE, "clients": 1}])) == FINISHED
+    *others, server = read(tmp_path / "s").settings
+    assert all(one.finished == 3 for one in others) and server.finished == 0
+    assert "does not speak: no connection" in server.problem
+    assert finished(tmp_path / "t", study(grid=None, options=None, server=[HERE])) == FINISHED, "no model is loaded"
