@@ -26,7 +26,7 @@ class Rule:
 
 
 NOT_RUN = (
-    Rule(r"--device cuda|bench omnivoice-card", "needs a GPU"),
+    Rule(r"--device cuda|tests\.peers omnivoice-card", "needs a GPU"),
     Rule(r"^paretone download ", "downloads gigabytes; test_cli_download.py downloads small files from a local server"),
     Rule(
         r"--model (MegaTTS3|CosyVoice2-0\.5B|OmniVoice|Llasa-\w+) (?!.*--device cuda)",

@@ -24,6 +24,8 @@ PEERS = {
     "llasa": "tests.peers.llasa",
     "cosyvoice2": "tests.peers.cosyvoice2",
     "omnivoice": "tests.peers.omnivoice",
+    "faults": "tests.peers.faults",
+    "omnivoice-card": "tests.peers.omnivoice_card",
     "own-voices": "tests.peers.own_voices",
     "study-scale": "tests.peers.study_scale",
     "load-client": "tests.peers.load_client",

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from paretone.audio.recording import ogg
-from paretone.bench.damage import DAMAGES
-from paretone.bench.faults import shipped
 from paretone.checks.faults import checked
 from paretone.files import write_atomically
+from tests.peers.damage import DAMAGES
+from tests.peers.faults import shipped
 from tests.tools.exporting import run
 
 HEARD = {"silence": 1, "clipped": 2, "level-jump": 1, "click": 1, "gap": 2, "burst": 1, "cut": 1, "loop": 1, "hum": 2}

@@ -1,4 +1,4 @@
-"""``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences for ``paretone bench faults``.
+"""``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences for ``python -m tests.peers faults``.
 
 ``FOLDER/seen`` was looked at when the thresholds of the checks were set; nothing in ``FOLDER/unseen`` was. Each voice
 has a prompt with a sentence of its own, and pitch and formants that no shipped voice has, within what the bundled

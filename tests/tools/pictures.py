@@ -32,7 +32,6 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from safetensors.torch import save_file
 
-from paretone.bench.damage import DAMAGES
 from paretone.checks.speech import speech_of
 from paretone.errors import PlainError
 from paretone.extras import why_no_search
@@ -62,6 +61,7 @@ from paretone_app.shell.headless_tour import finished, make_takes, perform, star
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.invitation import Invited
+from tests.peers.damage import DAMAGES
 from tests.plugins.writing import install
 from tests.tools.null_sink import sound_to_nobody
 

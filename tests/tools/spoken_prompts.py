@@ -14,8 +14,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from paretone.bench.damage import PROMPT_DAMAGES
-from paretone.bench.faults import shipped
 from paretone.errors import PlainError
 from paretone.files import write_wav
 from paretone.measure.evaluation.judging import judged_figures
@@ -24,6 +22,8 @@ from paretone.models import catalogue, load_model
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
+from tests.peers.damage import PROMPT_DAMAGES
+from tests.peers.faults import shipped
 
 SENTENCES = 4
 

@@ -23,9 +23,7 @@ from paretone.techniques import techniques
 from paretone.techniques.registry import plug_in, registry
 
 BENCHES: dict[str, str] = {
-    "faults": "paretone.bench.faults",
     "omnivoice": "paretone.bench.omnivoice",
-    "omnivoice-card": "paretone.bench.omnivoice_card",
     "omnivoice-exact": "paretone.bench.omnivoice_exact",
     "stacked": "paretone.bench.stacked",
     "throughput": "paretone.bench.throughput",
@@ -33,6 +31,8 @@ BENCHES: dict[str, str] = {
 }
 """Modules of the benches without a technique, by name; imported on use, as they import torch."""
 MOVED = {
+    "faults": "python -m tests.peers faults",
+    "omnivoice-card": "python -m tests.peers omnivoice-card",
     "own-voices": "python -m tests.peers own-voices",
     "peers": "python -m tests.peers",
     "study-scale": "python -m tests.peers study-scale",

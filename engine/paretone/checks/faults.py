@@ -2,8 +2,8 @@
 
 Many faults raise no error: skipped words, numbers that are none and become silence, half speed from a wrong header,
 noise at the end. Each check is one function of :class:`paretone.checks.speech.Speech`, listed once in :data:`FAULTS`
-with what the fault probably is and what to do. ``paretone bench faults`` measures how often each is found and how often
-it is marked in clean speech; ``resources/docs/checks.md`` has the figures.
+with what the fault probably is and what to do. ``resources/docs/checks.md`` has figures of how often each is found, and
+marked in clean speech.
 """
 
 from __future__ import annotations

@@ -7,16 +7,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from paretone.bench import omnivoice_card
+from paretone import bench
 from paretone.bench.masked import EXACT, OFFICIAL, random_request
-from paretone.bench.omnivoice_card import GRAPHED, Case
 from paretone.errors import DeviceError
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
-from tests.engine.command_line import Console
 from tests.engine.models.kernels.test_graphs import Again
 from tests.packages import needs
+from tests.peers import omnivoice_card
+from tests.peers.__main__ import PEERS
+from tests.peers.omnivoice_card import GRAPHED, Case
 
 pytestmark = needs("transformers")
 CPU = torch.device("cpu")
@@ -58,5 +59,6 @@ def test_a_graph_that_cannot_be_recorded_is_no_figure() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card")
-def test_a_processor_is_refused(console: Console) -> None:
-    assert "needs an NVIDIA graphics card" in console.refusal("bench", "omnivoice-card")
+def test_a_processor_is_refused() -> None:
+    with pytest.raises(DeviceError, match="needs an NVIDIA graphics card"):
+        bench.main(["omnivoice-card"], known=PEERS)

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from paretone import cli, device
-from paretone.bench import faults as bench
-from paretone.bench.damage import DAMAGES, PROMPT_DAMAGES
 from paretone.checks.beforehand import COLLAPSES, PROMPT_FAULTS, collapses, prompt_faults
 from paretone.checks.faults import fault
 from paretone.checks.judge import FaultJudge, heard
@@ -21,6 +19,9 @@ from paretone.models.voices import examined, own_voice, shipped_voices
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.resolving import foreseen, known
+from tests.peers import __main__ as peers
+from tests.peers import faults as bench
+from tests.peers.damage import DAMAGES, PROMPT_DAMAGES
 from tests.workload import workload
 
 FINDS = {one.name: one for one in PROMPT_FAULTS}
@@ -66,7 +67,7 @@ def test_it_is_said_before_speech_is_written(
 
 def test_the_bench_measures_prompts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     none = ["--first", "1", "--takes", "1", "--speech", str(tmp_path)]
-    assert cli.main(["bench", "faults", "--prompts", "--fault", "late", *none, "--json"]) == 0
+    assert peers.main(["faults", "--prompts", "--fault", "late", *none, "--json"]) == 0
     row, *_ = json.loads(capsys.readouterr().out)["rows"]
     assert (row["fault"], row["middle found"], row["middle of"], row["false marks"]) == ("late", 5, 5, 0)
 

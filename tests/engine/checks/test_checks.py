@@ -10,9 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone import cli
-from paretone.bench import faults as bench
-from paretone.bench.damage import DAMAGES, Damage
 from paretone.checks import words
 from paretone.checks.faults import FAULTS, checked, fault, sentences
 from paretone.checks.speech import Speech, seams_of
@@ -20,6 +17,9 @@ from paretone.errors import SettingError
 from paretone.models.voices import shipped_voices
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingTrace, Take, Trace
+from tests.peers import __main__ as peers
+from tests.peers import faults as bench
+from tests.peers.damage import DAMAGES, Damage
 from tests.workload import workload
 
 
@@ -96,8 +96,8 @@ def test_signal_checks_take_milliseconds(clean: list[bench.Clean]) -> None:
 def test_the_bench_counts_what_is_found_and_what_is_marked_wrongly(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["bench", "faults", "--first", "1", "--takes", "1", "--fault", "gap", "--speech", str(tmp_path), "--json"]
-    assert cli.main(given) == 0
+    given = ["faults", "--first", "1", "--takes", "1", "--fault", "gap", "--speech", str(tmp_path), "--json"]
+    assert peers.main(given) == 0
     report = json.loads(capsys.readouterr().out)
     row, own, total, cost = report["rows"]
     assert (row["fault"], row["middle found"], row["middle of"]) == ("gap", 5, 5)

@@ -10,13 +10,13 @@ import pytest
 
 import paretone
 from paretone import cli
-from paretone.bench import faults as bench
 from paretone.errors import FaultError
 from paretone.files import write_wav
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import metric
 from paretone.models.voices import shipped_voices
 from paretone.setting.take import Measurements, Metrics
+from tests.peers import faults as bench
 from tests.workload import only_in_full
 
 TEXT = "Rice is good."

@@ -19,7 +19,6 @@ import numpy as np
 
 from paretone.audio.recording import read_recording
 from paretone.bench import bundled
-from paretone.bench.damage import DAMAGES, PROMPT_DAMAGES, STRENGTHS, Damage
 from paretone.bench.report import Report
 from paretone.by_name import by_name
 from paretone.checks import words
@@ -39,6 +38,7 @@ from paretone.models.voices import shipped_voices, voices_in
 from paretone.paths import data_folder, resource
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
+from tests.peers.damage import DAMAGES, PROMPT_DAMAGES, STRENGTHS, Damage
 
 NAME = "faults"
 MODELS = ("f5-mini", "lm-mini", "megatts3-mini", "omni-mini")
