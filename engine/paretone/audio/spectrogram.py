@@ -18,7 +18,6 @@ HOP = 256
 BANDS = 100
 FLOOR = 1e-5
 """Floor of magnitudes before the logarithm: -100 dB."""
-DECIBELS_PER_NEPER = 20 / np.log(10)
 
 
 def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:

@@ -9,7 +9,7 @@ up to rounding, and scripts may differ in length, voice, seed and passages, and 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,21 +128,3 @@ def _compute(speakers: Sequence[_Speaker]) -> None:
             continue
         for one, result in zip(asking, found, strict=True):
             one.go_on(result)
-
-
-def spoken_together(
-    model: Any, scripts: Sequence[Any], most: int = 0, observer: Observer = SILENT
-) -> tuple[Synthesis, ...]:
-    """Speak ``scripts``, up to ``most`` at once (0: all). Raises the first error."""
-    found: list[Synthesis | BaseException] = [Cancelled()] * len(scripts)
-
-    def turns() -> Iterator[Turn]:
-        for number, script in enumerate(scripts):
-            yield Turn(script, lambda one, number=number: found.__setitem__(number, one), observer)  # type: ignore[misc]
-
-    coming = turns()
-    speak_together(model, lambda: next(coming, None), most or len(scripts))
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return tuple(one for one in found if isinstance(one, Synthesis))

@@ -27,7 +27,6 @@ from paretone.models.networks.shapes import Modules
 LEVELS = 4
 """Number of values of each dimension of a code."""
 DIMENSIONS = 8
-CODES = LEVELS**DIMENSIONS
 SAMPLE_RATE = 16000
 OVERLAP = 4
 """Number of STFT frames that cover a sample."""
@@ -201,7 +200,7 @@ class Quantiser(nn.Module):
         self.project_out = nn.Linear(DIMENSIONS, latent)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """(B, T) integers below :data:`CODES` to (B, T, latent)."""
+        """(B, T) integers below 4⁸ to (B, T, latent)."""
         return self.project_out(self.values(codes).to(self.project_out.weight.dtype))
 
     @staticmethod
