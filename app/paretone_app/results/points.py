@@ -249,9 +249,11 @@ def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def server_points(records: Sequence[ServerRecord]) -> tuple[Point, ...]:
-    """One point per measured server, at :data:`paretone.serving.records.TYPICAL` clients or the nearest load."""
+def server_points(records: Sequence[ServerRecord], replies: Sequence[TakeSummary]) -> tuple[Point, ...]:
+    """One point per measured server, at :data:`paretone.serving.records.TYPICAL` clients or the nearest load, with
+    those of its ``replies`` that are takes."""
     found = []
+    sounds = {one.id: Sound(one.id, one.text, one.voice, one.setting.seed) for one in replies}
     for one in records:
         load, marked = str(one.typical["load"]), marks(one.loads)
         remarks = [f"A server at {load}, measured {one.made[:10]} from {one.machine}"]
@@ -260,5 +262,6 @@ def server_points(records: Sequence[ServerRecord]) -> tuple[Point, ...]:
         remarks += [f"{failed} of {one.typical['requests']} requests failed"] if failed else []
         title = f"{one.title}, at {load}"
         known: dict[str, Any] = {"figures": one.figures(), "remarks": tuple(remarks), "finished": 1}
+        known["sounds"] = tuple(sounds[take] for take in one.typical.get("takes", ()) if take in sounds)
         found.append(Point(f"server:{one.key}", SERVER, title, SERVERS, one.title, (), **known))
     return tuple(found)

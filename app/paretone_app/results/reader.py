@@ -111,7 +111,9 @@ class Results(QObject):
             elif what == _TAKES:
                 self._run(what, partial(self._points_of, self.takes.measured), self._take_points)
             elif what == _SERVERS:
-                self._run(what, partial(_points_of_servers, self.servers_folder), self._take_servers)
+                self._run(
+                    what, partial(_points_of_servers, self.servers_folder, self.takes.replies), self._take_servers
+                )
             elif isinstance(what, Path):
                 self.read_study(what)
 
@@ -396,9 +398,9 @@ class Results(QObject):
         return named, () if found is None else (found,)
 
 
-def _points_of_servers(folder: Path) -> tuple[Point, ...]:
+def _points_of_servers(folder: Path, replies: tuple[TakeSummary, ...]) -> tuple[Point, ...]:
     """In the worker: the points of measured servers; the panel reports damaged records."""
     from paretone.serving.records import read_all
     from paretone_app.results.points import server_points
 
-    return server_points(read_all(folder)[0])
+    return server_points(read_all(folder)[0], replies)

@@ -42,8 +42,13 @@ class KeptTakes(QObject):
 
     @property
     def measured(self) -> tuple[TakeSummary, ...]:
-        """Finished takes made by the user, whose figures count: no example."""
-        return tuple(one for one in self.finished if not one.is_example)
+        """Finished takes made by the user, whose figures count: no example, no reply of a server."""
+        return tuple(one for one in self.finished if not one.is_example and not one.is_reply)
+
+    @property
+    def replies(self) -> tuple[TakeSummary, ...]:
+        """Replies of measured servers."""
+        return tuple(one for one in self.finished if one.is_reply)
 
     def read(self) -> None:
         try:
@@ -60,10 +65,9 @@ class KeptTakes(QObject):
 
     # --- Changes ------------------------------------------------------------------------------------------------------
     # These raise :class:`PlainError` if the library is not writable.
-    def add(self, take: Take) -> TakeSummary:
-        kept = self.library.add(take)
-        self._put((kept, *self.all))
-        return kept
+    def add(self, *takes: Take) -> None:
+        kept = [self.library.add(one) for one in takes]
+        self._put((*kept[::-1], *self.all))
 
     def measure(self, take: str, figures: Mapping[str, float]) -> None:
         """Store further ``figures`` of a take; ignored if it was deleted."""

@@ -46,6 +46,7 @@ class Kind(Enum):
     TOKENS = "Decoding tokens"
     MAKE = "Making takes"
     REPEAT = "Timing takes again"
+    REPLIES = "Judging replies"
 
 
 class Outcome(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,17 @@ from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError
 from paretone.extras import require_serving
+from paretone.measure.machine import describe
 from paretone.models import catalogue
+from paretone.paths import data_folder
 from paretone.reading import read_text, shown
 from paretone.serving import records, replies
+from paretone.setting.library import Library
 from paretone.wording import listed
 
 if TYPE_CHECKING:
     from paretone.serving.load import Level, Measured
+    from paretone.setting.take import Take
 
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
@@ -109,7 +113,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="judge the replies of each load: words, naturalness, pitch range; with --reference, similarity to it",
     )
     group.add_argument(
-        "--record", metavar="TITLE", help="keep the figures under this title for Trade-off and Servers in the window"
+        "--record",
+        metavar="TITLE",
+        help=f"keep the figures under this title, and up to {records.KEPT} replies to each load as takes",
     )
 
 
@@ -154,13 +160,21 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         found.append(one)
         finished += options.requests
     rows = [one.row() for one in found]
-    said_in = _keep_and_judge(options, keep, found, rows, session)
+    said_in = replies.keep(keep, found) if keep is not None else {}
+    takes = [one.takes(options.record, target, describe().line) for one in found] if options.record is not None else []
+    if options.judge:
+        _judge(options, found, rows, takes, session)
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
     if keep is not None:
         listed_replies = json.dumps(data | {"replies": said_in}, ensure_ascii=False, indent=1)
         files.write(keep / "load.json", listed_replies.encode())
     record = None
     if options.record is not None:
+        with Library(data_folder() / "takes") as library:
+            for one in (take for of_load in takes for take in of_load):
+                library.add(one)
+        for row, of_load in zip(rows, takes, strict=True):
+            row["takes"] = [one.id for one in of_load]
         record = records.write(
             records.ServerRecord.of(options.record, target.endpoint, len(texts), hash_of(texts), rows)
         )
@@ -177,7 +191,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *_failures(found),
         *([f"{_capital(words)} at {rows[place]['load']}." for place, words in marks.items()]),
         *([f"{one['load']}: {_verdict(one['judged'])}" for one in rows if one.get("judged")]),
-        *([] if record is None else [f"Kept as {record}; Trade-off and Servers show it."]),
+        *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
     ]
     return Result(data, "\n".join(said))
@@ -222,27 +236,24 @@ def _failures(found: Sequence[Measured]) -> list[str]:
     return said
 
 
-def _keep_and_judge(
+def _judge(
     options: argparse.Namespace,
-    keep: Path | None,
     found: Sequence[Measured],
     rows: Sequence[dict[str, Any]],
+    takes: Sequence[list[Take]],
     session: Session,
-) -> dict[str, str]:
-    """Write the replies where they are to be kept, and add the judges' figures to ``rows``, if asked for; returns the
-    text of each file."""
-    if keep is None and not options.judge:
-        return {}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) if keep is None else keep
-        written = replies.keep(folder, found)
-        reference = None if options.reference is None else Path(options.reference)
-        for one, row in zip(found, rows, strict=True):
-            if options.judge:
-                session.terminal.status(f"Judging the replies to {one.level}")
-                given = folder, written[str(one.level)], reference
-                row["judged"] = replies.judged(*given, session.terminal.progress, session.terminal.check)
-    return {name: text for of_load in written.values() for name, text in of_load.items()}
+) -> None:
+    """Add the judges' figures to ``rows``, and to ``takes`` if they are kept."""
+    terminal, reference = session.terminal, None if options.reference is None else Path(options.reference)
+    for place, (one, row) in enumerate(zip(found, rows, strict=True)):
+        if not one.answered:
+            continue
+        terminal.status(f"Judging the replies to {one.level}")
+        texts, sounds = zip(*((each.text, (each.samples, each.sample_rate)) for each in one.answered), strict=True)
+        row["judged"], each = replies.judged(texts, sounds, reference, terminal.progress, terminal.check)
+        if takes:
+            pairs = zip(takes[place], each, strict=False)
+            takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]
 
 
 def _verdict(judged: Mapping[str, tuple[float, float, float]]) -> str:

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count, cycle
 from typing import Any
@@ -28,6 +28,8 @@ import soundfile
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
+from paretone.serving.records import KEPT
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
 
@@ -109,7 +111,7 @@ class Reply:
         times = [time for time, _ in self.arrivals]
         return max(np.diff(times), default=0.0)
 
-    def take(self, setting: Setting, voice: str, machine: str, name: str = "") -> Take:
+    def take(self, setting: Setting, voice: str, machine: str, name: str = "", label: str = "") -> Take:
         """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""
         return Take(
             name or uuid.uuid4().hex,
@@ -127,6 +129,7 @@ class Reply:
                 pause_seconds=self.stalls(0.0)[1],
                 device=SERVED,
             ),
+            label=label,
             machine=machine,
             metrics=signal_metrics(self.samples, self.sample_rate),
         )
@@ -160,6 +163,16 @@ class Measured:
     @property
     def failures(self) -> dict[str, int]:
         return dict(Counter(one.failure for one in self.replies if one.failure))
+
+    def takes(self, title: str, target: Target, machine: str) -> list[Take]:
+        """The first :data:`~paretone.serving.records.KEPT` answers of the server ``title`` as takes."""
+        load = {"rate": self.level.rate} if self.level.rate else {"clients": self.level.clients}
+        asked = {name: value for name, value in target.body("", None).items() if isinstance(value, int | float | str)}
+        setting = Setting(f"server {title}", Values({**asked, **load, "url": target.url}))
+        voice, label = target.voice or "the server's own", f"{title}, {self.level}"
+        return [
+            one.take(replace(setting, seed=one.seed or 0), voice, machine, label=label) for one in self.answered[:KEPT]
+        ]
 
     def row(self) -> dict[str, Any]:
         """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""

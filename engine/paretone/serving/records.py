@@ -1,7 +1,8 @@
 """Measured servers, kept: the figures of each load as a JSON file, which the window's trade-off reads. Torch-free.
 
 A record is one measurement: a server, what was asked of it, and a row of figures per load
-(:meth:`paretone.serving.load.Measured.row`), with what judges say of the replies, if they were asked.
+(:meth:`paretone.serving.load.Measured.row`), with what judges say of the replies, if they were asked, and the ids of
+those that are kept as takes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from paretone.reading import read_json
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
+KEPT = 60
+"""Replies to one load that are kept as takes."""
 TYPICAL = 8
 """Clients with which servers are compared."""
 SATURATED = 0.95
@@ -124,12 +127,15 @@ def _is_row(row: object) -> bool:
     if not is_of(row, dict) or not isinstance(row.get("load"), str) or not isinstance(row.get("requests"), int):
         return False
     ends = [value for name, value in row.items() if name.endswith("_interval")]
-    judged = row.get("judged", {})
-    numbers = [value for name, value in row.items() if name not in ("load", "failures", "judged") and value not in ends]
+    judged, takes = row.get("judged", {}), row.get("takes", [])
+    apart = "load", "failures", "judged", "takes"
+    numbers = [value for name, value in row.items() if name not in apart and value not in ends]
     triples = [*judged.values()] if isinstance(judged, dict) else [None]
     return (
         all(isinstance(one, int | float) for one in numbers)
         and all(isinstance(one, list) and len(one) == 2 for one in ends)
+        and is_of(takes, list)
+        and all(isinstance(one, str) for one in takes)
         and all(isinstance(one, list) and len(one) == 3 for one in triples)
     )
 

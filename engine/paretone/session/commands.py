@@ -165,6 +165,20 @@ class JudgeTake(Command):
 
 
 @dataclass(frozen=True)
+class JudgeReplies(Command):
+    """Judge a server's replies to one load: mono ``recordings`` (n,) at ``sample_rate`` Hz, which say ``texts``;
+    ``reference``: a file with the voice that they should have, or ``""``."""
+
+    activity = "judging replies"
+    carried_out_by = "paretone.session.jobs:judge_replies"
+
+    texts: tuple[str, ...]
+    recordings: tuple[np.ndarray, ...] = field(repr=False, compare=False)
+    sample_rate: int
+    reference: str = ""
+
+
+@dataclass(frozen=True)
 class Prepare(Command):
     """Calibrate, measure or train something for ``technique``. ``request`` is of a type declared by one of its jobs
     (see :class:`paretone.techniques.base.Job`), frozen and picklable. Result:

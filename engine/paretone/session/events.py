@@ -166,6 +166,14 @@ class TakeJudged(Event):
 
 
 @dataclass(frozen=True)
+class RepliesJudged(Event):
+    """Judges' figures of a server's replies, as :func:`paretone.serving.replies.judged` returns them."""
+
+    figures: Mapping[str, tuple[float, float, float]]
+    each: tuple[Mapping[str, float], ...]
+
+
+@dataclass(frozen=True)
 class PreparationReport(Event):
     """Intermediate result of a preparation for ``technique``, such as a trial or a loss. Front ends may process them in
     batches, some times a second."""

@@ -109,6 +109,17 @@ def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob)
     return events.TakeJudged(command.job, command.take, {**figures, "faults": float(len(found))}, found)
 
 
+def judge_replies(command: commands.JudgeReplies, executor: Executor, job: RunningJob) -> events.RepliesJudged:
+    from paretone.serving.replies import judged
+
+    observer = JobObserver(job)
+    recordings = [(samples, command.sample_rate) for samples in command.recordings]
+    reference = Path(command.reference) if command.reference else None
+    return events.RepliesJudged(
+        command.job, *judged(command.texts, recordings, reference, observer.progress, observer.check)
+    )
+
+
 def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> events.Prepared:
     """Run the technique's own function."""
     preparation = preparation_for(command.technique, command.request)

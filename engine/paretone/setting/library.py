@@ -24,7 +24,17 @@ from paretone.fields import record
 from paretone.models.voices import without_folder
 from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.setting import Setting, setting_of
-from paretone.setting.take import EXAMPLE, DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated
+from paretone.setting.take import (
+    EXAMPLE,
+    SERVED,
+    DecodingTrace,
+    DemaskingTrace,
+    Measurements,
+    Metrics,
+    Take,
+    Trace,
+    repeated,
+)
 
 DATABASE = "takes.sqlite"
 
@@ -101,6 +111,11 @@ class TakeSummary:
     @property
     def seconds(self) -> float:
         return self.frames / self.sample_rate
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether a server sent it, so that its figures are not those of a setting."""
+        return self.measurements.device == SERVED
 
     @property
     def is_example(self) -> bool:

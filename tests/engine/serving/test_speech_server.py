@@ -22,8 +22,10 @@ import pytest
 import soundfile
 from openai import APIStatusError, OpenAI
 
+from paretone.paths import data_folder
 from paretone.serving.load import Level, Load, Target
 from paretone.serving.records import read_all
+from paretone.setting.library import Library
 from tests.engine.command_line import Console
 
 TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
@@ -203,6 +205,10 @@ def test_replies_are_judged_and_the_measurement_is_kept_for_the_window(address: 
     found = console.out(*asked, "--judge", "--record", "Mine")
     assert "1 client: word errors" in found and "naturalness" in found
     ((kept,), problems) = read_all()
+    with Library(data_folder() / "takes", read_only=True) as library:
+        replies = {one.id: one for one in library.summaries()}
+    assert [*replies] == [one for row in kept.loads[::-1] for one in row["takes"][::-1]] and len(replies) == 4
+    assert all(one.is_reply and one.metrics.naturalness > 1 and one.voice == "bella" for one in replies.values())
     assert kept.title == "Mine" and [one["clients"] for one in kept.loads] == [1, 2] and not problems
     assert 0 <= kept.figures()["word_error_rate"].value < 0.5 and 2 < kept.figures()["naturalness"].value < 5
 

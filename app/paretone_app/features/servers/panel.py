@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
-from paretone.serving.records import ServerRecord, latency_over_load, marks
+from paretone.serving.records import KEPT, ServerRecord, latency_over_load, marks
 from paretone_app.numbers import fixed, localised
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -33,7 +34,7 @@ COLUMNS = (
     ("RTF", "Wall seconds over seconds of audio: below 1 is faster than it plays"),
     ("Underruns (s)", "Seconds for which a player waits that starts at once, and with 0.3 s of buffer; mean per reply"),
     ("Audio s/s", "Seconds of audio that the server makes in a second"),
-    ("Word errors", "What a recogniser hears wrong in the replies; measured by paretone load --judge"),
+    ("Word errors", "What a recogniser hears wrong in the replies, if they are judged"),
     ("Mark", "Knee: most throughput per waiting; saturated: more clients only wait longer"),
     ("Failures", "By kind"),
 )
@@ -51,6 +52,8 @@ class Wanted:
     token: str
     clients: tuple[int, ...]
     requests: int
+    keeps: bool
+    reference: str
 
     @property
     def named(self) -> str:
@@ -74,6 +77,15 @@ class ServersPanel(QWidget):
             SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"
         )
         self.requests.setValue(REQUESTS)
+        self.keeps = QCheckBox("&Keep and judge the replies")
+        self.keeps.setChecked(True)
+        self.keeps.setToolTip(
+            f"As takes, up to {KEPT} of each load: checked for faults; words, naturalness and variety are judged"
+        )
+        self.reference = build.named(
+            QLineEdit(placeholderText="for similarity"), "Recording of the voice", "A file with the voice of the server"
+        )
+        self.reference.textChanged.connect(measure.refresh)
         for field in (self.url, self.clients):
             field.textChanged.connect(measure.refresh)
         form, buttons = (
@@ -85,11 +97,13 @@ class ServersPanel(QWidget):
             (("A&ddress", self.url), ("&Token", self.token)),
             (("M&odel", self.model), ("Vo&ice", self.voice)),
             (("C&lients", self.clients), ("Re&quests", self.requests)),
+            (("", self.keeps), ("Recordin&g", self.reference)),
         )
         for row, pair in enumerate(places):
             for place, (title, one) in enumerate(pair):
-                grid.addWidget(build.title_of(title, one), row, 2 * place)
-                grid.addWidget(one, row, 2 * place + 1)
+                if title:
+                    grid.addWidget(build.title_of(title, one), row, 2 * place)
+                grid.addWidget(one, row, 2 * place + bool(title), 1, 2 - bool(title))
         self.state = build.words("muted", name="State of the measurement")
         left = build.column(form, buttons, self.state, 1)
         self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 10))
@@ -132,7 +146,11 @@ class ServersPanel(QWidget):
         if not numbers or not all(one.isdecimal() and 0 < int(one) <= 1000 for one in numbers):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
-        return Wanted(url, model, voice, token, tuple(map(int, numbers)), self.requests.value())
+        reference = self.reference.text().strip()
+        if reference and not Path(reference).is_file():
+            raise SettingError(f"There is no recording {reference}; check the path.")
+        requests, keeps = self.requests.value(), self.keeps.isChecked()
+        return Wanted(url, model, voice, token, tuple(map(int, numbers)), requests, keeps, reference)
 
     def show_state(self, text: str) -> None:
         self.state.setText(localised(text))

@@ -1,57 +1,73 @@
-"""Measuring servers in the background; every measurement is kept, and is a point of Trade-off."""
+"""Measuring servers in the background; every measurement is kept, and is a point of Trade-off. Replies are takes, which
+the engine judges once all loads are measured."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import Cancelled
+from paretone.errors import Cancelled, PlainError
 from paretone.extras import require_serving
+from paretone.measure.machine import describe
 from paretone.models import catalogue
 from paretone.serving import records
 from paretone.serving.records import ServerRecord
+from paretone.session.commands import JudgeReplies
+from paretone.session.events import Event, RepliesJudged
+from paretone.setting.take import Take
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell.bridge import Background, arrived
+from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
     from paretone_app.features.servers.panel import ServersPanel, Wanted
 
-_REMEMBERED = ("url", "model", "voice", "clients")
+_REMEMBERED = ("url", "model", "voice", "clients", "reference")
 TEXTS = 20
 """Harvard sentences to ask for."""
 
 
 class ServersPresenter(Presenter):
     _told = Signal(object)
-    """A :class:`ServerRecord`, renewed after every load, or the state as a sentence, from the worker."""
+    """From the worker: a :class:`ServerRecord` that begins, a load's row with its takes, or the state as a sentence."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._settings, self._folder = services.settings, services.results.servers_folder
         self._records: tuple[ServerRecord, ...] = ()
+        """Newest first; while one is measured, that is the first."""
         self._cancelled = threading.Event()
         self._worker: Background | None = None
         """Of the running measurement."""
+        self._unjudged: list[list[Take]] = []
+        """Replies to each load of the running measurement."""
+        self._judging: dict[int, tuple[str, int, list[Take]]] = {}
+        """Jobs that judge: key of the record, number of the load, and its takes."""
         self.servers: ServersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
         self._measure = services.actions.add(
             "Me&asure", self.measure, "Ask this server under each load", self._why_not_measure
         )
         self._cancel = services.actions.add(
-            "Ca&ncel", self._cancelled.set, why_not=lambda: "Nothing is measured." if self._worker is None else ""
+            "Ca&ncel", self.cancel, why_not=lambda: "" if self._worker or self._judging else "Nothing is measured."
         )
         self._forget = services.actions.add(
-            "For&get", self.forget, "Delete the selected measurement; Trade-off loses its point", self._why_not_forget
+            "For&get",
+            self.forget,
+            "Delete the selected measurement; Trade-off loses its point, its takes stay",
+            self._why_not_forget,
         )
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
-        self._told.connect(self._show)
+        self._told.connect(self._hear)
+        self._state.jobs.ended.connect(self._job_ended)
 
+    # --- Measuring ----------------------------------------------------------------------------------------------------
     def measure(self) -> None:
         """Measure the server of the panel. Raises :class:`paretone.errors.PlainError`."""
         require_serving()
@@ -60,9 +76,16 @@ class ServersPresenter(Presenter):
             self._settings.setValue(f"servers/{name}", getattr(built(self.servers), name).text())
         self._worker = Background("servers", self)
         self._cancelled.clear()
-        self._show(f"Asking {wanted.url} …")
-        self._worker.run(partial(self._ask, wanted), self._done)
+        self._unjudged = []
+        self._hear(f"Asking {wanted.url} …")
+        self._worker.run(partial(self._ask, wanted), partial(self._done, wanted.reference))
         self.changed.emit()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        for number in tuple(self._judging):
+            for job in [one for one in self._state.jobs.all if one.number == number]:
+                self._state.jobs.cancel(job)
 
     def _ask(self, wanted: Wanted) -> None:
         """In the worker."""
@@ -79,42 +102,87 @@ class ServersPresenter(Presenter):
             catalogue.harvard_sentences()[:TEXTS],
             Target(wanted.url, wanted.model, wanted.voice, wanted.token),
         )
-        load = Load(
-            target,
-            texts,
-            requests=wanted.requests,
-            check=check,
-            progress=progress,
-        )
-        record = ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ())
+        load = Load(target, texts, requests=wanted.requests, check=check, progress=progress)
+        machine = describe().line
+        self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
         for found in load.run([Level(clients=one) for one in wanted.clients]):
-            record = replace(record, loads=(*record.loads, found.row()))
-            records.write(record, self._folder)
-            self._told.emit(record)
+            self._told.emit((found.row(), found.takes(wanted.named, target, machine) if wanted.keeps else []))
 
-    def _show(self, told: object) -> None:
-        panel = built(self.servers)
+    def _hear(self, told: object) -> None:
         if isinstance(told, str):
-            panel.show_state(told)
+            built(self.servers).show_state(told)
         elif isinstance(told, ServerRecord):
-            self._records = (told, *(one for one in self._records if one.key != told.key))
-            panel.show_records(self._records)
+            self._records = (told, *self._records)
+        elif isinstance(told, tuple):
+            row, takes = told
+            try:
+                self._results.takes.add(*takes)
+            except PlainError as error:
+                self._notices.warn(str(error))
+                takes = []
+            self._unjudged.append(takes)
+            now = self._records[0]
+            self._put(replace(now, loads=(*now.loads, {**row, "takes": [one.id for one in takes]})))
 
-    def _done(self, found: BaseException | None) -> None:
+    def _put(self, record: ServerRecord) -> None:
+        """Keep ``record`` in place of an earlier state of it."""
+        self._records = tuple(record if one.key == record.key else one for one in self._records)
+        built(self.servers).show_records(self._records)
+        try:
+            records.write(record, self._folder)
+        except PlainError as error:
+            self._notices.warn(str(error))
+
+    def _done(self, reference: str, found: BaseException | None) -> None:
         if self._worker is not None:
             self._worker.shut_down(wait=False)
         self._worker = None
+        if self._records and not self._records[0].loads:
+            self._records = self._records[1:]
         if isinstance(found, Cancelled):
-            self._show("Cancelled; the loads that were finished are listed.")
+            self._hear("Cancelled; the loads that were finished are listed.")
         elif arrived(found, self._failed):
-            self._show("Measured.")
+            self._hear("Measured.")
+            for place, takes in enumerate(self._unjudged):
+                if takes:
+                    self._judge(place, takes, reference)
         self._results.read_servers()
         self.changed.emit()
 
     def _failed(self, sentence: str) -> None:
-        self._show(sentence)
+        self._hear(sentence)
         self._notices.warn(sentence)
 
+    # --- Judging ------------------------------------------------------------------------------------------------------
+    def _judge(self, place: int, takes: list[Take], reference: str) -> None:
+        texts, sounds = tuple(one.text for one in takes), tuple(one.samples for one in takes)
+        rate = takes[0].sample_rate
+        job = self._state.jobs.start(Kind.REPLIES, lambda number: JudgeReplies(number, texts, sounds, rate, reference))
+        self._judging[job.number] = self._records[0].key, place, takes
+        self._hear("Measured; the replies are being judged …")
+
+    def follow(self, event: Event) -> None:
+        if isinstance(event, RepliesJudged) and event.job in self._judging:
+            key, place, takes = self._judging[event.job]
+            for take, figures in zip(takes, event.each, strict=True):
+                self._results.takes.measure(take.id, figures)
+            record = next((one for one in self._records if one.key == key), None)
+            if record is not None:
+                self._put(replace(record, loads=_with(record.loads, place, {"judged": event.figures})))
+
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self._judging.pop(job.number, None) is None:
+            return
+        if outcome is Outcome.FAILED:
+            self._failed(sentence)
+        elif outcome is Outcome.CANCELLED:
+            self._hear("Measured; judging was cancelled.")
+        elif not self._judging:
+            self._hear("Measured and judged.")
+        self._results.read_servers()
+        self.changed.emit()
+
+    # --- Forgetting ---------------------------------------------------------------------------------------------------
     def forget(self) -> None:
         """Delete the selected measurement. Raises :class:`paretone.errors.PlainError`."""
         panel = built(self.servers)
@@ -158,3 +226,9 @@ class ServersPresenter(Presenter):
         self._cancelled.set()
         if self._worker is not None:
             self._worker.shut_down()
+
+
+def _with(
+    loads: tuple[Mapping[str, Any], ...], place: int, more: Mapping[str, object]
+) -> tuple[Mapping[str, Any], ...]:
+    return (*loads[:place], {**loads[place], **more}, *loads[place + 1 :])

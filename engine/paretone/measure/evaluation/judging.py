@@ -194,9 +194,12 @@ class FileJudges:
             recording = read_recording(path, LONGEST_SECONDS)
         except AudioError as error:
             return Judgement(str(path), problem=str(error))
-        return self._heard(path, recording, text, check)
+        return self.judge_recording(path, recording, text, check)
 
-    def _heard(self, path: Path, recording: Recording, text: str, check: Callable[[], None]) -> Judgement:
+    def judge_recording(
+        self, path: Path, recording: Recording, text: str = "", check: Callable[[], None] = lambda: None
+    ) -> Judgement:
+        """As :meth:`judge`; ``path``: its name in sentences."""
         samples, rate = recording.samples, recording.sample_rate
         curve = log_pitch(samples, rate)
         check()

@@ -11,13 +11,20 @@ import pytest
 from aiohttp import web
 from pytestqt.qtbot import QtBot
 
+from paretone.audio.recording import read_recording
+from paretone.audio.resampling import resample
 from paretone.errors import StudyError
+from paretone.models import catalogue
+from paretone.serving.speech_api import pcm
 from paretone_app.features.tradeoff import words
 from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import SMALL
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.app.features.studies.studying import finish, opened, texts, write
 
+_ANNA = read_recording(catalogue.voice("anna", "f5-mini").audio)
+SPOKEN = pcm(resample(_ANNA.samples, _ANNA.sample_rate, 24_000))
+"""Somebody speaks."""
 PARTS = f"{SMALL} lab studies tradeoff servers"
 
 
@@ -29,6 +36,8 @@ def address() -> Iterator[str]:
         asked = await request.json()
         if asked.get("voice") == "slow":
             await asyncio.sleep(60)
+        if asked.get("voice") == "anna":
+            return web.Response(body=SPOKEN)
         if asked.get("voice") == "nobody":
             return web.json_response({"error": {"message": "There is no such voice."}}, status=400)
         answer = web.StreamResponse(headers={"X-Sample-Rate": "24000"})
@@ -81,6 +90,7 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     assert "numbers of clients" in measure.reason
     panel.clients.setText("1 2")
     panel.requests.setValue(3)
+    panel.keeps.setChecked(False)
     assert measured(borrowed_window, qtbot) == "Measured."
     cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
     assert [one[:3] for one in cells] == [[address, load, "3 of 3"] for load in ("1 client", "2 clients")]
@@ -101,6 +111,7 @@ def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
     panel.url.setText(address)
     panel.clients.setText("1 4")
     panel.requests.setValue(2)
+    panel.keeps.setChecked(False)
     before = panel.table.rowCount()
     assert measured(borrowed_window, qtbot) == "Measured."
     borrowed_window.workspaces.go_to("tradeoff")
@@ -116,6 +127,49 @@ def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
     presenter._forget.trigger()
     qtbot.waitUntil(lambda: point.key not in {one.key for one in points()})
     assert panel.table.rowCount() == before
+
+
+def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
+    panel, results = borrowed_window.panels["servers"], borrowed_window.results
+    borrowed_window.workspaces.go_to("tradeoff")
+    borrowed_window.action["measure_server"].trigger()
+    panel.url.setText(address)
+    panel.voice.setText("anna")
+    panel.clients.setText("2")
+    panel.requests.setValue(4)
+    panel.keeps.setChecked(True)
+    panel.reference.setText("nowhere.wav")
+    assert "no recording nowhere.wav" in panel.problem
+    panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
+    before = len(results.takes.all)
+    assert measured(borrowed_window, qtbot).startswith("Measured")
+    qtbot.waitUntil(lambda: panel.state.text() == "Measured and judged.", timeout=PATIENCE_MILLISECONDS)
+    assert float(panel.table.item(0, 9).text()) > 0.5, "it says something else"
+    takes = results.takes.all[: len(results.takes.all) - before]
+    assert len(takes) == 4 == len({one.text for one in takes}) and not set(takes) & set(results.takes.measured)
+    assert all(one.metrics.naturalness > 2 and one.metrics.voice_similarity > 0.9 for one in takes)
+    assert takes[0].label.endswith(", 2 clients") and takes[0].setting.options["clients"] == 2
+    borrowed_window.workspaces.go_to("tradeoff")
+    qtbot.waitUntil(lambda: any(one.sounds for one in results.points if one.kind == SERVER))
+    point = next(one for one in results.points if one.sounds and one.kind == SERVER)
+    assert {one.take for one in point.sounds} == {one.id for one in takes} and "naturalness" in point.figures
+    assert not {one.id for one in takes} & {one.key for one in results.points}, "one point for all of them"
+    borrowed_window.panels["servers"].voice.clear()
+
+
+def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
+    panel, presenter = borrowed_window.panels["servers"], borrowed_window.features["servers"]
+    panel.url.setText(address)
+    panel.voice.setText("anna")
+    panel.clients.setText("1")
+    panel.requests.setValue(8)
+    panel.keeps.setChecked(True)
+    with qtbot.waitSignal(borrowed_window.jobs.began, timeout=PATIENCE_MILLISECONDS):
+        presenter._measure.trigger()
+    presenter._cancel.trigger()
+    qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")
+    assert panel.table.item(0, 9).text() == "–" and not presenter._cancel.isEnabled()
+    panel.voice.clear()
 
 
 def test_what_a_server_refuses_is_told_and_cancel_ends_it(
@@ -150,6 +204,6 @@ def test_a_server_in_a_study_is_a_row_and_a_point_of_its_own(
     point = next(one for one in results.points if one.kind == SERVER and one.folder)
     assert point.model == "server Box" and words.origin(point).startswith("Small: 2 finished takes")
     assert point.figures["real_time_factor"].value > 0 and "ops_ratio" not in point.figures
-    assert len(results.take_of(point, point.sounds[0]).samples) == 24_000, "its replies can be heard"
+    assert len(results.take_of(point, point.sounds[0]).samples) == len(SPOKEN) // 2, "its replies can be heard"
     with pytest.raises(StudyError, match="is a server"):
         borrowed_window.features["studies"].use(point.key.partition("#")[2])
