@@ -65,8 +65,8 @@ def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
 
 
 def text_of(path: Path) -> str:
-    """The text in a file. Raises :class:`TextError` if it cannot be read or spoken."""
-    from paretone.front_end.speakable import LARGEST_TEXT, require_text  # Slow to import.
+    """The text in a file. Raises :class:`TextError` if it cannot be read or is empty."""
+    from paretone.front_end.speakable import LARGEST_TEXT, require_words  # Slow to import.
 
     try:
         text = read_text(path, "utf-8-sig", LARGEST_TEXT)
@@ -74,7 +74,7 @@ def text_of(path: Path) -> str:
         raise TextError(f"The text {path} could not be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise TextError(f"The text {path} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
-    require_text(text)
+    require_words(text)
     return text
 
 

@@ -284,9 +284,13 @@ class Selection(QObject):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each take: the whole text, or its lines."""
+        """The text of each take: the whole text, its lines, or the parts of a long text."""
+        from paretone.front_end.speakable import MOST_CHARACTERS, parts  # Slow to import.
+
         lines = tuple(one.strip() for one in self.text.splitlines() if one.strip())
-        return lines if self.one_per_line and len(lines) > 1 else (self.text,)
+        if self.one_per_line and len(lines) > 1:
+            return lines
+        return parts(self.text) if len(self.text) > MOST_CHARACTERS else (self.text,)
 
     def set_seed(self, seed: int) -> None:
         if seed != self.seed:

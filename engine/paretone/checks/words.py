@@ -51,9 +51,9 @@ TIMEOUT, LOOK_SECONDS = 120.0, 0.2
 NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
-LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED = 6, 12, 3, 4
-"""Phones of the shortest words that are missed, replaced by other sounds, heard again and added: two phones fit
-anywhere."""
+LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED, MOST_BETWEEN = 6, 12, 3, 4, 3
+"""Phones of the shortest words that are missed, replaced by other sounds, heard again and added (two phones fit
+anywhere), and of the longest word between added ones."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +127,25 @@ def repeated(speech: Speech) -> Iterator[Found]:
 
 
 def added(speech: Speech) -> Iterator[Found]:
-    """Runs of phones that are not of the text."""
+    """Phones that are not of the text. Runs on either side of one short word count together: other sounds are taken for
+    it."""
     listened = listen(speech)
-    said = {one.word for one in listened.heard}
-    for place, run in enumerate(listened.heard):
-        first = max((one.word for one in listened.heard[:place]), default=-1)
-        last = next((one.word for one in listened.heard[place:] if one.word >= 0), len(listened.words))
-        # Between words that were not heard they are those words, misheard, which are reported as missing.
-        if run.word < 0 and all(word in said for word in range(first + 1, last)):
-            said_in = f"{run.end - run.start:.1f} s of speech are not in the text."
-            yield run.start, run.end, _sure(len(run.phones), LEAST_ADDED), said_in
+    heard, spelled = listened.heard, listened.spelled
+    said, groups = {one.word for one in heard}, list[list[int]]()
+    for place in (place for place, one in enumerate(heard) if one.word < 0):
+        words = heard[groups[-1][-1] + 1 : place] if groups else ()
+        if groups and len(words) < 2 and all(len(spelled[one.word]) <= MOST_BETWEEN for one in words):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    for group in groups:
+        start, end = heard[group[0]].start, heard[group[-1]].end
+        first = max((one.word for one in heard[: group[0]]), default=-1)
+        last = next((one.word for one in heard[group[-1] :] if one.word > first), len(spelled))
+        # Words that were not heard there may be among them, misheard.
+        phones = sum(len(heard[place].phones) for place in group)
+        phones -= sum(len(spelled[word]) for word in range(first + 1, last) if word not in said)
+        yield start, end, _sure(phones, LEAST_ADDED), f"{end - start:.1f} s of speech are not in the text."
 
 
 def _sure(phones: int, least: int) -> float:

@@ -31,15 +31,13 @@ from paretone.commands.command import Result
 from paretone.commands.subtitles import Timed, sentence_times, write_srt
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT, MOST_CHARACTERS, chunks
+from paretone.front_end.speakable import LARGEST_TEXT, MOST_CHARACTERS, PART_CHARACTERS, parts
 from paretone.reading import first_line, read_text
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone.wording import counted, grouped
 
 MANIFEST = "manifest.jsonl"
-PART_CHARACTERS = 2000
-"""Maximum of a part of a long text, about two minutes."""
 FIRST_WORDS = 5
 """Words of a line in its file's name."""
 _LONGEST_NAME = 48
@@ -171,7 +169,8 @@ def speak_long(text: str, out: Path, job: Job) -> Result:
     if files.flows(out):
         raise SettingError("A text of this length needs a file for --out, so that it can go on after a stop.")
     place = output.folder(out.with_name(f"{out.name}.parts"))
-    made, new = _made(parts(text), place, ".wav", job)
+    named = tuple(Line(one, f"{number:05}") for number, one in enumerate(parts(text, PART_CHARACTERS), 1))
+    made, new = _made(named, place, ".wav", job)
     pieces = [place / one["file"] for one in made]
     notes = join_sound(pieces, out)
     for piece in (*pieces, place / MANIFEST):
@@ -180,18 +179,6 @@ def speak_long(text: str, out: Path, job: Job) -> Result:
         place.rmdir()
     wrote = f"{counted(new, 'part', 'parts')} to {out}"
     return _result(made, new, job, [one["times"] for one in made], wrote, notes, out=str(out))
-
-
-def parts(text: str) -> tuple[Line, ...]:
-    """A long text in parts of whole sentences, at paragraphs where possible."""
-    found: list[str] = []
-    for paragraph in re.split(r"\n[ \t]*\n\s*", text):
-        for one in chunks(paragraph, len, PART_CHARACTERS):
-            if found and len(found[-1]) + len(one) < PART_CHARACTERS:
-                found[-1] += f"\n\n{one}"
-            else:
-                found.append(one)
-    return tuple(Line(one, f"{number:05}") for number, one in enumerate(found, 1))
 
 
 def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[list[dict[str, Any]], int]:

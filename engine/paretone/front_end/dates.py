@@ -63,7 +63,8 @@ def _weekday(match: re.Match[str], around: Around) -> Said | None:
         match[1] in ("Sat", "Sun")
         and not match[2]
         and not (
-            around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ") or around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)")
+            around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ")
+            or around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)|/[MTWF][a-z]{2,3}\b")
         )
     ):
         return None
@@ -166,6 +167,7 @@ CLASSES = (
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
+    semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
@@ -180,6 +182,12 @@ CLASSES = (
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
         r"(?= ?[-–] ?\d{4} ?(?:hours|hrs?)\b)|(?<=\b0\d{3})(?!\d|[.:]\d))", say=_military, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
+    semiotic("time", r"(?<= ):([0-5]\d)\b", say="{1:short}"),
+    semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
+        say="{1:number} {2:short} point {3:digits}", quantity=True),
+    semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(\d\d))?\b", say=lambda match, around: (
+        f"{'.'.join(match[1])}. {'plus' if match[2] == '+' else 'minus'} {number(match[3])}"
+        + (f" {short(match[4])}" if match[4] and match[4] != "00" else ""))),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
     semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),

@@ -12,6 +12,7 @@ from paretone.front_end.written_forms import (
     BEFORE_SMALL,
     COUNTED,
     DIRECTIONS,
+    ELEMENTS,
     ENDINGS,
     ROADS,
     SCRIPTURE,
@@ -19,9 +20,11 @@ from paretone.front_end.written_forms import (
     SLANG,
     STARTERS,
     STATES,
+    STATES_IN_SHORT,
     STREETS,
     TITLES,
     UNITS,
+    WEEKDAYS,
 )
 
 
@@ -55,12 +58,19 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 def _ion(match: re.Match[str], around: Around) -> str:
     parts = re.findall(r"[A-Z][a-z]?|\d+", match[1] + match[2])
     said = [number(one) if one.isdigit() else ".".join(one.upper()) + "." for one in parts]
-    return " ".join((*said, "plus" if match[3] == "+" else "minus"))
+    return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
 
 def _letters_between(match: re.Match[str], around: Around) -> str | None:
     first, last = match[0][0], match[0][2]
     return f"{first} to {last}" if first < last else None
+
+
+def _sizes_between(match: re.Match[str], around: Around) -> str | None:
+    """ "S–XL"; two single letters need the word."""
+    if max(map(len, match.groups())) < 2 and not around.follows(r"(?i:\bsizes?:?) "):
+        return None
+    return " to ".join(f"{'.'.join(one)}." if len(one) > 1 else one for one in match.groups())
 
 
 def _version(match: re.Match[str], around: Around) -> str | None:
@@ -73,7 +83,7 @@ def _version(match: re.Match[str], around: Around) -> str | None:
     if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
         return " dot ".join(cardinal(int(part)) for part in parts)
     said = " point ".join(short(part) if len(part) == 2 else decimal(part) for part in parts)
-    said += " point x" if match[3] else ""
+    said += f" point {'star' if match[3] == '*' else 'x'}" if match[3] else ""
     return f"version {said}" if prefix else said
 
 
@@ -89,6 +99,7 @@ _REGNAL_NAMES = frozenset(
     "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
 )
 """After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
+ABBREVIATED_NAMES = {short: TITLES[short] for short in ("Mk", "Vol", "Ch")}
 _DIVISIONS = frozenset(
     "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
     "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category".split()
@@ -98,7 +109,7 @@ _DIVISIONS = frozenset(
 
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
     name, text, letter, dash, last = match.groups()
-    value = roman(text.upper())
+    name, value = ABBREVIATED_NAMES.get(name, name), roman(text.upper())
     if value is None or (f"{name}{text}".islower() and len(text) < 2):
         return None
     if name.removesuffix("s").capitalize() in _DIVISIONS:
@@ -112,6 +123,8 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
         )
     if letter or not text.isupper() or not name[0].isupper():
         return None
+    if value < 6 and len(text) > 1 and around.follows(r"\b(?:[A-Z]|Mr|Dr|Sir|Rev|Capt)\.? "):
+        return f"{name} the {ordinal(value)}"
     if name in _REGNAL_NAMES:
         ended = around.precedes(
             r" (?:was|is|are|were|has|had|of|and|ruled|reigned|became|died|came|ordered|in|by|to|who|with|did)\b|"
@@ -298,12 +311,19 @@ def _unpronounced(match: re.Match[str], around: Around) -> str | None:
 FORMS["typed"] = lambda text: " ".join(map(_typed, re.findall(r"[^\W\d_]+|\d+", text)))
 FORMS["name"] = _name
 _KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
-FORMS["keys"] = lambda text: " plus ".join(_KEYS.get(one.lower(), one) for one in text.split("+"))
+FORMS["keys"] = lambda text: " plus ".join(
+    _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
+)
 FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdigit() else one.upper() for one in text if one.isalnum())
 _TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
 # fmt: off
-_IN_MENUS = r"(?i:\b(?:go to|open|click|select|choose|tap|under|see|find|in|use)\b)[^.!?<>]+(?:>[^.!?<>]+)*"
+_IN_MENUS = (
+    r"(?:(?i:\b(?:go to|open|click|select|choose|tap|under|see|find|in|use)\b)|"
+    r"(?:^|[.:;(] )(?=(?:File|Edit|View|Insert|Format|Tools|Settings|Options|Help|Window|Home|Menu|Preferences)\b))"
+    r"[^.!?<>]+(?:>[^.!?<>]+)*"
+)
+_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b)"
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
     semiotic("electronic",
@@ -311,11 +331,11 @@ TYPED = (
         say=_electronic),
     semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
     semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
-        r"(?!\d+[CF]/)[\w.-]+(?:[/\\][\w.-]*\w){2,}|(?!/\d+[CF]/)(?:/[\w.-]*\w){2,})", say=_electronic),
+        rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}}))", say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])(?![A-Z]+\d)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
     semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})", say="slash"),
-    semiotic("electronic", r">(?= [A-Z])", say=",", after=_IN_MENUS),
+    semiotic("electronic", r">(?= [A-Z]| \w+[_.]\w)", say=",", after=_IN_MENUS),
     semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
         after=_SOFTWARE),
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
@@ -345,7 +365,7 @@ NAMES = (
     semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
-    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x)\b)?(?![\d])", say=_version),
+    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?![\d])", say=_version),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)()(?=(?:rc|a|b)\d)", say=_version),
     semiotic("version", r"\b[vV](\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
@@ -359,13 +379,20 @@ NAMES = (
     semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
     semiotic("identifier", r"\b(\d+)-(\d{2,})(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
+    semiotic("identifier", r"(\d{3})[ -](\d{3})(?![- ]?\d)", say="{1:digits}, {2:digits}",
+        after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
     semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:cardinal}"),
     semiotic("score", r"50-50\b", say="fifty fifty"),
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
     semiotic("range", r"\bM[-–]F\b", say="Monday to Friday"),
+    semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+)\b", say="M {1:cardinal} by {2:cardinal}"),
+    semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|X{1,4}L)\b", say=_sizes_between),
+    semiotic("range", r"\b(\d{1,3})([a-h])[-–](?:\1)?([a-h])\b(?!['-])", say="{1:cardinal} {2:upper} to {3:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
     semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)", say="{1:pairs} {2:each}"),
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
+    semiotic("identifier", rf"\b((?:(?:{one_of(ELEMENTS)})\d{{0,2}}){{2,}})()()(?<=[a-zA-Z]\d)(?!\w)", say=_ion),
+    semiotic("score", r":(?=(?:[A-Z][a-z]?\d*){2})", say=" to", after=r"[A-Z][a-z]?\d{1,2}"),
     semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
         say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
     semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)((?<=[IVX])[a-c])?(?:([-–])([IVXLCDM]+))?\b",
@@ -374,23 +401,38 @@ NAMES = (
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
+    semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT, after="[A-Z][a-z]+, ", ends=True),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
+    semiotic("address", r"\b([NSEW])(N[EW]|S[EW])\b", say=lambda match, around: (
+        f"{DIRECTIONS[match[1]]} {DIRECTIONS[match[2]]}".lower() if match[1] in match[2] else None)),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
-        after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? "),
+        after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
+        rf"\b(?:{_STREET})\.? "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)", say=DIRECTIONS),
 )
 SIGNS_AND_ABBREVIATIONS = (
-    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,-]|$)|",
+    semiotic("abbreviation", r"\bbtw\.(?= [a-z\d])", say="between"),
+    semiotic("electronic", r"\*(?=\d\d+\b)", say="star ", after=r"(?i:\b(?:dial|call|press|enter)) "),
+    semiotic("abbreviation", r"\bAdm\.(?= [a-z]|:)", say="Admission"),
+    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)|",
         r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", r"\bmed\.(?= (?:school|student|record|suppl|device|history))", say="medical"),
+    semiotic("abbreviation", r"\b(D|d)ist\.(?= (?:from|to|of|between)|:)", say="{1}istance"),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z]|,)", say=BEFORE_SMALL),
     semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
+    semiotic("abbreviation", r"\bv(v?)\.(?= ?\d)", say=lambda match, around: "verses" if match[1] else "verse",
+        after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
+    semiotic("abbreviation", r"\b[Ff]l\.(?!\w)", say="floor", after=r"\d(?:st|nd|rd|th) ", ends=True),
+    semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
     semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z]\w+ "),
     semiotic("abbreviation", rf"\b(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
-        r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
+        r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
     semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
     semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say="P.H.D.", ends=True),
+    semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
+    semiotic("abbreviation", r"\b([BM])\.(Ed|Eng|Phil|Tech|Com|Arch|Res)\b\.?", say="{1} {2}", ends=True),
     semiotic("abbreviation", r"\bP\.S\.(?!\w)", say="P.S."),
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
@@ -404,8 +446,9 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
     semiotic("money", r"\$+", say="dollars"),
     semiotic("emoji", r"<3(?!\.?\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
-    semiotic("emoji", r"<3(?!\.?\d)|(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
-    semiotic("symbol", r"\|(?= )", say=",", after=r"\w "),
+    semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
+        r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
+    semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·]", say=""),
 )

@@ -58,10 +58,19 @@ _CUE_OF_YEARS = (
     r"and|between|winter|summer|spring|fall|autumn|than|for)|[,(])[ -]?"
 )
 COUNTED_NOUN = r" [a-z]+[^\Ws]s\b"
+_COUNTED_BY_MILLIONS = (
+    r" (?:(?:new|active|monthly|daily|paid|more) )?(?:km|miles|mi|kg|tons|tonnes|people|inhabitants|residents|users|"
+    r"subscribers|followers|viewers|views|visitors|customers|members|downloads|copies|jobs|homes|voters|workers|barrels)\b"
+)
+_CUE_OF_CODES = (
+    r"#|(?i:\b(?:order|ticket|invoice|case|account|reference|ref|tracking|confirmation|booking|claim|part|serial|id|otp)"
+    r"(?: (?:no\.?|number|code|id|is))?:? )"
+)
 _NAMED_BY_NUMBER = (
     r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
     r"[Aa]rea code) (?:\d{3} or )?"
 )
+_JETS = ("707", "717", "727", "737", "747", "757", "767", "777", "787")
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
@@ -87,13 +96,16 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
             or (letter == "K" and text in ("2", "4", "5", "8") and not around.precedes(COUNTED_NOUN))
         )
     counts = around.follows(
-        r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by)) |[~<>]"
+        r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
+        r"approx\.|around|roughly)) |[~<>]"
     )
-    return around.precedes(rf"{COUNTED_NOUN}| (?:people|km|miles|mi|kg|tons)\b") or (counts and letter != "b")
+    return around.precedes(rf"\+?(?:{COUNTED_NOUN}|{_COUNTED_BY_MILLIONS})") or (counts and letter != "b")
 
 
 def _integer(text: str, around: Around) -> str:
-    if len(text) == 3 and around.follows(_NAMED_BY_NUMBER):
+    course = text == "101" and around.follows("[A-Z][a-z]+ ") and not around.precedes(COUNTED_NOUN)
+    jet = text in _JETS and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
+    if course or jet or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
         return pairs(text)
     if text in ("911", "112", "999", "411", "311", "211") and around.follows(
         r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3} or )?"
@@ -104,6 +116,8 @@ def _integer(text: str, around: Around) -> str:
     ):
         return digits(text)
     if len(text) == 5 and around.precedes(" (?:area|zip|ZIP)\\b"):
+        return digits(text)
+    if len(text) >= 5 and around.follows(_CUE_OF_CODES) and not around.precedes(COUNTED_NOUN):
         return digits(text)
     if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) [^.!?]{1,24} (?:to|at) )"):
         return digits(text)
@@ -128,7 +142,7 @@ _PART_OF = (
     r" (?:of|cups?|miles?|inch|inches|lbs?|pounds?|tsp|tbsp|teaspoons?|tablespoons?|majority|hours?|full|empty)\b"
 )
 _CUE_OF_DATES = (
-    r"(?i:\b(?:on|by|until|till|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
+    r"(?i:(?:\b|')(?:on|by|until|'?till?|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
     r"(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)(?:[a-z]*day|\.)?,?)) (?:the )?"
 )
 
@@ -147,7 +161,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if whole:
         return Said(_mixed(match[0]), kind="fraction")
     first, second = int(top), int(bottom)
-    if match[0] in ("24/7", "9/11", "50/50", "20/20") or (first + second == 100 and first > second):
+    sight = first == 20 and second in (15, 20, 25, 30, 40, 50, 70, 100, 200, 400)
+    if match[0] in ("24/7", "9/11", "50/50") or sight or (first + second == 100 and first > second):
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
@@ -158,6 +173,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(month_day(month, day), kind="date")
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
+        return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
+    if 12 < first < second and around.precedes(r" (?:on|in) (?:the|my|his|her|our|an?)\b| correct|%"):
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     if not usual and 12 < first < second:
         return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
@@ -209,7 +226,7 @@ _NOT_A_NOUN = (
     "of|in|on|at|to|for|from|by|with|and|or|is|are|was|were|as|a|an|the|per|more|less|each|every|than|that|when|if|but|"
     "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|away|apart|old|later|ago|now|then|here|"
     "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
-    "because|while|since|which|who|would|could|has|had|have|do|did|does|went|not|all|back|both|during|until|"
+    "flat|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|could|has|had|have|do|did|does|went|not|all|back|both|during|until|"
     "about|between|through|around|above|below|without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus"
 )
 
@@ -218,7 +235,10 @@ def _adjective(around: Around) -> bool:
     """Whether a quantity belongs to a noun after it: "a $20 tip", "a 16 oz. can"."""
     articles = r"\b(?i:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your) "
     owners = r"\b(?!That|There|What|Here|Where)[A-Z]\w{3,}'s "
-    return around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][a-z]"))
+    named = around.follows(r"\b(?:[Aa]n?|[Tt]he) ") and around.precedes(r"[,;)]|\.?$")
+    return named or (
+        around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][a-z]"))
+    )
 
 
 def _before_noun(around: Around) -> bool:
@@ -228,13 +248,14 @@ def _before_noun(around: Around) -> bool:
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
     text = written.rstrip(".")
-    if text == "m" and not gap and around.precedes(r" (?:km|miles|mi|kg|tons|people)\b"):
+    if text == "m" and not gap and around.precedes(_COUNTED_BY_MILLIONS):
         return None
-    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "W", "A", "BR", "BA", "pt") and not _unit_here(
+    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "W", "A", "BR", "BA", "pt", "st") and not _unit_here(
         text, gap, value, match[0][-1] == ".", around
     ):
         return None
-    one = value.lstrip("0") == "1" or re.fullmatch(r"\d+/\d+.*", value) is not None
+    part = re.fullmatch(r"(\d+)/(\d+).*", value)
+    one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
     close = gap == "" and text.isalpha() and len(text) > 1 and text[:-1] not in UNITS and _before_noun(around)
     close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr") and _before_noun(around))
     singular = one or gap == "-" or (text[0] != "°" and (close or _adjective(around)))
@@ -259,10 +280,12 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
     if unit in ("N", "W") and around.follows(ROADS):
         return False
     if unit == "A":
-        return "." in value or around.follows(
-            r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?"
+        return (
+            "." in value
+            or around.follows(r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?")
+            or around.precedes(" (?:circuit|fuse|breaker|outlet|charger|current|load)")
         )
-    if unit in ("s", "t", "pt"):
+    if unit in ("s", "t", "pt", "st"):
         return bool(gap) and not around.precedes("'")
     if unit == "N":
         return bool(gap) and not around.precedes(r"\.? [A-Z]|\.")
@@ -307,8 +330,13 @@ def _unit_alone(match: re.Match[str], around: Around) -> str | None:
 def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
     if len(match[1]) < 2 or match[1] == "in":
         return None
-    many = around.follows(r"(?:\d[kKmM]|thousand|[mbr]illion) ")
-    return UNITS[match[1]][many] if many or around.follows(r"\b(?:per|each|every|last|this|next) ") else None
+    many = around.follows(r"(?:\d\+|\d[kKmM]|thousand|[mbr]illion) ")
+    one = (
+        around.follows(r"\b[Aa]n? [\d.]+ \w+ ")
+        or around.follows(r"\b(?:per|each|every|last|this|next) ")
+        or (match[0][-1] == "." and around.follows(r"\b[Aa]n? "))
+    )
+    return UNITS[match[1]][many and not one] if many or one else None
 
 
 def _inches(match: re.Match[str], around: Around) -> Said | None:
@@ -387,7 +415,7 @@ _STRONG = re.compile(
 def _mathematics(match: re.Match[str], around: Around) -> str | None:
     text = match["formula"]
     opened, closed = text.count("("), text.count(")")
-    if (text[0] == "(" and opened > closed) or re.search(r"\bw/", text) or around.precedes(r"–\d"):
+    if (text[0] == "(" and opened > closed) or re.search(r"\bw/|^\(?M\d\d? ?[x×]", text) or around.precedes(r"–\d"):
         return None
     if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w"):
         return None
@@ -451,11 +479,11 @@ def power(text: str) -> str:
     return f"to the {expression(text)}"
 
 
-_MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{VALUE})"
-_MANY = r"(?:\s?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_DOT = r"(?:\.(?= [a-z(\d=]|[,/*)]))?"
+_MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{NUMBER}(?=/\d+ ?(?:{UNIT_WORD})\b)|{VALUE})"
+_MANY = r"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
+_DOT = r"(?:\.(?= [a-z(\d=&+]|[,/*)]))?"
 """Of an abbreviation, which ends no sentence."""
-_RATE = rf"(?:/(?P<per>{UNIT_WORD}|[a-z]+)\b{_DOT})?"
+_RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _PENCE = ("pence", "penny")
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
@@ -465,6 +493,8 @@ _DEGREES = r"(\d+(?:\.\d+)?)"
 _ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
 FORMS["number"] = number
 FORMS["per"] = per
+FORMS["magnitude"] = lambda text: MAGNITUDES.get(text, text.removesuffix("s"))
+FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
 # fmt: off
 CLASSES = (
@@ -473,21 +503,30 @@ CLASSES = (
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
         rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
+    semiotic("money", r"([$£€]) ?(thousands?|millions?|billions?|mn|bn|[kmMB])\b",
+        say="{2:magnitude}s of {1:currency}", after=r"\(|\(?in "),
+    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?h\b", say=lambda match, around: (
+        f"every {number(match[1])} {f'to {number(match[2])} ' if match[2] else ''}hours")),
+    semiotic("time", r"(\d+)'(1[2-9]|[2-5]\d)\"(?!\w)", say="{1:number} minutes {2:number}"),
+    semiotic("identifier", r"\.(22|223|300|308|32|357|38|40|44|45|50)\b(?!\.\d)", say=lambda match, around: (
+        pairs(match[1]) if around.precedes("[ -](?:cal|rifle|pistol|revolver|[Mm]agnum|round|bullet|ammo)")
+        or (around.follows(r"\b(?:a|his|her) ") and not around.precedes(" [a-z]")) else None)),
     semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))", say=_count),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
     semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>(?P<hyphen>-)| ?)(?P<unit>{UNIT})",
-        rf"(?(hyphen)(?:\.(?= \w))?|{_DOT})(?!\w|'\w)",
+        rf"(?(hyphen)(?:\.(?= \w|[,)-]))?|{_DOT})(?!\w|'\w)",
         say=_measure, quantity=True),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
-    semiotic("measure", rf"({VALUE}) c\.(?= [a-z])",
+    semiotic("measure", rf"({VALUE}) c\.(?= [a-z]|[;,)]|$)",
         say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches),
     semiotic("measure", rf"({VALUE})(')(?= (?!{_NOT_A_NOUN})[a-z])", say=_inches, unless=r"(?<!\w)'[^']*"),
+    semiotic("measure", rf"({_GROUPED})(')(?!\w)", say=_inches, unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?: ?(?P<unit>(?!in \d){UNIT})(?!\w))?(?![\d^])", say=_by),
@@ -498,19 +537,25 @@ CLASSES = (
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
-        say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d"),
+        say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
-    semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z]|,))?", say=_unit_after_a_word),
+    semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z(]|[,)]))?", say=_unit_after_a_word),
     semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
         quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
+    semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
+    semiotic("measure", rf"({VALUE}) ?([Tt])\.(?= [a-z])", say=lambda match, around: Said(
+        number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None))),
+    semiotic("measure", r"(\d+) (tab|cap)s?\.(?= )", say=lambda match, around: (
+        f"{number(match[1])} {'tablet' if match[2] == 'tab' else 'capsule'}{'' if match[1] == '1' else 's'}")),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?<=[a-z]-)(\d{1,3})s\b", say=lambda match, around: plural(number(match[1]))),
     semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)", say="{1:number} out of {2:number}"),
-    semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", say="{1:number} by {2:number} feet", quantity=True),
+    semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", quantity=True, say=lambda match, around: Said(
+        f"{number(match[1])} by {number(match[2])}", "foot" if _before_noun(around) else "feet")),
     semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
     semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
         say=lambda match, around: " to ".join(map(number, match[0].split(":")))),

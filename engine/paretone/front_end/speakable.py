@@ -19,6 +19,8 @@ from paretone.wording import grouped
 PIECE_SECONDS = 6.0
 """Maximum new speech per piece; the models were trained on up to ten seconds, prompt included."""
 FIRST_PIECE_SECONDS = 3.5
+PART_CHARACTERS = 2000
+"""Maximum of a part of a long text, about two minutes."""
 
 _NEVER_LAST = re.compile(rf"(?:\b(?:{'|'.join(TITLES)}|St|Dr|No|Nos|pp?|[A-Z])|\b(?:e\.g|i\.e|et al))\.$")
 _ABBREVIATED = re.compile(rf"\b(?:{one_of(ENDINGS)})\.$")
@@ -110,6 +112,18 @@ def _cut_after(pattern: re.Pattern[str], text: str) -> list[str]:
     ]
 
 
+def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
+    """A long text in parts of whole sentences, at paragraphs where possible, of at most ``longest`` characters."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*\n\s*", text):
+        for one in chunks(paragraph, len, longest):
+            if found and len(found[-1]) + len(one) < longest:
+                found[-1] += f"\n\n{one}"
+            else:
+                found.append(one)
+    return tuple(found)
+
+
 MOST_CHARACTERS = 50_000
 LARGEST_TEXT = 1 << 24
 """Maximum size of a text file in bytes."""
@@ -117,14 +131,19 @@ MOST_NAMED = 8
 """Maximum number of characters or words named in a sentence for the user."""
 
 
-def require_text(text: str) -> None:
-    """Raise :class:`TextError` for an empty text and for more than :data:`MOST_CHARACTERS`."""
+def require_words(text: str) -> None:
+    """Raise :class:`TextError` for an empty text."""
     if not text.strip():
         raise TextError("There is no text to speak; type at least one word.")
+
+
+def require_text(text: str) -> None:
+    """Raise :class:`TextError` for an empty text and for more than :data:`MOST_CHARACTERS`."""
+    require_words(text)
     if len(text) > MOST_CHARACTERS:
         raise TextError(
             f"The text has {grouped(len(text))} characters, and {grouped(MOST_CHARACTERS)} is the limit; speak it in "
-            "several parts, or from a file with paretone speak."
+            "several parts, from a file with paretone speak, or in the window."
         )
 
 

@@ -102,7 +102,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
-    plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)-([a-z]+)\b", _apart, plain)
+    plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)\.?-([a-z]+)\b", _apart, plain)
     return Written(tuple(_sentences(list(tokens(plain, british)))), dropped)
 
 
@@ -149,7 +149,7 @@ def _sentences(found: list[Token]) -> Iterator[Sentence]:
             word = re.match(r"[\w']+", following)
             if following and not (word and (word[0] in STARTERS or (token.text == "etc." and word[0][0].isupper()))):
                 continue
-        elif following[:1].islower():
+        elif following[:1].islower() or following[:1] in (">", ",", ";"):
             continue
         yield from _sentence(found[start:place], bool(token.kind))
         start = place

@@ -47,7 +47,7 @@ _BASES = {
     "Wh": ("watt hour", " k M G"), "Ah": ("ampere hour", " m"), "J": ("joule", " k M"), "N": ("newton", " k m"),
     "Pa": ("pascal", " k M"), "B": ("byte", "k M G"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
     "mol": ("mole", " m µ n"), "eV": ("electron volt", " k M G"), "M": ("molar", "m µ n"), "Ω": ("ohm", " k M"),
-    "F": ("farad", "µ n"), "bar": ("bar", " m"),
+    "b": ("bit", "k M G"), "F": ("farad", "µ n"), "bar": ("bar", " m"),
 }  # fmt: skip
 _SAME = ("hertz", "molar")
 UNITS = {
@@ -64,12 +64,15 @@ UNITS = {
     mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
     tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
     t: ton tons| dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| Nm
-    N·m: newton_meter newton_meters| ft-lb ft-lbs lb-ft: foot_pound foot_pounds| bbl: barrel barrels| bpd:
+    N·m: newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
+    barrels| bpd:
     barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
     bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages|
-    ly: light_year light_years| AU:
+    st: stone stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile
+    nautical_miles| Mt: megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year
+    light_years| AU:
     astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph: kilometer_per_hour
-    kilometers_per_hour| kn kt kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
+    kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
     revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
     words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
     ppm: part_per_million parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second
@@ -77,7 +80,7 @@ UNITS = {
     h: hour hours| mo mos: month months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot
     square_feet| mmHg: millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian
     radians| kN: kilonewton kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius
-    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x: time times| kWp: kilowatt_peak
+    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x ×: time times| kWp: kilowatt_peak
     kilowatts_peak| cc: cubic_centimeter cubic_centimeters| fl_oz fl._oz: fluid_ounce
     fluid_ounces| in: inch inches""".split("|")
     for signs, names in [line.split(":")]
@@ -91,6 +94,8 @@ UNITS |= {
     for unit in "ft in mi yd m km cm".split()
 }
 
+UNITS |= {f"{unit}s": UNITS[unit] for unit in ("KB", "MB", "GB", "TB")}
+
 TITLES = _table(
     "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
     "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Gov=Governor Hon=Honorable Mt=Mount Ft=Fort "
@@ -100,7 +105,11 @@ TITLES = _table(
     "max=maximum Max=Maximum min=minimum Min=Minimum figs=figures Wm=William Chas=Charles Thos=Thomas Geo=George "
     "Assoc=Associate Asst=Assistant Mgr=Manager Acct=Account acct=account Inv=Invoice inv=invoice doz=dozen Mk=Mark "
     "Pvt=Private Bn=Battalion Regt=Regiment tel=telephone Tel=Telephone Pls=Please pls=please lg=large "
-    "pkg=package addr=address appt=appointment gen=generation"
+    "pkg=package addr=address appt=appointment gen=generation Approx=Approximately Amb=Ambassador Insp=Inspector "
+    "Det=Detective Brig=Brigadier Fr=Father Mme=Madame sm=small pkgs=packages pgs=pages Pgs=Pages vols=volumes "
+    "Vols=Volumes chs=chapters eqs=equations Eqs=Equations Thm=Theorem Lem=Lemma Prop=Proposition Def=Definition "
+    "paras=paragraphs eds=editors esp=especially usu=usually dia=diameter diam=diameter Attn=Attention attn=attention "
+    "std=standard Std=Standard btwn=between"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
 COUNTED = _table(
@@ -108,12 +117,19 @@ COUNTED = _table(
     "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article App=Appendix app=appendix "
     "ed=edition Fig=Figure fig=figure "
     "est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street bldg=building Fl=Floor "
-    "fl=floor Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
+    "fl=floor mag=magnitude Mag=Magnitude Ps=Psalm Pss=Psalms pop=population Pop=Population elev=elevation "
+    "Elev=Elevation alt=altitude Alt=Altitude ht=height tbl=table "
+    "Tbl=Table ex=exercise Ex=Exercise Chap=Chapter chap=chapter Lat=Latitude lat=latitude Lon=Longitude "
+    "lon=longitude Long=Longitude qty=quantity Qty=Quantity Pg=Page pg=page "
+    "Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
     "sc=scene Sc=Scene r=ruled"
 )
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _table(
-    "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required"
+    "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required ser=serial "
+    "exp=experience med=medium pop=population "
+    "elec=electric cont=continued refrig=refrigerated amt=amount mgmt=management perm=permanent "
+    "chem=chemical Chem=Chemical excl=excluding prob=probably poss=possibly elev=elevation"
 )
 """Abbreviations whose full stop a small letter or a comma follows."""
 SCRIPTURE = _table(
@@ -128,6 +144,11 @@ ENDINGS = (
     _table(
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
         "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
+        "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists "
+        "lang=language hist=history "
+        "ht=height resp=respectively precip=precipitation coll=college Coll=College Inst=Institute Acad=Academy "
+        "Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station Twp=Township Prov=Province Treas=Treasurer "
+        "Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing Intl=International Natl=National Div=Division "
         "est=established co=company Univ=University Assn=Association Govt=Government ed=edition"
     )
     | WEEKDAYS
@@ -149,6 +170,14 @@ STATES = _table(
     "OK=Oklahoma OR=Oregon PA=Pennsylvania RI=Rhode_Island SC=South_Carolina SD=South_Dakota TN=Tennessee TX=Texas "
     "UT=Utah VT=Vermont VA=Virginia WA=Washington WV=West_Virginia WI=Wisconsin WY=Wyoming DC=D.C."
 )
+STATES_IN_SHORT = _table(
+    "Ala=Alabama Ariz=Arizona Ark=Arkansas Calif=California Colo=Colorado Conn=Connecticut Del=Delaware Fla=Florida "
+    "Ga=Georgia Ill=Illinois Ind=Indiana Kan=Kansas Ky=Kentucky La=Louisiana Md=Maryland Mass=Massachusetts "
+    "Mich=Michigan Minn=Minnesota Miss=Mississippi Mo=Missouri Mont=Montana Neb=Nebraska Nev=Nevada Okla=Oklahoma "
+    "Ore=Oregon Pa=Pennsylvania Tenn=Tennessee Tex=Texas Va=Virginia Vt=Vermont Wash=Washington Wis=Wisconsin "
+    "Wyo=Wyoming"
+)
+"""With a full stop, after a town."""
 SLANG = {
     "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
@@ -156,12 +185,15 @@ SLANG = {
     "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of", "b/c": "because",
     "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
     "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
-    "wwi": "World War One", "yoy": "year over year", "YoY": "year over year", "QoQ": "quarter over quarter",
+    "wwi": "World War One", "btwn": "between",
+    "cont'd": "continued", "rec'd": "received", "req'd": "required", "yoy": "year over year",
+    "YoY": "year over year", "QoQ": "quarter over quarter",
     "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
     "ttyl": "talk to you later", "nvm": "never mind", "smh": "shaking my head", "mtg": "meeting", "pkg": "package",
     "q/q": "quarter over quarter", "y/y": "year over year", "m/m": "month over month",
     "l8r": "later", "b4": "before", "txt": "text", "msg": "message", "ngl": "not gonna lie", "rn": "right now",
-    "mk": "Mark", "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
+    "mk": "Mark", "add'l": "additional",
+    "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
     "vol": "volume",
 }  # fmt: skip
 """Short forms without a full stop."""
@@ -169,8 +201,13 @@ GREEK = _table(
     "α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron "
     "π=pi ρ=rho ς=sigma σ=sigma τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega"
 )
+ELEMENTS = (
+    "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Zr Mo Ag Cd "
+    "Sn Sb Te I Xe Cs Ba Pt Au Hg Pb Bi U"
+).split()
 SIGNS = {
-    "№": "number", "©": "copyright", "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",
+    "№": "number", "©": "copyright", "¶": "paragraph",
+    "§": "section", "×": "times", "÷": "divided by", "±": "plus or minus",
     "≈": "about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "≠": "is not equal to",
     "∞": "infinity", "√": "the square root of", "→": "to", "☉": "sun", "⇒": "implies", "¢": "cents", "∑": "the sum of",
     "∫": "the integral of", "∈": "in", "∂": "partial", "∩": "intersection", "∪": "union", "%": "percent",

@@ -49,6 +49,15 @@ def test_baseline_and_accelerated_share_seed_options_and_text(presenter: Present
     assert all(difference.technique for difference in baseline.setting.differences(accelerated.setting))
 
 
+def test_a_chapter_waits_in_the_queue_in_parts(presenter: Presenter) -> None:
+    state = presenter.state
+    text = "\n\n".join(f"Paragraph {number} is here. It has two sentences." for number in range(1500))
+    state.selection.set_text(text)
+    state.synthesis.synthesise_baseline()
+    spoken = [one.command.text for one in state.jobs.all]
+    assert len(spoken) > 30 and max(map(len, spoken)) <= 2000 and "\n\n".join(spoken) == text
+
+
 def test_accelerating_needs_a_table_that_fits(presenter: Presenter) -> None:
     state = presenter.state
     assert "calibrate first" in state.availability.why_not_accelerate()

@@ -164,9 +164,13 @@ def test_a_text_becomes_the_text_and_is_undone(borrowed_window: MainWindow, tmp_
     path.write_bytes(b"\xff\xfe\x00")
     Hand(window, address(path)).drop()
     assert "words.txt is not UTF-8 (byte 1); save" in window.notices.banner.text and chosen.text == "From a file."
+    path.write_text(" ")
+    Hand(window, address(path)).drop()
+    assert "There is no text to speak" in window.notices.banner.text and chosen.text == "From a file."
     path.write_text("word " * 60_000)
     Hand(window, address(path)).drop()
-    assert "has 300,000 characters, and 50,000 is the limit" in window.notices.banner.text
+    assert len(chosen.text) == 299_999, "the window speaks it in parts"
+    window.state.undo_stack.undo()
     window.state.undo_stack.undo()
     window.state.undo_stack.undo()
     assert chosen.text == before
