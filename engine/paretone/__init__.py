@@ -22,6 +22,7 @@ _PUBLIC = {
     "teach": "paretone.saying",
     "forget": "paretone.saying",
     "lexicon": "paretone.saying",
+    "parts": "paretone.front_end.speakable",
     "Model": "paretone.notebook",
     "Speech": "paretone.notebook",
     "Rows": "paretone.notebook",

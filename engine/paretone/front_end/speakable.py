@@ -143,7 +143,7 @@ def require_text(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise TextError(
             f"The text has {grouped(len(text))} characters, and {grouped(MOST_CHARACTERS)} is the limit; speak it in "
-            "several parts, from a file with paretone speak, or in the window."
+            "several parts (paretone.parts), from a file with paretone speak, or in the window."
         )
 
 

@@ -65,12 +65,13 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def origin_of(voice: Voice) -> Origin | None:
-    """Origin of ``voice``, if its recording is a bundled one under any path or name."""
-    folder = resource(*PLACE)
-    for name, about in _index(folder)["voices"].items():
-        with suppress(OSError):  # There is no such file.
-            if (folder / f"{name}.wav").samefile(voice.audio):
-                return Origin(about["pitch"], about["formant"])
+    """Origin of ``voice``, if its recording is a bundled one under any path or name, or in the index of its folder."""
+    for folder in (resource(*PLACE), Path(voice.audio).parent):
+        with suppress(AudioError, KeyError, TypeError):  # It has no such index.
+            for name, about in _index(folder)["voices"].items():
+                with suppress(OSError):  # There is no such file.
+                    if (folder / f"{name}.wav").samefile(voice.audio):
+                        return Origin(about["pitch"], about["formant"])
     return None
 
 
