@@ -19,10 +19,11 @@ from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import StatusLine
 from paretone_app.shell.entries import Findable, MainStep, Place, TourStop
-from paretone_app.shell.notices import Notices
+from paretone_app.shell.notices import Level, Notices
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
+from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
 
@@ -166,6 +167,29 @@ class Presenter(QObject):
 
     def shut_down(self) -> None:
         """End threads and close files; called when the window closes, after the engine has stopped."""
+
+
+class StorePresenter(Presenter):
+    """A presenter of an artefact store: reports files that cannot be read, and writes the artefact in use."""
+
+    state: ArtefactStore
+
+    def engine_starts(self) -> None:
+        self._tell_problems()
+
+    def follow(self, event: Event) -> None:
+        self.state.follow(event)
+        self._tell_problems()
+
+    def write(self, path: Path) -> None:
+        """Write the artefact in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
+        if self.state.write(path):
+            self._notices.note(f"Wrote {path}")
+
+    def _tell_problems(self) -> None:
+        for sentence in self.state.problems:
+            self._notices.note(sentence, Level.WARNING)
+        self.state.problems.clear()
 
 
 class Presenters:

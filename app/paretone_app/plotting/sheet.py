@@ -146,24 +146,24 @@ class Sheet:
 PANEL_SIZE = QSize(460, 330)
 
 
-def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
+def write_figure(figure: Figure, path: Path) -> None:
     """Write ``figure`` in the format of ``path``'s suffix: ``.svg``, ``.png`` or ``.csv``. Raises
     :class:`PlainError` for another suffix, or if the file cannot be written."""
     files.write(
         path,
         {
-            ".svg": lambda: figure_sheet(figure, colours).svg(figure.title, figure.caption),
-            ".png": lambda: figure_sheet(figure, colours).png(),
+            ".svg": lambda: figure_sheet(figure).svg(figure.title, figure.caption),
+            ".png": lambda: figure_sheet(figure).png(),
             ".csv": lambda: figure.to_csv().encode(),
         },
     )
 
 
-def figure_sheet(figure: Figure, colours: Colours = LIGHT) -> Sheet:
+def figure_sheet(figure: Figure) -> Sheet:
     across = min(figure.across, len(figure.panels))
-    canvas = FigureCanvas(colours, on_paper=True)
+    canvas = FigureCanvas(LIGHT, on_paper=True)
     canvas.show_figure(figure)
-    made = Sheet(max(across, 2) * PANEL_SIZE.width() + 60, colours, QApplication.font())
+    made = Sheet(max(across, 2) * PANEL_SIZE.width() + 60, LIGHT, QApplication.font())
     made.title(figure.title)
     made.paragraph(figure.question)
     made.charts([canvas], -(-len(figure.panels) // across) * PANEL_SIZE.height())

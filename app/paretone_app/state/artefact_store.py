@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
+from paretone.session.events import Event
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import Technique, compatibility_of
@@ -65,6 +66,10 @@ class ArtefactStore(ArtefactSource):
     def knobs_of(self, artefact: Any) -> Mapping[str, object]:
         """Values of the technique's knobs that the artefact determines."""
         return {}
+
+    def follow(self, event: Event) -> None:
+        """Take over what ``event`` says was prepared."""
+        raise NotImplementedError
 
     # --- In use -------------------------------------------------------------------------------------------------------
     def compatibility(self) -> Compatibility | None:

@@ -88,13 +88,11 @@ def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, 
     return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
 
 
-def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", name: str = "") -> QPushButton:
+def button(text: str, do: Do | None = None, tip: str = "", *, name: str = "") -> QPushButton:
     """``do``: called on click; ``name``: for screen readers, if the text is not enough."""
     made = QPushButton(text)
     if do is not None:
         made.clicked.connect(do)
-    if look:
-        made.setProperty("look", look)
     return named(made, name, tip)
 
 

@@ -149,29 +149,10 @@ class Library(Database):
         return _SUMMARY + ", ".join(name if self._version >= since else usual for name, since, usual in _LATER)
 
     # --- Reading --------------------------------------------------------------------------------------------------
-    def summaries(
-        self,
-        model: str = "",
-        starred: bool | None = None,
-        words: str = "",
-        limit: int | None = None,
-        *,
-        unfinished: bool = True,
-    ) -> tuple[TakeSummary, ...]:
-        """Takes without audio, newest first.
-
-        Optional filters: ``model``, star, and ``words``, all of which must occur in label, text or voice; at most
-        ``limit``. ``unfinished``: include takes with missing passages.
-        """
-        wanted: list[tuple[str, object]] = [("model = ?", model)] if model else []
-        wanted += [] if starred is None else [("starred = ?", int(starred))]
-        wanted += [("instr(lower(label || ' ' || text || ' ' || voice), lower(?))", word) for word in words.split()]
-        where = f" WHERE {' AND '.join(condition for condition, _ in wanted)}" if wanted else ""
-        values = (*(value for _, value in wanted), -1 if limit is None else limit)
+    def summaries(self) -> tuple[TakeSummary, ...]:
+        """All takes without audio, newest first."""
         # The id orders takes made within one millisecond.
-        query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
-        found = self._read(_summary, query, values)
-        return found if unfinished else tuple(one for one in found if not one.unfinished)
+        return self._read(_summary, f"SELECT {self._columns} FROM takes ORDER BY created DESC, id DESC", ())
 
     def summary(self, take: str) -> TakeSummary:
         """A take without audio."""

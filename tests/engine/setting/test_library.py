@@ -146,22 +146,8 @@ def test_summaries_of_many_takes_need_no_audio(library: Library) -> None:
     assert len(found) == len(library) == 2_000
     assert found[0].setting.seed == 1999
     assert found[-1].id == take().id
-    assert library.summaries(limit=2) == found[:2]
     with pytest.raises(LibraryError, match="could not be read"):
         library.load_audio(take().id)
-
-
-def test_filters(library: Library) -> None:
-    library.add(take(0, label="first"))
-    library.add(take(1, label="second"))
-    library.add(take(2, setting=Setting("other")))
-    library.star(take(1).id, True)
-    assert [one.label for one in library.summaries(starred=True)] == ["second"]
-    assert [one.label for one in library.summaries(starred=False)] == ["take 2", "first"]
-    assert [one.label for one in library.summaries(model="other")] == ["take 2"]
-    assert [one.label for one in library.summaries(words="ANN fir")] == ["first"]
-    assert library.summaries(words="%") == ()
-    assert [one.label for one in library.summaries(limit=1)] == ["take 2"]
 
 
 def test_what_cannot_be_added_or_found_is_refused(library: Library) -> None:

@@ -345,12 +345,12 @@ class AttentionPanel(QWidget):
         self._show_similarity_scale()
         self._show_titles()
 
-    def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
-        """Show the attention of one layer at one step; ``names``: of the branches, if not :data:`BRANCH_NAMES`."""
+    def show_capture(self, captured: AttentionCapture) -> None:
+        """Show the attention of one layer at one step."""
         before, self.captured, branches = self.captured, captured, len(captured.maps)
         shape = branches, captured.frames, captured.frame_seconds
         same = before is not None and (len(before.maps), before.frames, before.frame_seconds) == shape
-        self._names = names or BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
+        self._names = BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
         self._require_plots(branches)
         self.grid.show_captured((captured.layer, captured.step))
         pooled = captured.maps.shape[-1]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
 from paretone.session.commands import CaptureAttention
@@ -28,12 +27,12 @@ class AttentionPresenter(Presenter):
         super().__init__(services)
         self._strategy = services.features.find(StrategyPresenter).state
         self.attention: AttentionPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
+        self.later = {"attention": self._build_attention}
         self._capture_selected = services.actions.add(
             "Capture the selected cell", lambda: self._capture(*built(self.attention).grid.cursor_cell)
         )
 
-    def _build_attention(self) -> QWidget:
+    def _build_attention(self) -> AttentionPanel:
         from paretone_app.features.attention.panel import AttentionPanel
 
         self.attention = AttentionPanel(self._theme.colours, self._capture_selected)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
@@ -36,9 +34,9 @@ class DecodingPresenter(Presenter):
             lambda: self._features.find(ViewsPresenter).open(VIEW.name),
             "Measure several tolerances and draft lengths (opens Views)",
         )
-        self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
+        self.later = {"decoding": self._build_decoding}
 
-    def _build_decoding(self) -> QWidget:
+    def _build_decoding(self) -> DecodingPanel:
         from paretone_app.features.decoding.panel import DecodingPanel
 
         self.decoding = DecodingPanel(self._theme.colours, self.sweep)

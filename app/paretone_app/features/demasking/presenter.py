@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.models.base import MASKED, Voice
@@ -40,7 +38,7 @@ class DemaskingPresenter(Presenter):
             "Decode the codes committed so far; masked ones add nothing",
             self._why_not_decode,
         )
-        self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
+        self.later = {"demasking": self._build_demasking}
 
     def refresh(self) -> None:
         entry = self._state.selection.entry
@@ -84,7 +82,7 @@ class DemaskingPresenter(Presenter):
             title = take_title(take, f"Canvas of take {side} after step {event.step + 1}{first}")
             self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))
 
-    def _build_demasking(self) -> QWidget:
+    def _build_demasking(self) -> DemaskingPanel:
         from paretone_app.features.demasking.panel import DemaskingPanel
 
         self.demasking = DemaskingPanel(self._theme.colours, self._partial)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import ProfileError, SettingError
 from paretone.sampling.grid_search import Trial
@@ -27,10 +26,9 @@ from paretone.techniques.searched_grid import (
     placed_for,
     solver_of,
 )
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Services, StorePresenter
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.notices import Level
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
@@ -132,13 +130,15 @@ class GridState(ArtefactStore):
             self._find()
 
 
-class GridsPresenter(Presenter):
+class GridsPresenter(StorePresenter):
+    state: GridState
+
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GridState(services.state, services.folder / "placed-grids", self)
         self.grids: GridPanel | None = None
         self._objective = ""
-        self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
+        self.later = {"grids": self._build_grids}
         add, state = services.actions.add, self.state
         tip = "Search times for the number of evaluations in Setup"
         searching = "Times are being searched, or wait for it in the queue. A cancelled search goes on where it was."
@@ -153,9 +153,6 @@ class GridsPresenter(Presenter):
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
 
-    def engine_starts(self) -> None:
-        self._tell_problems()
-
     @Slot()
     def refresh(self) -> None:
         self._search.refresh()
@@ -167,8 +164,7 @@ class GridsPresenter(Presenter):
         self.grids.set_grid(grid, of_it, self._objective)
 
     def follow(self, event: Event) -> None:
-        self.state.follow(event)
-        self._tell_problems()
+        super().follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             found = event.result
             starts = ", ".join(
@@ -200,7 +196,7 @@ class GridsPresenter(Presenter):
         if job.kind is Kind.GRID and self.grids is not None:
             self.grids.end()
 
-    def _build_grids(self) -> QWidget:
+    def _build_grids(self) -> GridPanel:
         from paretone_app.features.grids.panel import GridPanel
 
         self.grids = GridPanel(self._theme.colours, self._search, self._open, self._save)
@@ -213,13 +209,3 @@ class GridsPresenter(Presenter):
         if grid is not None:
             name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
             self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)
-
-    def write(self, path: Path) -> None:
-        """Write the grid in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.write(path):
-            self._notices.note(f"Wrote {path}")
-
-    def _tell_problems(self) -> None:
-        for sentence in self.state.problems:
-            self._notices.note(sentence, Level.WARNING)
-        self.state.problems.clear()

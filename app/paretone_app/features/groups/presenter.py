@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import write_sound
 from paretone.session.commands import Prepare
@@ -19,9 +18,8 @@ from paretone.techniques.token_groups import TECHNIQUE
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, GroupHeard, Groups, GroupsFound, HearGroup
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.presenter import Services, StorePresenter, built
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.notices import Level
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
@@ -99,7 +97,9 @@ class GroupsState(ArtefactStore):
             self._find()
 
 
-class GroupsPresenter(Presenter):
+class GroupsPresenter(StorePresenter):
+    state: GroupsState
+
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GroupsState(services.state, services.folder / "token-groups", self)
@@ -107,7 +107,7 @@ class GroupsPresenter(Presenter):
         self._asked: Path | None = None
         """File for the sound being decoded; ``None``: play it."""
         self.groups: GroupsPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"groups": self._build_groups}
+        self.later = {"groups": self._build_groups}
         add, state = services.actions.add, self.state
         waits = "Groups are being found, or wait for it in the queue."
         finding = partial(services.state.jobs.why_one, Kind.GROUPS, waits)
@@ -125,9 +125,6 @@ class GroupsPresenter(Presenter):
         )
         self.state.changed.connect(self.refresh)
 
-    def engine_starts(self) -> None:
-        self._tell_problems()
-
     def refresh(self) -> None:
         if self.groups is not None:
             self.groups.set_groups(self.state.artefact)
@@ -139,12 +136,11 @@ class GroupsPresenter(Presenter):
         return self.state.why_not_hear() or decoding or self._player.why_not_hear()
 
     def follow(self, event: Event) -> None:
-        self.state.follow(event)
-        self._tell_problems()
+        super().follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, GroupHeard):
             self._put(event.result)
 
-    def _build_groups(self) -> QWidget:
+    def _build_groups(self) -> GroupsPanel:
         from paretone_app.features.groups.panel import GroupsActions, GroupsPanel
 
         self.groups = GroupsPanel(GroupsActions(self._search, self._play, self._save_sound, self._save))
@@ -185,13 +181,3 @@ class GroupsPresenter(Presenter):
         if groups is not None:
             name = f"token-groups-{groups.model}-{groups.cosine:g}.json"
             self._ask_where_to_write("Token groups", file_dialogs.JSON, name, self.write)
-
-    def write(self, path: Path) -> None:
-        """Write the groups in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.write(path):
-            self._notices.note(f"Wrote {path}")
-
-    def _tell_problems(self) -> None:
-        for sentence in self.state.problems:
-            self._notices.note(sentence, Level.WARNING)
-        self.state.problems.clear()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError
@@ -64,7 +63,7 @@ class LabPresenter(Presenter):
         """Starts the prepared test once background work is paused."""
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
+        self.later = {"lab": self._build_lab}
         self._actions.bind(self._actions["listening_test"], lambda: self._workspaces.go_to("lab"))
         self.carried_through.connect(self._results.read_listened)
         self._state.jobs.began.connect(self._job_began)
@@ -107,7 +106,7 @@ class LabPresenter(Presenter):
             self.lab.end()
         self._background.shut_down()
 
-    def _build_lab(self) -> QWidget:
+    def _build_lab(self) -> LabPanel:
         from paretone_app.features.lab.panel import LabActions, LabPanel
 
         add = self._actions.add

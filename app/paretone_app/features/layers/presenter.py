@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
@@ -140,7 +138,7 @@ class LayersPresenter(Presenter):
         self.choice.problem.connect(services.notices.warn)
         self.choice.measured.connect(self.refresh)
         self.layers: LayersPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"layers": self._build_layers}
+        self.later = {"layers": self._build_layers}
         services.state.jobs.ended.connect(self._job_ended)
         add, find = services.actions.add, services.features.find
         self._by_importance = add("By &importance", self.choice.choose_by_importance, "Discard manual selection")
@@ -189,7 +187,7 @@ class LayersPresenter(Presenter):
         setting = state.selection.baseline_setting.with_technique(UsedTechnique(spade.NAME, knobs))
         return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
 
-    def _build_layers(self) -> QWidget:
+    def _build_layers(self) -> LayersPanel:
         from paretone_app.features.layers.panel import LayersActions, LayersPanel
 
         actions = LayersActions(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.session.events import Telemetry
 from paretone.setting.take import Take
@@ -22,7 +19,7 @@ class MetersPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.meters: MetersPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
+        self.later = {"meters": self._build_meters}
         services.state.synthesis.timing_ended.connect(self._tell_of_timing)
         self._features = services.features
         made = self._state.synthesis
@@ -41,7 +38,7 @@ class MetersPresenter(Presenter):
         if self.meters is not None:
             self.meters.show_device(self._state.loading.device_title)
 
-    def _build_meters(self) -> QWidget:
+    def _build_meters(self) -> MetersPanel:
         from paretone_app.features.meters.panel import MetersPanel
 
         self.meters = MetersPanel(self._theme.colours)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.session.commands import MeasureRoofline
@@ -29,7 +26,7 @@ class RooflinePresenter(Presenter):
         self._side = "A"
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
+        self.later = {"roofline": self._build_roofline}
         add = services.actions.add
         self._measure = {
             side: add(
@@ -76,7 +73,7 @@ class RooflinePresenter(Presenter):
         elif isinstance(event, EngineStatus):
             self.roofline.say(event.text)
 
-    def _build_roofline(self) -> QWidget:
+    def _build_roofline(self) -> RooflinePanel:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
 
         actions = RooflineActions(

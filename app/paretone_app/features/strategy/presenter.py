@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone import files
 from paretone.errors import PlainError
@@ -35,7 +33,7 @@ class StrategyPresenter(Presenter):
         self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations", SHIPPED), self)
         self.state.trouble.connect(services.notices.warn)
         self.strategy: StrategyPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
+        self.later = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
         table = self.state
         actions.bind(actions["calibrate"], table.calibrate, table.why_not_prepare)
@@ -94,7 +92,7 @@ class StrategyPresenter(Presenter):
             ),
         )
 
-    def _build_strategy(self) -> QWidget:
+    def _build_strategy(self) -> StrategyPanel:
         from paretone_app.features.strategy.panel import StrategyActions, StrategyPanel
 
         actions = self._actions

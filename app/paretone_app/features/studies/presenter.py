@@ -172,7 +172,7 @@ class StudiesPresenter(Presenter):
         self._soon.timeout.connect(self._touch_running)
         self.maker: StudyMaker | None = None
         self.studies: StudiesPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
+        self.later = {"studies": self._build_studies}
         self._bind()
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.ended.connect(self._job_ended)

@@ -139,7 +139,7 @@ class TakeGridPresenter(Presenter):
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)
         self.hearing.failed.connect(services.notices.warn)
-        self.later: dict[str, Callable[[], QWidget]] = {"take_grid": self._build}
+        self.later = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
         for signal in (self._results.points_changed, self._results.takes.changed, self._making.changed):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
 from paretone_app.features.presenter import Part, Presenter, Services, built
@@ -27,7 +25,7 @@ class ThresholdPresenter(Presenter):
         self._calibrated = lambda: calibrating.step_done("calibrate")
         self._setup = services.features.find(SetupPresenter).setup
         self.threshold: ThresholdPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
+        self.later = {"threshold": self._build_threshold}
         for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_record)
         state.jobs.ended.connect(self._job_ended)
@@ -73,7 +71,7 @@ class ThresholdPresenter(Presenter):
             ),
         )
 
-    def _build_threshold(self) -> QWidget:
+    def _build_threshold(self) -> ThresholdPanel:
         from paretone_app.features.threshold.panel import ThresholdPanel
 
         self.threshold = ThresholdPanel(self._theme.colours, self._calibrate, self._strategy.derive)

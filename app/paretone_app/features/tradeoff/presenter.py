@@ -193,7 +193,7 @@ class TradeoffPresenter(Presenter):
         self.along: AlongFront | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.parallel: ParallelPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {
+        self.later = {
             "tradeoff": self._build_tradeoff,
             "parallel": self._build_parallel,
         }
@@ -383,7 +383,7 @@ class TradeoffPresenter(Presenter):
         panel = built(self.tradeoff)
         self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))
 
-    def _build_parallel(self) -> QWidget:
+    def _build_parallel(self) -> ParallelPanel:
         from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
 
         rank, study = self._actions["shown_rank"], self._actions["shown_study"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.extras import why_no_training
@@ -40,7 +38,7 @@ class TrainingPresenter(Presenter):
         self._used: set[str] = set()
         """Techniques with a training that were in use at the last refresh."""
         self.training: TrainingPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
+        self.later = {"training": self._build_training}
         add = services.actions.add
         tip = "Train from the model's own weights"
         self._start = add("St&art", lambda: self._start_planned(resume=False), tip, self._why_not_now)
@@ -167,7 +165,7 @@ class TrainingPresenter(Presenter):
         request = one.request(place, plan)
         state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 
-    def _build_training(self) -> QWidget:
+    def _build_training(self) -> TrainingPanel:
         from paretone_app.features.training.panel import TrainingActions, TrainingPanel
 
         choosing = self._choose_manifest, self._choose_validation, self._choose_work

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
@@ -24,7 +21,7 @@ class TransferPresenter(Presenter):
         super().__init__(services)
         self._strategy = services.features.find(StrategyPresenter).state
         self.transfer: TransferPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"transfer": self._build_transfer}
+        self.later = {"transfer": self._build_transfer}
         services.actions.bind(services.actions["calibrate_on"], lambda: services.workspaces.go_to("transfer"))
         add, strategy = services.actions.add, self._strategy
 
@@ -61,7 +58,7 @@ class TransferPresenter(Presenter):
         if isinstance(event.result, TransferMeasured):
             self.transfer.show_report(event.result.report)
 
-    def _build_transfer(self) -> QWidget:
+    def _build_transfer(self) -> TransferPanel:
         from paretone_app.features.transfer.panel import TransferActions, TransferPanel
 
         sentences = (*catalogue.harvard_sentences(), *catalogue.sentences())

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
 from paretone.session.commands import ComputeView
@@ -29,7 +26,7 @@ class ViewsPresenter(Presenter):
         self.views: ViewsPanel | None = None
         tip = "Run the model and draw the figure"
         self._compute = services.actions.add("Com&pute", self._compute_chosen, tip, self._why_not_compute)
-        self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
+        self.later = {"views": self._build_views}
         services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
@@ -52,7 +49,7 @@ class ViewsPresenter(Presenter):
         if isinstance(event, ViewComputed) and self.views is not None:
             self.views.show_figure(event.figure)
 
-    def _build_views(self) -> QWidget:
+    def _build_views(self) -> ViewsPanel:
         from paretone_app.features.views.panel import ViewsPanel
 
         self.views = ViewsPanel(
