@@ -40,7 +40,7 @@ LONGEST_FILES = (
     "app/shell/test_closing.py",
     "app/features/test_language.py",
     "test_walks.py",
-    "engine/techniques/guidance_free/test_fine_tuning.py",
+    "engine/techniques/guidance_free/test_recipe.py",
     "engine/training/test_companions.py",
     "app/shell/test_sizes.py",
     "plugins/test_tutorial.py",

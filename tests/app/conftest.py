@@ -46,7 +46,7 @@ def _collected_here() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_take_is_judged() -> Iterator[None]:
-    """Judges need half a second per take: only ``features/takes/test_judging.py`` waits for them."""
+    """Judges need half a second per take: only ``features/takes/test_whole_window.py`` waits for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 1000 * 3600)
         yield

@@ -49,7 +49,7 @@ NOT_RUN = (
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
     Rule(r"^(source|pip) ", "changes the environment; test_tutorial.py does it", "your-own-technique.md"),
-    Rule(r"", "needs the package of the page; tests/plugins/test_models.py runs them", "your-own-model.md"),
+    Rule(r"", "needs the package of the page; tests/plugins/test_plugins.py runs them", "your-own-model.md"),
     Rule(
         r"^(uv|pipx?|python3?(?! packaging/dev)|source|sudo|paretone-gui)\b",
         "installs, or opens a window",
@@ -83,7 +83,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view order-of-convergence", "samples with every solver at every number of steps"),
     Rule(r"measure-weights", "measures four packings in rounds"),
     Rule(r"error_curve:", "speaks three sentences to measure the curve"),
-    Rule(r"roofline --(setting|model (?!.*--device cuda))", "measures in rounds; test_cli_roofline.py does so always"),
+    Rule(r"roofline --(setting|model (?!.*--device cuda))", "measures in rounds; test_cli_flow.py does so always"),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
     Rule(r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Llasa)))", "trains; here for some seconds each"),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),

@@ -18,7 +18,7 @@ NOT_RUN = {
     "official-package.md": "needs the official package and its checkpoint; test_f5_tts.py runs the module there",
     "servers.md": "runs in another program; the tests of its target run the module",
     "speech-server.md": "needs a server; tests/engine/serving/test_speech_server.py asks it in both ways",
-    "your-own-model.md": "a package in parts; tests/plugins/test_models.py installs and uses it",
+    "your-own-model.md": "a package in parts; tests/plugins/test_plugins.py installs and uses it",
     "your-own-technique.md": "a package in three parts; test_tutorial.py installs and uses it",
 }
 """Documents whose blocks are read only, and why."""

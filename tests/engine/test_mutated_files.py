@@ -4,6 +4,7 @@ runs, or a wait. A thousand files where tests are thorough, a few dozen otherwis
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,31 +15,49 @@ import soundfile
 import torch
 
 from paretone.audio.recording import read_recording
+from paretone.errors import PlainError
+from paretone.export.copied import paretone_profile
+from paretone.export.targets import export
 from paretone.listening import trials
+from paretone.measure.roofline import ceilings
 from paretone.models import load_model
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.layer_importance import FILE as IMPORTANCE
+from paretone.models.files.layer_importance import read_record
 from paretone.models.files.trained_weights import find_language_weights
 from paretone.models.megatts3.front_end import prepare_recording, read_latents
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.networks.vocos import Vocos
+from paretone.models.voices import PLACE, read_voice
+from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile, read_artefact
 from paretone.studies import definition, evaluation_sets, results, samples
+from paretone.techniques import weight_only as weights_record
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.searched_grid import PlacedGrid
 from paretone.techniques.searched_grid import command as grid_command
+from paretone.techniques.searched_grid.searching import Journal
 from paretone.techniques.token_groups import command as groups_command
 from paretone.techniques.token_groups.groups import SPACES, Groups
+from paretone.techniques.weight_only import Measured
+from paretone.training.features import PhoneReader, prepare
 from paretone.training.manifest import read_manifest
+from paretone.training.session import LOG, Budget, Intervals, TrainingSession, read_log
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, read_tokens, write_tokens
 from tests.engine import small_language, small_omni_mini, small_packed, small_vocos
+from tests.engine.export.test_f5_tts import profile
 from tests.engine.listening.listeners import abx_trial
+from tests.engine.measure.roofline.known import ceilings as known_ceilings
+from tests.engine.models.cosyvoice2 import small_release as small_cosyvoice2
+from tests.engine.models.files.test_layer_importance import DIVERGENCES, record
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as small_megatts3
 from tests.engine.models.megatts3.small_release import write_folder
@@ -46,6 +65,7 @@ from tests.engine.models.omnivoice import small_release as small_omnivoice
 from tests.engine.mutating import Kind, check, void
 from tests.engine.small_packed import packing
 from tests.engine.test_first_edition import PROFILES, WRITTEN
+from tests.engine.test_kills import Adding
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
 
@@ -238,6 +258,95 @@ def read_takes(root: Path) -> object:
         return [library.load(one.id) for one in library.summaries()]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+# --- What Paretone keeps for later ------------------------------------------------------------------------------------
+# States and logs of trainings, measurements, prepared speech and exported folders.
+
+
+def write_training(root: Path) -> None:
+    session = TrainingSession(
+        Adding(), root / "work", Budget(steps=6), Intervals(log_steps=1, validation_steps=2), report=void
+    )
+    session.train(resume=False)
+
+
+def resume(root: Path, path: Path) -> object:
+    """To the end, as one that was killed."""
+    session = TrainingSession(Adding(), root / "work", Budget(steps=8), report=void)
+    session.train(resume=True)
+    return read_log(root / "work" / LOG)
+
+
+def write_spoken(root: Path) -> None:
+    tokens = SpokenTokens("anna", np.arange(9, dtype=np.int16), np.arange(9, dtype=np.int16))
+    write_tokens(root / "tokens.npz", [tokens, tokens])
+
+
+def write_measured(root: Path) -> None:
+    os.environ["PARETONE_DATA"] = str(root)
+    weights_record.Record.of("lm-mini").with_measured(Measured("here", "0" * 64, "int8", 0, 1.4, 1.3, 1.5, 0.02, 0.003))
+    ceilings.keep(known_ceilings())
+    Journal("a search").add((0.0, 0.5, 1.0), (0.1, 0.2))
+
+
+def read_measured(root: Path, path: Path) -> object:
+    os.environ["PARETONE_DATA"] = str(root)
+    found = weights_record.Record.of("lm-mini"), ceilings.kept(known_ceilings().key), Journal("a search").known
+    # What is kept next takes the place of what cannot be read.
+    write_measured(root)
+    return found
+
+
+def write_prepared(root: Path) -> None:
+    toy_manifest(root, 3)
+    read_prepared(root, root)
+
+
+def read_prepared(root: Path, path: Path) -> object:
+    """What does not say what it should is prepared again."""
+    manifest = root / "speech" / "manifest.csv"
+    found = prepare(manifest, read_manifest(manifest), PhoneReader(VOCABULARY), root / "work")
+    assert all(len(one.ids) == one.frames for one in (*found.training, *found.held_out))
+    return found
+
+
+def write_exported(root: Path) -> None:
+    export(profile(), "f5-tts", root / "exported", Observer())
+
+
+def write_voices(root: Path) -> None:
+    for path in sorted(resource(*PLACE).glob("*.json"))[:2]:
+        shutil.copy(path, root)
+
+
+RECORDS = (
+    Kind("training states", write_training, "work/*.pt", resume),
+    Kind("training logs", write_training, f"work/{LOG}", resume, forgiving=True),
+    Kind("spoken tokens", write_spoken, "*.npz", lambda root, path: read_tokens(path)),
+    Kind("prepared speech", write_prepared, "work/*", read_prepared, forgiving=True),
+    Kind(
+        "layer importance",
+        lambda root: record(DIVERGENCES).write(root / IMPORTANCE),
+        "*.json",
+        lambda root, path: read_record([root], "abc"),
+    ),
+    Kind("measurements", write_measured, "**/*.json*", read_measured, forgiving=True),
+    Kind(
+        "exported folders",
+        write_exported,
+        "exported/*.json",
+        lambda root, path: (paretone_profile.read(root / "exported"), Profile.load(root / "exported" / "profile.json")),
+        errors=(PlainError, paretone_profile.ProfileMismatch),
+    ),
+    Kind("voices", write_voices, "*.json", lambda root, path: read_voice(root, path.stem)),
+    Kind(
+        "cosyvoice 2",
+        small_cosyvoice2.write_release,
+        "**/*.*",
+        lambda root, path: load_model("CosyVoice2-0.5B", folder=str(root), device="cpu"),
+    ),
+)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *RECORDS], ids=lambda kind: kind.name)
 def test_a_damaged_file_is_a_sentence(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(kind, tmp_path, monkeypatch)

@@ -13,7 +13,7 @@ from paretone.observer import Observer
 from paretone.techniques import dual_block_cache
 from tests import official
 from tests.engine.export.programs.test_served_caches import ALL, profile
-from tests.engine.techniques.dual_block_cache.test_rule import PACKAGES
+from tests.engine.techniques.test_caches import PACKAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +22,17 @@ import soundfile
 import torch
 from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import EncodecConfig, EncodecModel, LlamaConfig, LlamaForCausalLM
 
 from paretone import cli
-from paretone.errors import ProfileError, SettingError
-from paretone.models.catalogue import voice
+from paretone.errors import PlugInError, ProfileError, SettingError
+from paretone.export.language import huggingface_source
+from paretone.models import catalogue, load_model
+from paretone.models.base import Synthesis
+from paretone.models.catalogue import entry, voice
+from paretone.paths import own_place
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
@@ -26,9 +40,10 @@ from paretone.setting.plan import Part
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
+from paretone.studies.definition import parse
 from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
-from paretone.techniques import conflict, problem, problems, registry, resolve, technique
+from paretone.techniques import applying_to, conflict, problem, problems, registry, resolve, technique
 from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
@@ -40,7 +55,9 @@ from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
-from tests.plugins.writing import written
+from tests.plugins.conftest import HERE
+from tests.plugins.test_tutorial import environment
+from tests.plugins.writing import install, written
 
 AB, MIN_P = "adams_bashforth", "min_p"
 
@@ -170,3 +187,226 @@ def test_the_window_says_which_plug_in_was_left_out(
     assert said.startswith(problems()[0]) and said.endswith("1 more: Help › Check installation… lists them.")
     with qtbot.waitSignal(window.closed):
         window.close()
+
+
+# --- A model ----------------------------------------------------------------------------------------------------------
+FLOW, LANGUAGE = "phone-flow", "code-lm"
+Show = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("models")
+    for name in ("phone_flow", "code_lm"):
+        project = tomllib.loads((HERE / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for module in (HERE / name).glob("paretone_*.py"):
+            shutil.copy(module, found)
+        entries = project["entry-points"][catalogue.GROUP]
+        install(found, f"paretone_{name}", project["name"], project["version"], entries, catalogue.GROUP)
+    return found
+
+
+@pytest.fixture
+def plugged(package: Path, visible: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Both packages, found by this process, with small random weights; what they say is noise."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    visible(package)
+    torch.manual_seed(0)
+    own_place(FLOW).mkdir(parents=True)
+    save_file(
+        import_module("paretone_phone_flow_network").Velocity().state_dict(), own_place(FLOW) / "model.safetensors"
+    )
+    write_language(own_place(LANGUAGE))
+    return package
+
+
+def write_language(folder: Path) -> None:
+    codec = EncodecModel(
+        EncodecConfig(target_bandwidths=[0.75], num_filters=4, hidden_size=16, codebook_size=32, codebook_dim=16)
+    )
+    codec.save_pretrained(folder / "codec")
+    words = ["[UNK]", "<|speech|>", *(f"<|s_{code}|>" for code in range(32)), "<|stop|>"]
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "speech.json").write_text(json.dumps({"first_code": 2, "codes": 32, "stop": 34}), encoding="utf-8")
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+
+
+TUTORIAL = HERE.parents[1] / "resources" / "docs" / "your-own-model.md"
+
+
+def test_the_tutorial_has_the_package_in_full_and_its_commands_run(tmp_path: Path) -> None:
+    """Its files are those of the package, put together in order; pip installs them, and they train and speak."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (project,), (declared, *network, training), (printed,) = (
+        [text for language, text in found if language == wanted] for wanted in ("toml", "python", "")
+    )
+    files = {"pyproject.toml": project, "paretone_phone_flow.py": declared, "train.py": training}
+    files["paretone_phone_flow_network.py"] = "\n\n".join(network)
+    package = tmp_path / "package"
+    package.mkdir()
+    for name, text in files.items():
+        assert text == (HERE / "phone_flow" / name).read_text(encoding="utf-8"), name
+        (package / name).write_text(text, encoding="utf-8")
+    python, _ = environment(tmp_path / "environment")
+    variables = {**os.environ, "PARETONE_DATA": str(tmp_path / "data"), "OMP_NUM_THREADS": "1"}
+    of = {"pip": [python, "-m", "pip"], "python": [python], "paretone": [python, "-m", "paretone"]}
+    said = {}
+    for line in printed.splitlines():
+        program, *words = shlex.split(line.replace("path/to/your/folder", str(package)).replace(" 1500", " 3"))
+        if program == "source":
+            continue  # The environment's own Python is called instead.
+        words += ["--no-index"] if program == "pip" else ["--repeats", "1"] if words[0] == "compare" else []
+        shorter = ["Rice." if "round bowls" in word else word for word in words]
+        done = subprocess.run([*of[program], *shorter], cwd=tmp_path, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        said[words[0]] = done.stdout
+    assert "phone-flow" in said["models"] and (tmp_path / "rice.wav").is_file()
+    assert "times as fast as A" in said["compare"] or "slower" in said["compare"]
+
+
+def test_both_are_short(package: Path) -> None:
+    for name, most in (("phone_flow", 120), ("code_lm", 150)):
+        lines = sum(len(one.read_text(encoding="utf-8").splitlines()) for one in package.glob(f"paretone_{name}*.py"))
+        assert lines <= most
+
+
+def test_they_are_in_lists_and_in_setup_and_recognise_their_folders(
+    plugged: Path, tmp_path: Path, qtbot: QtBot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not problems()
+    assert cli.main(["models", "--json"]) == 0
+    listed = {one["id"]: one for one in json.loads(capsys.readouterr().out)["models"]}
+    assert [*listed][-2:] == [LANGUAGE, FLOW], "after ours"
+    assert listed[FLOW]["available"] and not listed[FLOW]["downloadable"]
+    state = Presenter(tmp_path / "window").state
+    panel = SetupPanel(state, LIGHT, acts_of(ModelActions))
+    qtbot.addWidget(panel)
+    choice, box = panel.model_choice, panel.model_choice.box
+    for model, offered in ((FLOW, False), ("F5TTS_v1_Base", True)):
+        state.selection.consider_model(model)
+        choice.show_choice()
+        assert choice.download.isVisibleTo(choice) == offered, "only where there is a release"
+    assert box.findData(FLOW) >= 0 and box.itemText(box.findData(LANGUAGE)) == "Code LM"
+    assert catalogue.recognised(own_place(LANGUAGE)).id == LANGUAGE
+    names = {model: {one.name for one in applying_to(entry(model).family, entry(model).options)} for model in listed}
+    assert names[FLOW] == names["F5TTS_v1_Base"] - {"multistep"} | names[FLOW] & {"multistep"}
+    assert names[LANGUAGE] == names["Llasa-1B"]
+
+
+def test_the_flow_model_speaks_and_techniques_of_its_family_apply(plugged: Path) -> None:
+    model = load_model(FLOW, device="cpu")
+    plain = Setting(FLOW, entry(FLOW).options_with(steps=3))
+    spoken = synthesise(model, "Rice.", voice("", FLOW), plain)
+    assert len(spoken.samples) and spoken.measurements.evaluations == 3
+    assert np.array_equal(spoken.samples, synthesise(model, "Rice.", voice("", FLOW), plain).samples)
+    few = plain.with_technique(UsedTechnique("steps", Values(steps=2)))
+    assert synthesise(model, "Rice.", voice("", FLOW), few).measurements.evaluations == 2
+    apart = plain.with_technique(UsedTechnique("separate_guidance"))
+    assert len(synthesise(model, "Rice.", voice("", FLOW), apart).samples)
+    skipping = plain.with_technique(UsedTechnique("first_block"))
+    with pytest.raises(SettingError, match="Phone flow is not a diffusion transformer"):
+        synthesise(model, "Rice.", voice("", FLOW), skipping)
+
+
+def test_the_language_model_speaks_with_fewer_layers_and_is_exported(plugged: Path) -> None:
+    model = load_model(LANGUAGE, device="cpu")
+    plain = Setting(LANGUAGE, entry(LANGUAGE).options_with())
+    spoken = synthesise(model, "Rice.", voice("", LANGUAGE), plain)
+    assert spoken.sample_rate == 24000 and spoken.trace.decoding.tokens
+    packed = plain.with_technique(UsedTechnique("weight_only", Values(anyway=True)))
+    assert len(synthesise(model, "Rice.", voice("", LANGUAGE), packed).samples)
+    source = huggingface_source(own_place(LANGUAGE), lambda: None)
+    assert source.base() == model.info.fingerprint and source.layers() == 3
+
+
+def test_a_study_sweeps_it_and_another_process_speaks_its_profile(plugged: Path, tmp_path: Path) -> None:
+    study = parse({"model": FLOW, "sentences": ["Rice."], "grid": {"steps.steps": [1, 2]}, "device": "cpu"})
+    assert finished(tmp_path / "s", study, load=load_model) == FINISHED
+    with Store(tmp_path / "s") as store:
+        assert len(list(store.takes())) == 3, "with the baseline"
+    model = load_model(FLOW, device="cpu")
+    setting = Setting(FLOW, entry(FLOW).options_with(steps=2))
+    Profile.of(setting, model.info).save(tmp_path / "p.json")
+    said = ["--text", "Rice.", "--voice", "anna", "--out", str(tmp_path / "o.wav"), "--quiet"]
+    path = os.pathsep.join((str(plugged), *sys.path))
+    code = "import sys; from paretone.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", code, "speak", "--profile", str(tmp_path / "p.json"), *said]
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    here = synthesise(model, "Rice.", voice("anna", FLOW), setting).samples
+    assert np.array_equal(soundfile.read(tmp_path / "o.wav", dtype="float32")[0], here)
+
+
+# --- What goes wrong --------------------------------------------------------------------------------------------------
+DECLARED = """
+from paretone.models.declaration import *
+from paretone.models.f5.config import OPTIONS
+
+NAME = __name__.removeprefix("plugin_")
+
+
+def declared(**more):
+    known = dict(id=NAME, title=f"The {NAME}", summary="Is a test.", family="flow", licence="MIT")
+    return Model(**{**known, "loader": f"{__name__}:load", "options": OPTIONS, **more})
+
+"""
+BROKEN = {
+    "family": ("MODEL = declared(family='flwo')", "family is 'flwo', but must be one of flow, language, masked"),
+    "loaderless": ("MODEL = declared(loader='load')", "loader must be 'package.module:name', not 'load'"),
+    "stepless": ("MODEL = declared(options=())", "options lacks cross_fade, spacing, speed, steps, sway, which every"),
+    "twice": ("MODEL = declared(id='f5-mini')", "brings a model named 'f5-mini', which is there already"),
+    "ids": ("MODEL = declared(id='my model')", "is not a Model with an id of letters"),
+    "recogniser": ("MODEL = declared(recognised=lambda: 1)", "recognised must take 1 argument"),
+    "raises": ("raise RuntimeError('no luck')", "it cannot be imported (RuntimeError: no luck, plugin_raises.py line"),
+}
+
+
+def test_a_broken_declaration_is_named_and_the_rest_goes_on(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, (source, _) in BROKEN.items():
+        written(tmp_path, name, f"{DECLARED}{source}\n", "model")
+    written(tmp_path, "sound", f"{DECLARED}MODEL = declared(), declared(id='sound-2', title='Larger')\n", "model")
+    visible(tmp_path)
+    for name, (_, said) in BROKEN.items():
+        found = [one for one in problems() if f"'{name}' of plugin-{name} 2.0" in one]
+        assert len(found) == 1 and said in found[0], problems()
+    assert {"sound", "sound-2"} <= {one.id for one in catalogue.models()} and entry("f5-mini").bundled
+    assert cli.main(["models", "family"]) != 0
+    assert "The plug-in 'family' of plugin-family 2.0 was left out" in capsys.readouterr().err
+    assert cli.main(["speak", "--model", "sound", "--text", "Rice.", "--out", str(tmp_path / "o.wav")]) != 0
+    assert "The sound is not in" in capsys.readouterr().err
+
+
+FAILING = {
+    "raising": ("    return 1 / 0", "failed (ZeroDivisionError: division by zero, plugin_raising.py line"),
+    "empty": ("    return None", "gave None, but must give a FlowSpeech, as its family is flow"),
+    "looping": (
+        "    from paretone_phone_flow_network import PhoneFlow, load as own\n"
+        "    speech = own(request)\n"
+        "    speech._decode = lambda *given: 1 / 0\n"
+        "    return speech",
+        "failed (ZeroDivisionError: division by zero, plugin_looping.py line",
+    ),
+}
+
+
+def spoken_by(name: str) -> Synthesis:
+    speech = load_model(name, folder=str(own_place(FLOW)), device="cpu")
+    return synthesise(speech, "Rice.", voice("", name), Setting(name, entry(name).options_with(steps=1)))
+
+
+def test_a_broken_loader_and_a_broken_loop_are_named(plugged: Path, tmp_path: Path, visible: Show) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    for name, (body, _) in FAILING.items():
+        written(site, name, f"{DECLARED}MODEL = declared()\n\ndef load(request):\n{body}\n", "model")
+    visible(site)
+    for name, (_, said) in FAILING.items():
+        with pytest.raises(PlugInError) as caught:
+            spoken_by(name)
+        assert said in str(caught.value) and f"mend the plug-in '{name}' of plugin-{name} 2.0" in str(caught.value)
+    assert load_model(FLOW, device="cpu").info.id == FLOW

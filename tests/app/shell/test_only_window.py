@@ -27,7 +27,7 @@ from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
 from tests.app.features.dropping.test_dropping import made
-from tests.app.features.profiles.test_opening import exported
+from tests.app.features.export.test_export import exported
 from tests.voices import FIRST as FIRST_VOICE
 from tests.workload import only_in_full
 

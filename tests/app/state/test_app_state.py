@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QUndoCommand, QUndoStack
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import TimeAgain
-from paretone.session.events import JobCancelled, JobFinished, TakeReady, TimedAgain
+from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.export import ProfileExport
-from paretone_app.state.app_state import AppState
+from paretone_app.numbers import rough_duration
+from paretone_app.shell.actions import StackAction
+from paretone_app.state.app_state import UNDO_LIMIT, AppState
+from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from paretone_app.state.differences import measured_against
+from paretone_app.state.editing import Edit, Editing
 from paretone_app.state.jobs import Jobs
-from tests.app.presenters import OPERATIONS, Presenter, calibrated
+from paretone_app.state.selection import Selection
+from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
 def test_nothing_can_be_done_before_the_model_is_loaded(tmp_path: Path, qtbot: QtBot) -> None:
@@ -264,3 +277,193 @@ def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict
     assert why in state.synthesis.why_not_time_again()
     with pytest.raises(SettingError, match=why):
         state.synthesis.time_again()
+
+
+# --- Undo and redo ----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def stack(qapp) -> QUndoStack:
+    return QUndoStack()
+
+
+@pytest.fixture
+def selection(qapp) -> Selection:
+    return Selection(Artefacts())
+
+
+@pytest.fixture
+def editing(selection: Selection, stack: QUndoStack) -> Editing:
+    return Editing(selection, selection._artefacts, stack)
+
+
+def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    first, seen = selection.choices, [selection.choices]
+    technique = next(one for one in selection.techniques if not selection.is_used(one.name))
+    for change in (
+        lambda: editing.set_option("steps", 9),
+        lambda: editing.switch(technique.name, True),
+        lambda: editing.choose_voice(selection.voices[1].id),
+        lambda: editing.set_text("Another sentence."),
+        lambda: editing.set_text("Another sentence!", typed=True),
+        lambda: editing.set_seed(7),
+        lambda: editing.set_seed_locked(False),
+    ):
+        change()
+        seen.append(selection.choices)
+    names = [stack.text(index) for index in range(stack.count())]
+    assert names[0] == "set steps 9" and names[1] == f"switch on {technique.title}" and names[3] == "choose sentence"
+    assert names[2].startswith("choose voice ") and names[4:] == ["edit text", "set seed 7", "unlock seed"]
+    for before in reversed(seen[:-1]):
+        stack.undo()
+        assert selection.choices == before
+    assert selection.choices == first and not stack.canUndo()
+    for after in seen[1:]:
+        stack.redo()
+        assert selection.choices == after
+
+
+def test_a_knob_that_is_moved_on_and_on_is_one_entry(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    before = selection.options["steps"]
+    for steps in (9, 8, 7):
+        editing.set_option("steps", steps)
+    assert stack.count() == 1 and stack.undoText() == "set steps 7"
+    editing.set_option("guidance", 1.5)
+    assert stack.count() == 2 and stack.undoText() == "set guidance 1.5"
+    stack.undo()
+    stack.undo()
+    assert selection.options["steps"] == before
+
+
+def test_back_where_it_was_there_is_nothing_to_undo(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    before = selection.options["steps"]
+    editing.set_option("steps", 9)
+    editing.set_option("steps", before)
+    editing.set_option("steps", before)
+    assert not stack.canUndo()
+    with pytest.raises(SettingError):
+        editing.set_option("steps", -1)
+    assert not stack.count() and selection.options["steps"] == before, "what is refused makes no entry"
+    setting = selection.baseline_setting
+    editing.set_option("steps", 6)
+    editing.adopt_setting(setting)
+    assert stack.undoText() == "use setting of a study" and selection.setting.techniques == ()
+
+
+def test_what_changed_otherwise_stays_when_an_edit_is_undone(
+    selection: Selection, editing: Editing, stack: QUndoStack
+) -> None:
+    editing.set_option("steps", 9)
+    selection.set_seed(41)
+    stack.undo()
+    assert selection.seed == 41
+
+
+def test_actions_follow_their_stack(qtbot) -> None:
+    owner, stack = QObject(), QUndoStack()
+    undo, redo = StackAction(stack, "undo", "Undo", owner), StackAction(stack, "redo", "Redo", owner)
+    assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
+
+    stack.push(QUndoCommand("threshold"))
+    assert (undo.isEnabled(), undo.text()) == (True, "Undo: threshold")
+
+    undo.trigger()
+    assert stack.index() == 0
+    assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo: threshold")
+
+    redo.trigger()
+    assert stack.index() == 1
+
+
+def test_a_stack_outlives_its_actions(qtbot) -> None:
+    """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
+    owner, stack = QObject(), QUndoStack()
+    StackAction(stack, "undo", "Undo", owner)
+    StackAction(stack, "redo", "Redo", owner)
+    stack.push(QUndoCommand("threshold"))
+    shiboken6.delete(owner)
+
+    with qtbot.captureExceptions() as raised:
+        stack.clear()
+
+    assert raised == []
+
+
+def test_the_oldest_entries_are_forgotten_with_what_they_hold(qtbot) -> None:
+    """Entries of deleted takes hold the audio: hours of work must not keep all of it."""
+    state = AppState(Jobs(lambda command: None))
+    audio = [np.zeros(1) for _ in range(UNDO_LIMIT + 30)]
+    kept = [weakref.ref(one) for one in audio]
+    put: list[np.ndarray] = []
+    while audio:
+        state.undo_stack.push(Edit("delete a take", audio.pop(0), None, put.append))
+    put.clear()
+
+    assert state.undo_stack.count() == UNDO_LIMIT
+    gc.collect()
+    assert [one() is not None for one in kept] == [False] * 30 + [True] * UNDO_LIMIT
+
+
+# --- How long it will take --------------------------------------------------------------------------------------------
+def measured(presenter: Presenter, text: str, seconds: float, accelerated: bool = False) -> None:
+    """A take of ``text`` took ``seconds``, nine tenths of them in the backbone."""
+    state = presenter.state
+    setting = state.selection.setting if accelerated else state.selection.baseline_setting
+    take = presenter.take(setting, text=text)
+    figures = Measurements(seconds=seconds, audio_seconds=2.0, backbone_seconds=0.9 * seconds)
+    state.follow(TakeReady(9, replace(take, measurements=figures), OPERATIONS))
+
+
+def test_the_estimate_is_for_the_whole_text(presenter: Presenter) -> None:
+    state = presenter.state
+    setting = state.selection.baseline_setting
+    state.selection.set_text("x" * 30_000)
+    assert state.cost.expected_seconds(setting) is None
+    measured(presenter, "y" * 50, 2.0)
+    assert state.cost.expected_seconds(setting) == pytest.approx(1200.0)
+    state.selection.set_seed(77)
+    assert state.cost.expected_seconds(state.selection.baseline_setting) == pytest.approx(1200.0)
+    state.selection.set_text("y" * 50)
+    assert state.cost.expected_seconds(setting) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("other", [{"fingerprint": "a" * 64}, {"device": "cuda"}])
+def test_other_weights_and_devices_take_another_time(presenter: Presenter, other: dict[str, str]) -> None:
+    state = presenter.state
+    setting = state.selection.baseline_setting
+    measured(presenter, "y" * 50, 2.0)
+    state.follow(ModelLoaded(1, replace(INFO, id="lm-mini"), 0.1))
+    state.follow(ModelLoaded(1, INFO, 0.1))
+    assert state.cost.expected_seconds(setting) is not None
+    state.follow(ModelLoaded(1, replace(INFO, **other), 0.1))
+    assert state.cost.expected_seconds(setting) is None
+
+
+def test_what_techniques_save_comes_off_the_backbones_share_until_they_were_measured(presenter: Presenter) -> None:
+    state = calibrated(presenter)
+    measured(presenter, "y" * 50, 2.0)
+    state.selection.set_text("y" * 100)
+    ratio = state.cost.ops_ratio
+    assert ratio is not None
+    assert state.cost.expected_seconds(state.selection.setting) == pytest.approx(4.0 * (0.1 + 0.9 * ratio))
+    measured(presenter, "y" * 50, 1.5, accelerated=True)
+    assert state.cost.expected_seconds(state.selection.setting) == pytest.approx(3.0)
+
+
+def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
+    state = presenter.state
+    setting = state.selection.baseline_setting
+    assert state.cost.why_ask(setting) == ""
+    state.selection.set_text("x" * int(LETTERS_A_SECOND * LONG_SECONDS * 2))
+    assert state.cost.why_ask(setting) == (
+        "The whole text makes about 10 min of speech. "
+        "How long that takes on this machine is not known before a first take."
+    )
+    measured(presenter, "y" * 9000, 250.0)
+    assert state.cost.why_ask(setting) == ""
+    measured(presenter, "y" * 9000, 1900.0)
+    assert state.cost.why_ask(setting) == "Speaking the whole text takes about 32 min on this machine."
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
+def test_durations_are_rough(seconds: float, text: str) -> None:
+    assert rough_duration(seconds) == text
+    assert rough_duration(2.12, tenths=False) == "2 s"

@@ -1,7 +1,11 @@
-"""Commands check where they will write before they work."""
+"""Where commands write: places are checked before they work, and streams that are closed or full give a sentence or an
+exit code, never a traceback."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +13,10 @@ import pytest
 from paretone import files
 from paretone.commands import output
 from paretone.errors import PlainError
+from paretone.studies.store import Store
 from tests.disk import read_only_disk  # noqa: F401
+from tests.engine.command_line import Console
+from tests.engine.studies.small import study
 
 
 def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path) -> None:  # noqa: F811
@@ -56,3 +63,56 @@ def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
     assert output.folder(str(tmp_path)) == tmp_path
     assert [one.name for one in tmp_path.iterdir()] == ["view.csv"]
     assert table.read_text() == "mine"
+
+
+# --- Standard streams -------------------------------------------------------------------------------------------------
+needs_a_shell = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full and streams of a shell")
+PARETONE = f"{sys.executable} -m paretone"
+
+
+def run(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+
+
+@needs_a_shell
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ("models --json >&-", 1, "Standard output is closed"),
+        ("models >/dev/full", 1, "could not be written to standard output: the disk is full; free some space."),
+        ("speak --help >/dev/full", 1, "could not be written to standard output: the disk is full"),
+        ("models >&- 2>&-", 1, ""),
+        ("dance 2>/dev/full", 2, ""),
+    ],
+)
+def test_streams_that_take_nothing(arguments: str, code: int, words: str) -> None:
+    done = run(f"{PARETONE} {arguments}")
+    assert done.returncode == code
+    assert words in done.stderr if words else done.stderr == ""
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+
+
+@needs_a_shell
+def test_results_arrive_without_the_other_streams() -> None:
+    """And what a library says on a closed standard error is not written into files: none takes its place."""
+    done = run(f"{PARETONE} models --json 2>&- <&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["models"]
+    code = "from paretone.commands import output; output.prepare(); print(open('/dev/null').fileno() > 2)"
+    assert run(f'{sys.executable} -c "{code}" <&- 2>&-').stdout == "True\n"
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"
+
+
+def test_names_control_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In sentences, in results, and in what a parser says."""
+    paretone = Console(capsys)
+    said = paretone("study", "status", f"/nowhere/{HOSTILE}", "--json")
+    assert said.code and not any(one in said.out for one in "\x1b\x07\u202e") and HOSTILE in said.data["error"]
+    with Store(tmp_path / "s") as store:
+        store.begin(study(title=f"Title {HOSTILE}"))
+    told = paretone("study", "status", tmp_path / "s").out
+    assert "Title \\u001b]0;owned\\u0007" in told and "\x1b" not in told
+    done = subprocess.run([sys.executable, "-m", "paretone", HOSTILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "owned" in done.stderr and not any(one in done.stderr for one in "\x1b\x07\u202e")

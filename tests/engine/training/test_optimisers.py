@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from paretone.errors import TrainingError
+from paretone.models.f5.dit import DiT
+from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
+from paretone.training import features
+from paretone.training.flow_matching import (
+    FlowMatchingOptions,
+    LatentBatch,
+    LatentFlowOptions,
+    SpeechBatch,
+    draw_latent_problem,
+    draw_problem,
+    predicted_velocity,
+    span_error,
+    synthesis_problem,
+)
 from paretone.training.learner import (
     MATRICES,
     OTHERS,
@@ -20,7 +37,10 @@ from paretone.training.learner import (
     Rates,
     orthogonalised,
 )
+from paretone.training.recipes.natural_f5 import SMALL_F5, aligned_example
 from paretone.training.session import Diverged
+from paretone.training.spoken_tokens import VOCABULARY
+from tests.engine.training.toy_corpus import Clip, toy_clip
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")
@@ -190,3 +210,141 @@ def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None
         one.follow(one.model(torch.full((1, 4), float("nan"))).sum(), 7)
     assert torch.equal(weights(one.model), before)
     assert one.steps == 0
+
+
+# --- Flow matching ----------------------------------------------------------------------------------------------------
+SMALL = replace(
+    SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1, text_num_embeds=len(VOCABULARY.phones)
+)
+
+
+def _generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def collate(items: Sequence[Sequence[Clip]]) -> SpeechBatch:
+    return features.collate([[aligned_example(one) for one in item] for item in items])
+
+
+@pytest.fixture
+def batch():
+    clips = [toy_clip("anna", seed, 30 + 7 * seed) for seed in range(4)]
+    return collate([[clips[0]], [clips[1], clips[2]], [clips[3]], [clips[2], clips[0]]])
+
+
+def test_problems_lie_on_the_straight_path_in_padded_batches(batch):
+    assert batch.lengths.tolist() == [30, 81, 51, 74]
+    assert batch.joins.tolist() == [0, 37, 0, 44]
+    assert (batch.ids == -1).sum() == (~batch.mask).sum()
+    assert not batch.mel[~batch.mask].any()
+    for seed in range(20):
+        problem = draw_problem(batch, FlowMatchingOptions(), _generator(seed))
+        times = problem.times[:, None, None]
+        torch.testing.assert_close(problem.noised + (1 - times) * problem.target, batch.mel, atol=1e-5, rtol=0)
+        assert ((problem.times >= 0) & (problem.times <= 1)).all()
+
+
+def test_spans_cover_seven_tenths_to_all_of_an_item_and_no_padding(batch):
+    options = FlowMatchingOptions(whole_second_clip=0.0)
+    shares = []
+    for seed in range(200):
+        problem = draw_problem(batch, options, _generator(seed))
+        assert not (problem.span & ~problem.mask).any()
+        assert ((problem.span[:, 1:] != problem.span[:, :-1]).sum(1) <= 2).all()
+        shares.append(problem.span.sum(1) / batch.lengths)
+    shares = torch.stack(shares)
+    assert shares.min() > 0.65
+    assert shares.max() <= 1
+    assert 0.82 < shares.mean() < 0.88
+
+
+def test_conditions_are_dropped_as_often_as_asked(batch):
+    problems = [draw_problem(batch, FlowMatchingOptions(), _generator(seed)) for seed in range(600)]
+    text = np.mean([one.drops_text for one in problems])
+    audio = np.mean([one.drops_audio for one in problems])
+    assert 0.11 < text < 0.19
+    assert 0.34 < audio < 0.46
+    assert all(one.drops_audio for one in problems if one.drops_text)
+    assert not any(one.condition.any() for one in problems if one.drops_audio)
+    for one in problems:
+        if not one.drops_audio:
+            assert torch.equal(one.condition, batch.mel.masked_fill(one.span[..., None], 0))
+
+
+def test_the_training_forward_pass_is_that_of_sampling():
+    torch.manual_seed(0)
+    model = DiT(SMALL).eval()
+    clip, prompt = toy_clip("anna", 1, 40), toy_clip("anna", 2, 25)
+    batch = collate([[prompt, clip]])
+    with torch.no_grad():
+        for time in (0.05, 0.4, 0.9):
+            problem = synthesis_problem(batch, time, _generator())
+            run = model.begin(problem.condition, batch.ids, np.array([time], np.float32), guided=True)
+            conditional, unconditional = model.velocity(problem.noised, 0, run)
+            ours = predicted_velocity(model, batch.ids, problem)[0]
+            torch.testing.assert_close(ours, conditional, atol=2e-5, rtol=1e-4)
+            dropped = replace(problem, drops_text=True, drops_audio=True, condition=torch.zeros_like(problem.condition))
+            torch.testing.assert_close(
+                predicted_velocity(model, batch.ids, dropped)[0], unconditional, atol=2e-5, rtol=1e-4
+            )
+
+
+def test_the_error_counts_the_span_only():
+    velocity, target = torch.zeros(1, 4, 2), torch.ones(1, 4, 2)
+    target[0, 1] = 3
+    span = torch.tensor([[False, True, True, False]])
+    assert float(span_error(velocity, target, span)) == pytest.approx((9 + 1) / 2)
+
+
+FULL = LatentFlowOptions(drop_prompt=0, drop_both=0)
+
+
+def latent_batch(items: int = 200) -> LatentBatch:
+    """Joined items in the even rows; 20 latents, of which the last 4 are padding in every third row."""
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.full((items,), 20)
+    lengths[::3] = 16
+    latents = torch.randn(items, 20, 6, generator=generator)
+    latents[::3, 16:] = 0
+    phones = torch.full((items, 5), 110)
+    phones[::3, 4:] = 0
+    joins = torch.zeros(items, dtype=torch.long)
+    joins[::2] = 7
+    places = torch.ones(items, 80, dtype=torch.long)
+    return LatentBatch(latents, phones, torch.where(phones > 0, 3, 0), places, lengths, joins)
+
+
+def test_the_latent_path_runs_from_noise_outside_the_prompt():
+    given = latent_batch()
+    problem = draw_latent_problem(given, FULL, torch.Generator().manual_seed(1))
+    weights = problem.times[:, None, None]
+    arrived = problem.noised + (1 - weights) * problem.target
+    free = ~problem.prompt
+    torch.testing.assert_close(arrived[free], given.latents[free], atol=1e-5, rtol=0)
+    assert not problem.noised[problem.prompt].any()
+    assert torch.equal(problem.span, given.mask & free)
+    assert 0 <= float(problem.times.min()) < 0.02
+    assert 0.97 < float(problem.times.max()) <= 1
+    ends = problem.prompt.sum(1)
+    assert (ends[::2] == 7).all()
+    single = ends[1::2]
+    assert 0.4 < float((single == 0).float().mean()) < 0.75
+    assert int(single.max()) <= 10
+    assert torch.equal(problem.condition[problem.prompt], given.latents[problem.prompt])
+    assert not problem.condition[~problem.prompt].any()
+
+
+def test_branches_know_what_they_should():
+    given = latent_batch(2000)
+    options = LatentFlowOptions(drop_prompt=0.3, drop_both=0.2)
+    problem = draw_latent_problem(given, options, torch.Generator().manual_seed(1))
+    textless = (problem.phones == NO_PHONE).any(1)
+    mute = ~problem.condition[::2].flatten(1).any(1)
+    assert 0.16 < float(textless.float().mean()) < 0.24
+    assert 0.45 < float(mute.float().mean()) < 0.55
+    assert mute[textless[::2]].all()
+    # What is left out is told nothing else: places, prompt marks and padding stay.
+    assert torch.equal(problem.phones == 0, given.phones == 0)
+    assert torch.equal(problem.tones == NO_TONE, problem.phones == NO_PHONE)
+    assert (problem.prompt[::2].sum(1) == 7).all()
+    assert torch.equal(problem.phones_of_frames, given.phones_of_frames)

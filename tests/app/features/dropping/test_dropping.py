@@ -20,7 +20,7 @@ from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
-from tests.app.features.profiles.test_opening import exported
+from tests.app.features.export.test_export import exported
 from tests.voices import FIRST
 
 PARTS = f"{SMALL} strategy lab studies tradeoff export profiles dropping"

@@ -24,8 +24,7 @@ from paretone_app.features.setup.spoken import PronounceDialog
 from paretone_app.widgets.layouts import Scrolled
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
-from tests.app.widgets.test_boxes import turn_wheel
-from tests.app.widgets.test_knob_controls import reset_of
+from tests.app.widgets.test_boxes import reset_of, turn_wheel
 from tests.voices import FIRST
 
 

@@ -1,4 +1,5 @@
-"""Whether predicted naturalness orders what everybody hears. One short clip, so that it takes a second a recording."""
+"""Whether predicted naturalness orders what everybody hears, and voice similarity tells voices apart. One short clip,
+so that it takes a second a recording."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
-from paretone.errors import Cancelled, CheckpointError
-from paretone.measure.evaluation import naturalness
+from paretone.errors import AudioError, Cancelled, CheckpointError
+from paretone.measure.evaluation import naturalness, speakers
 from paretone.measure.evaluation.naturalness import FURTHEST, LENGTH, MOST_WINDOWS, NaturalnessJudge, windows
-from tests.engine.measure.evaluation.natural import RATE, muffled, noisy, speech, with_dropouts
+from paretone.measure.evaluation.speakers import VoiceJudge
+from paretone.models.base import Voice
+from tests.engine.measure.evaluation.natural import RATE, TEXT, muffled, noisy, speech, with_dropouts
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +88,57 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
 
 def test_no_code_of_the_package_is_imported(judge: NaturalnessJudge) -> None:
     assert not {"distillmos", "xls_r_sqa", "torchaudio"} & set(sys.modules)
+
+
+# --- Voice similarity -------------------------------------------------------------------------------------------------
+OTHER_TEXT = "Four hours of steady work faced us, and nobody complained."
+
+
+@pytest.fixture(scope="module")
+def voice_judge() -> VoiceJudge:
+    pytest.importorskip("hibari")
+    if find_spec(speakers.PACKAGE) is None:
+        pytest.skip(f"{speakers.PACKAGE} is not installed")
+    return speakers.load((), Path(), "cpu")
+
+
+def test_one_voice_is_more_alike_than_two(voice_judge: VoiceJudge) -> None:
+    mine = voice_judge.voice_of(speech(), RATE)
+    same = voice_judge.voice_of(speech(OTHER_TEXT), RATE)
+    other = voice_judge.voice_of(speech(OTHER_TEXT, 0.85, 0.93), RATE)
+    assert np.linalg.norm(mine) == pytest.approx(1.0, abs=1e-5)
+    assert voice_judge.similarity(mine, mine) == pytest.approx(1.0, abs=1e-5)
+    assert voice_judge.similarity(mine, same) > voice_judge.similarity(mine, other) + 0.05
+
+
+def test_a_voice_stays_the_same_at_another_level_and_between_silences(voice_judge: VoiceJudge) -> None:
+    mine = voice_judge.voice_of(speech(), RATE)
+    assert voice_judge.similarity(mine, voice_judge.voice_of(0.02 * speech(), RATE)) > 0.9999
+    around = np.concatenate([np.zeros(RATE, np.float32), speech(), np.zeros(RATE // 3, np.float32)])
+    assert voice_judge.similarity(mine, voice_judge.voice_of(around, RATE)) > 0.999
+
+
+def test_pauses_do_not_count(voice_judge: VoiceJudge) -> None:
+    pause = np.zeros(RATE, np.float32)
+    parted = np.concatenate([speech(), pause, speech()])
+    joined = np.concatenate([speech(), pause[: RATE // 5], speech()])
+    assert voice_judge.similarity(voice_judge.voice_of(parted, RATE), voice_judge.voice_of(joined, RATE)) > 0.99
+
+
+def test_a_verdict_compares_with_the_voices_recording(voice_judge: VoiceJudge, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "prompt.wav", speech(OTHER_TEXT), RATE, subtype="FLOAT")
+    voice = Voice("own", "Own", str(tmp_path / "prompt.wav"), OTHER_TEXT)
+    verdict = voice_judge.hear(TEXT, voice, speech(), RATE)
+    expected = voice_judge.similarity(
+        voice_judge.voice_of(speech(OTHER_TEXT), RATE), voice_judge.voice_of(speech(), RATE)
+    )
+    assert verdict.judge == "voice"
+    assert verdict.figures["voice_similarity"] == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(AudioError, match="missing"):
+        voice_judge.hear(TEXT, Voice("gone", "Gone", str(tmp_path / "gone.wav"), ""), speech(), RATE)
+
+
+def test_other_weights_of_voices_are_refused(tmp_path: Path) -> None:
+    torch.save({"step": 1}, tmp_path / "other.pt")
+    with pytest.raises(CheckpointError, match="holds no weights of Resemblyzer"):
+        speakers.read_network(tmp_path / "other.pt")

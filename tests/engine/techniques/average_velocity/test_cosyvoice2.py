@@ -39,7 +39,7 @@ from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release
 from tests.engine.models.cosyvoice3.small_release import write_release as write_release_3
-from tests.engine.techniques.average_velocity.test_fine_tuning import request
+from tests.engine.techniques.average_velocity.test_recipe import request
 from tests.packages import needs
 from tests.workload import only_in_full
 

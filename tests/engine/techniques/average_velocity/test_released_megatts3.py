@@ -30,7 +30,7 @@ from paretone.training import fine_tuning
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
-from tests.engine.techniques.average_velocity.test_fine_tuning import request
+from tests.engine.techniques.average_velocity.test_recipe import request
 from tests.packages import needs
 from tests.workload import only_in_full
 

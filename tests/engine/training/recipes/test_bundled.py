@@ -1,9 +1,10 @@
-"""Bundled models are those of their recipes and logs."""
+"""Bundled models are those of their recipes and logs; every recipe learns, in both precisions."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,11 @@ from paretone.training.recipes.natural_f5 import ARCHITECTURE
 from paretone.training.recipes.natural_language import LAYOUT, SMALL_LM, SMALL_OMNI, layout_of
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.spoken_tokens import VOCABULARY
+from tests.engine.training.learning import assert_learns
+from tests.engine.training.recipes import test_natural_codecs as tokens
+from tests.engine.training.recipes import test_natural_flow as flow
+from tests.engine.training.recipes import test_natural_language as language
+from tests.workload import only_in_full
 
 
 @pytest.mark.parametrize(
@@ -52,3 +58,34 @@ def test_a_bundled_model_is_that_of_its_recipe(
     path = resource("models", log)
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["recipe"] == recipe and recipe in RECIPES
     assert found(path.parent) == expected
+
+
+# --- Learning ---------------------------------------------------------------------------------------------------------
+tokenizer, codec = language.tokenizer, language.codec
+
+
+@only_in_full("recipes")
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("make", "options", "steps", "names"),
+    [
+        (flow.recipe, flow.QUICK, 50, ("t=0.05", "t=0.40", "t=0.05, by word", "t=0.40, by word")),
+        (flow.mega, flow.MEGA_QUICK, 50, ("t=0.05", "t=0.40")),
+        (tokens.tokenizer, tokens.QUICK, 60, ("components",)),
+        (tokens.codec, tokens.QUICK, 60, ("components",)),
+        (tokens.recipe, tokens.QUICK_READER, 40, ("components", "components_noised", "cents")),
+    ],
+)
+def test_it_learns(make: Callable, options: object, steps: int, names: tuple[str, ...], half: bool) -> None:
+    assert_learns(make(replace(options, half_precision=half)), steps, *names)
+
+
+@only_in_full("recipes")
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+def test_models_of_tokens_learn(tokenizer: Path, codec: Path, tmp_path: Path, half: bool) -> None:
+    for make, part, options in (
+        (language.lm, tokenizer, language.QUICK_LM),
+        (language.omni, codec, language.QUICK_OMNI),
+    ):
+        recipe = make(part, tmp_path / make.__name__, replace(options, half_precision=half))
+        assert_learns(recipe, 30, "cross_entropy")
