@@ -14,7 +14,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.techniques.ditreducio.record import Calibrated, CalibrationRecord
 from paretone_app.features.guidance import why_no_guidance
-from paretone_app.features.strategy.state import CalibrationStore, StrategyState
+from paretone_app.features.strategy.state import StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.records import LAYERS, STEPS, record
@@ -31,7 +31,7 @@ class Presenter:
     def __init__(self, folder: Path) -> None:
         self.sent: list[Command] = []
         self.state = AppState(Jobs(self.sent.append))
-        self.strategy = StrategyState(self.state, CalibrationStore(folder))
+        self.strategy = StrategyState(self.state, folder)
         self.state.availability.explain("guidance", lambda: why_no_guidance(self.state.selection))
         self.state.loading.load_model("f5-mini")
         self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.sampler_knobs), 0.1))

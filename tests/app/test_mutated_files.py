@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QSettings
 
 from paretone.paths import data_folder
-from paretone_app.features.strategy.state import read_record, write_record
+from paretone_app.features.strategy.state import read_record, record_json
 from paretone_app.features.studies.presenter import StudiesMemory
 from paretone_app.features.tradeoff.saved import find, read
 from paretone_app.shell import only_window
@@ -24,7 +24,7 @@ from tests.engine.test_first_edition import WRITTEN
 
 
 def write_calibrations(root: Path) -> None:
-    write_record(record(), root / "calibration.json")
+    (root / "calibration.json").write_text(json.dumps(record_json(record())), encoding="utf-8")
     shutil.copy(next((WRITTEN / "calibrations").iterdir()), root / "first-edition.json")
 
 

@@ -7,10 +7,12 @@ the window without calibrating. It must give the study's table exactly.
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from paretone.files import write_atomically
 from paretone.measure.machine import describe
 from paretone.models.loading import load
 from paretone.observer import SILENT
@@ -19,7 +21,7 @@ from paretone.studies.store import Store
 from paretone.studies.study import seeded
 from paretone.techniques.ditreducio import NAME
 from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone_app.features.strategy.state import SHIPPED, write_record
+from paretone_app.features.strategy.state import SHIPPED, record_json
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
     for old in SHIPPED.glob("*.json"):
         old.unlink()
     made = replace(record, created=datetime.now(UTC).isoformat(timespec="milliseconds"), machine=describe().line)
-    write_record(made, SHIPPED / f"{made.fingerprint}.json")
+    write_atomically(SHIPPED / f"{made.fingerprint}.json", json.dumps(record_json(made)).encode())
     print(f"Wrote {SHIPPED / made.fingerprint}.json")
 
 

@@ -170,26 +170,26 @@ class Presenter(QObject):
 
 
 class StorePresenter(Presenter):
-    """A presenter of an artefact store: reports files that cannot be read, and writes the artefact in use."""
+    """A presenter of an artefact store: reports files that cannot be read or written, and writes the artefact in
+    use."""
 
     state: ArtefactStore
 
     def engine_starts(self) -> None:
-        self._tell_problems()
+        for sentence in self.state.problems:
+            self._notices.note(sentence, Level.WARNING)
+        self.state.problems.clear()
 
     def follow(self, event: Event) -> None:
         self.state.follow(event)
-        self._tell_problems()
+        for sentence in self.state.problems:
+            self._notices.warn(sentence)
+        self.state.problems.clear()
 
     def write(self, path: Path) -> None:
         """Write the artefact in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
         if self.state.write(path):
             self._notices.note(f"Wrote {path}")
-
-    def _tell_problems(self) -> None:
-        for sentence in self.state.problems:
-            self._notices.note(sentence, Level.WARNING)
-        self.state.problems.clear()
 
 
 class Presenters:

@@ -29,28 +29,33 @@ class ArtefactStore(ArtefactSource):
     unwritten: ClassVar[str] = ""
     """Message about a file that could not be written, with ``{path}`` and ``{reason}``."""
 
-    def __init__(
-        self, state: AppState, technique: Technique, folder: Path | None = None, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, state: AppState, technique: Technique, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state, self._selection, self._technique, self._folder = state, state.selection, technique, folder
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
-        self.kept: list[Any] = []
+        self.kept: list[Any] = self._stored(folder)
         """The artefacts in the folder, oldest first."""
-        files = folder.glob("*.json") if folder is not None else ()
-        for path in sorted(files, key=lambda one: one.stat().st_mtime):
-            try:
-                self.kept.append(self.read(path))
-            except PlainError as error:
-                self.problems.append(str(error))
         state.artefacts.add(technique.name, self)
         state.selection.conditions_changed.connect(self._find)
 
+    def _stored(self, folder: Path) -> list[Any]:
+        found = []
+        for path in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime):
+            try:
+                found.append(self.read(path))
+            except PlainError as error:
+                self.problems.append(str(error))
+        return found
+
     # --- For subclasses -----------------------------------------------------------------------------------------------
-    def read(self, path: Path) -> Artefact:
-        """Read the artefact in a file. Raises :class:`PlainError`."""
+    def read(self, path: Path) -> Any:
+        """Read what a file keeps. Raises :class:`PlainError`."""
         raise NotImplementedError
+
+    def content(self, artefact: Any) -> dict[str, object]:
+        """What a file keeps, as JSON values."""
+        return dict(artefact.to_json())
 
     def file_name(self, artefact: Any) -> str:
         raise NotImplementedError
@@ -59,8 +64,8 @@ class ArtefactStore(ArtefactSource):
         """Whether ``artefact`` was made for the current selection, ``wanted``."""
         return bool(artefact.compatibility == wanted)
 
-    def chosen(self, wanted: Compatibility | None) -> Artefact | None:
-        """The stored artefact to use for the current selection."""
+    def chosen(self, wanted: Compatibility | None) -> Any:
+        """What is kept for the current selection."""
         return None
 
     def knobs_of(self, artefact: Any) -> Mapping[str, object]:
@@ -100,12 +105,10 @@ class ArtefactStore(ArtefactSource):
 
     def keep(self, artefact: Any) -> None:
         self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
-        if self._folder is None:
-            return
         path = self._folder / self.file_name(artefact)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, json.dumps(artefact.to_json()).encode())
+            write_atomically(path, json.dumps(self.content(artefact)).encode())
         except OSError as error:
             self.problems.append(self.unwritten.format(path=path, reason=reason(error)))
 

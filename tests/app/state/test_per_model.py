@@ -20,7 +20,7 @@ from paretone.session.events import JobCancelled, JobFailed, JobFinished, ModelL
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
-from paretone_app.features.strategy.state import CalibrationStore, StrategyState
+from paretone_app.features.strategy.state import StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from paretone_app.state.model_selection import Remembered, RememberedModel
@@ -207,7 +207,7 @@ def test_options_of_no_model_in_particular_reach_none(state: AppState) -> None:
 
 # --- What follows the selection ---------------------------------------------------------------------------------------
 def test_a_strategy_table_stays_with_its_model(state: AppState, tmp_path: Path) -> None:
-    strategy = StrategyState(state, CalibrationStore(tmp_path))
+    strategy = StrategyState(state, tmp_path)
     load(state, FIRST)
     strategy.skip_nothing()
     edited = strategy.table.changed(1, 2, SkipAction.BS)
@@ -240,7 +240,7 @@ def change_everything(state: AppState, strategy: StrategyState) -> None:
 
 
 def test_what_was_changed_of_one_model_is_not_undone_in_another(state: AppState, tmp_path: Path) -> None:
-    strategy, stack = StrategyState(state, CalibrationStore(tmp_path)), state.undo_stack
+    strategy, stack = StrategyState(state, tmp_path), state.undo_stack
     load(state, FIRST)
     change_everything(state, strategy)
     had = state.selection.setting

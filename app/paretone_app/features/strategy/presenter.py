@@ -16,22 +16,22 @@ from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio import END, NAME
 from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.presenter import Part, Presenter, Services, built
-from paretone_app.features.strategy.state import SHIPPED, CalibrationStore, StrategyState, running_reports
+from paretone_app.features.presenter import Part, Services, StorePresenter, built
+from paretone_app.features.strategy.state import SHIPPED, StrategyState, running_reports
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind
 
 if TYPE_CHECKING:
     from paretone_app.features.strategy.panel import StrategyPanel
 
 
-class StrategyPresenter(Presenter):
+class StrategyPresenter(StorePresenter):
+    state: StrategyState
+
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations", SHIPPED), self)
-        self.state.trouble.connect(services.notices.warn)
+        self.state = StrategyState(services.state, services.folder / "calibrations", self, SHIPPED)
         self.strategy: StrategyPanel | None = None
         self.later = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
@@ -49,10 +49,6 @@ class StrategyPresenter(Presenter):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
-
-    def engine_starts(self) -> None:
-        for problem in self.state.calibrations.problems:
-            self._notices.note(problem, Level.WARNING)
 
     def step_done(self, action: str) -> bool | None:
         if self.state.why_no_table():
@@ -123,7 +119,7 @@ class StrategyPresenter(Presenter):
             self.strategy.set_reference(strategy.reference if has_one else None)
 
     def follow(self, event: Event) -> None:
-        self.state.follow(event)
+        super().follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             record = event.result.record
             budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
-from paretone.errors import PlainError, ProfileError, SettingError
-from paretone.files import reason, write_atomically
+from paretone.errors import ProfileError, SettingError
 from paretone.models.base import Utterance
 from paretone.paths import resource
 from paretone.reading import read_json
@@ -45,59 +44,9 @@ SHIPPED = resource("calibrations")
 """Folder of the example's calibration, made by ``python -m tests.tools.example_table``."""
 
 
-class CalibrationStore:
-    """Calibrations by fingerprint, newest last. Unreadable files are left alone and named in ``problems``."""
-
-    def __init__(self, folder: Path, *others: Path) -> None:
-        """``others``: folders with further calibrations, which count as older than those in ``folder``."""
-        self._folder = folder
-        self._records: dict[str, CalibrationRecord] = {}
-        self.problems: list[str] = []
-        own: set[str] = set()
-        for path in (path for one in (*others, folder) for path in sorted(one.glob("*.json"))):
-            try:
-                record = read_record(path)
-            except PlainError as error:
-                self.problems.append(str(error))
-                continue
-            self._records[record.fingerprint] = record
-            own |= {record.fingerprint} if path.parent == folder else set()
-        self._records = dict(sorted(self._records.items(), key=lambda item: (item[0] in own, item[1].created)))
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @property
-    def records(self) -> tuple[CalibrationRecord, ...]:
-        return tuple(self._records.values())
-
-    def get(self, fingerprint: str) -> CalibrationRecord | None:
-        return self._records.get(fingerprint)
-
-    def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
-        """The latest calibration for ``compatibility`` whose knobs equal ``knobs``, except the threshold."""
-        for record in reversed(self._records.values()):
-            if record.table.compatibility == compatibility and calibrates_alike(record.knobs, knobs):
-                return record
-        return None
-
-    def add(self, record: CalibrationRecord) -> None:
-        """Keep ``record``. Raises :class:`ProfileError` when its file cannot be written; it is kept in memory then."""
-        self._records[record.fingerprint] = record
-        path = self._folder / f"{record.fingerprint}.json"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_record(record, path)
-        except OSError as error:
-            raise ProfileError(
-                f"The calibration could not be written to {path} ({reason(error)}). "
-                "It can be used until the window closes."
-            ) from error
-
-
-def write_record(record: CalibrationRecord, path: Path) -> None:
-    """Write ``record`` as JSON, whole or not at all. Raises :class:`OSError`."""
-    data = {
+def record_json(record: CalibrationRecord) -> dict[str, object]:
+    """As JSON values, for :func:`read_record`."""
+    return {
         "schema": SCHEMA_VERSION,
         "table": record.table.to_json(),
         "knobs": dict(record.knobs),
@@ -113,11 +62,10 @@ def write_record(record: CalibrationRecord, path: Path) -> None:
         "created": record.created,
         "machine": record.machine,
     }
-    write_atomically(path, json.dumps(data).encode())
 
 
 def read_record(path: Path) -> CalibrationRecord:
-    """Read what :func:`write_record` wrote. Raises :class:`ProfileError` that names the file."""
+    """Read a file of :func:`record_json`. Raises :class:`ProfileError` that names the file."""
     try:
         data = read_json(path)
         if data["schema"] != SCHEMA_VERSION:
@@ -157,20 +105,42 @@ _THRESHOLD_EDIT = 1
 
 
 class StrategyState(ArtefactStore):
-    kind, request = StrategyTable, CalibrationRequest
-    artefact: StrategyTable | None
-    trouble = Signal(str)
-    """Why a calibration could not be saved, as a sentence."""
+    """Calibrations are kept; the tables in use are derived from them."""
 
-    def __init__(self, state: AppState, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
-        super().__init__(state, TECHNIQUE, None, parent)
-        self.calibrations = calibrations
+    kind, request = StrategyTable, CalibrationRequest
+    unwritten = "The calibration could not be written to {path} ({reason}). It can be used until the window closes."
+    artefact: StrategyTable | None
+    kept: list[CalibrationRecord]
+
+    def __init__(
+        self, state: AppState, folder: Path, parent: QObject | None = None, shipped: Path | None = None
+    ) -> None:
+        """``shipped``: folder with further calibrations, which count as older than those in ``folder``."""
+        super().__init__(state, TECHNIQUE, folder, parent)
+        self.kept.sort(key=lambda one: one.created)
+        if shipped is not None:
+            self.kept = [*self._stored(shipped), *self.kept]
         self.record: CalibrationRecord | None = None
         self.compared: StrategyTable | None = None
         """Table of a point chosen elsewhere, to compare with."""
         self._derived: tuple[str, float, Derivation] | None = None
 
     # --- As a store of artefacts --------------------------------------------------------------------------------------
+    def read(self, path: Path) -> CalibrationRecord:
+        return read_record(path)
+
+    def content(self, artefact: CalibrationRecord) -> dict[str, object]:
+        return record_json(artefact)
+
+    def file_name(self, artefact: CalibrationRecord) -> str:
+        return f"{artefact.fingerprint}.json"
+
+    def chosen(self, wanted: Compatibility | None) -> CalibrationRecord | None:
+        """The latest calibration for ``wanted`` with the selected knobs, whatever its threshold."""
+        knobs = self._selection.knobs(NAME)
+        fitting = (one for one in reversed(self.kept) if one.table.compatibility == wanted)
+        return next((one for one in fitting if calibrates_alike(one.knobs, knobs)), None)
+
     @property
     def table(self) -> StrategyTable | None:
         return self.artefact
@@ -201,7 +171,7 @@ class StrategyState(ArtefactStore):
         """The entry's table: the one in use, a calibrated one, or one derived at the entry's threshold."""
         threshold = entry.knobs.get("threshold")
         tables = [self.table]
-        for record in self.calibrations.records:
+        for record in self.kept:
             tables.append(record.table)
             if threshold is not None:
                 tables.append(record.derive(float(threshold)).table)
@@ -303,10 +273,7 @@ class StrategyState(ArtefactStore):
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             calibrated = event.result
             self.made[event.job] = calibrated.record
-            try:
-                self.calibrations.add(calibrated.record)
-            except PlainError as error:
-                self.trouble.emit(str(error))
+            self.keep(calibrated.record)
             if calibrated.record.table.compatibility == self.compatibility():
                 self._state.cost.set_operations(calibrated.operations)
                 self._take_up(calibrated.record)
@@ -409,7 +376,7 @@ class StrategyState(ArtefactStore):
         if wanted is None:
             self.changed.emit()
             return
-        record = self.calibrations.newest(wanted, self._selection.knobs(NAME))
+        record = self.chosen(wanted)
         fits = self.table is not None and self.table.compatibility == wanted
         if record is not None and (not fits or record is not self.record):
             self._take_up(record)

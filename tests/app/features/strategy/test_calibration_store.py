@@ -9,25 +9,33 @@ import numpy as np
 import pytest
 
 from paretone.errors import ProfileError
-from paretone_app.features.strategy.state import CalibrationStore, read_record
+from paretone_app.features.strategy.state import StrategyState, read_record
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 from tests.app.records import compatibility, record
 
 
+def store(folder: Path) -> StrategyState:
+    return StrategyState(AppState(Jobs([].append)), folder)
+
+
 def test_the_store_finds_the_newest_that_fits_as_it_was(tmp_path: Path) -> None:
-    store = CalibrationStore(tmp_path)
+    kept = store(tmp_path)
     older = record(0.1, "2026-11-20T10:00:00+00:00")
     newer = record(0.2, "2026-11-21T10:00:00+00:00")
     other = record(0.1, "2026-11-22T10:00:00+00:00", model="F5TTS_Base")
     for one in (newer, other, older):
-        store.add(one)
-    again = CalibrationStore(tmp_path)
-    assert len(again) == 3
-    found = again.newest(compatibility(), older.knobs)
+        kept.keep(one)
+    state = AppState(Jobs([].append))
+    again = StrategyState(state, tmp_path)
+    assert len(again.kept) == 3
+    found = again.chosen(compatibility())
     assert found == newer and found.derive(0.2) == newer.derive(0.2)
     np.testing.assert_array_equal(found.similarities, newer.similarities)
-    assert again.newest(compatibility(steps=8), older.knobs) is None
-    assert again.newest(compatibility(), older.knobs.replace(metric="relative")) is None
-    assert again.get(other.fingerprint) == other
+    assert again.chosen(compatibility(steps=8)) is None
+    assert again.chosen(compatibility(model="F5TTS_Base")) == other
+    state.selection.set_knob("ditreducio", "metric", "relative")
+    assert again.chosen(compatibility()) is None
 
 
 @pytest.mark.parametrize(
@@ -38,27 +46,26 @@ def test_a_damaged_file_is_named_and_passed_over(tmp_path: Path, content: str, s
     (tmp_path / "damaged.json").write_text(content)
     with pytest.raises(ProfileError, match=says):
         read_record(tmp_path / "damaged.json")
-    store = CalibrationStore(tmp_path)
-    assert len(store) == 0
-    assert "damaged.json" in store.problems[0]
+    read = store(tmp_path)
+    assert read.kept == [] and "damaged.json" in read.problems[0]
 
 
 def test_what_cannot_be_written_is_kept_in_memory(tmp_path: Path) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("not a folder")
-    store = CalibrationStore(blocked)
-    with pytest.raises(ProfileError, match="could not be written"):
-        store.add(record())
-    assert store.newest(compatibility(), record().knobs) == record()
+    unkept = store(blocked)
+    unkept.keep(record())
+    assert "could not be written" in unkept.problems[0]
+    assert unkept.chosen(compatibility()) == record()
 
 
 WRITTEN = Path(__file__).resolve().parents[3] / "first_edition" / "calibrations"
 
 
 def test_calibrations_are_read_and_give_tables(tmp_path: Path) -> None:
-    store = CalibrationStore(shutil.copytree(WRITTEN, tmp_path / "calibrations"))
-    assert not store.problems
-    (record,) = store.records
+    read = store(shutil.copytree(WRITTEN, tmp_path / "calibrations"))
+    assert not read.problems
+    (record,) = read.kept
     skipped = [record.derive(threshold).table.skipped_share for threshold in (0.0, 0.1, 0.4)]
     assert skipped == sorted(skipped)
     assert skipped[0] < skipped[-1]
