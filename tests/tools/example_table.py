@@ -1,6 +1,6 @@
 """Maker of the calibration that comes with Paretone: ``python -m tests.tools.example_table``.
 
-After ``paretone study example resources/studies/example.toml``, which makes the example study anew, this repeats the
+After ``python -m tests.tools.example_study``, which makes the example study anew, this repeats the
 calibration of its table, with all that was measured on the way: with it the threshold of the example can be changed in
 the window without calibrating. It must give the study's table exactly.
 """

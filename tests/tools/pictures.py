@@ -245,7 +245,7 @@ async def _studies(window: MainWindow) -> AsyncIterator[QWidget]:
     panel = built(window.features.find(StudiesPresenter).studies)
     seen = panel.summary
     if seen is None or seen.left:
-        raise PlainError("The example study is not finished; `paretone study example` makes its results anew.")
+        raise PlainError("The example study is not finished; `python -m tests.tools.example_study` makes them.")
     # The baseline's row is the first.
     panel.table.selectRow(1)
     async with _alone(window, "studies", 1240, 420) as shown:

@@ -13,10 +13,8 @@ from paretone.checks.faults import strict
 from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.output import folder as made_folder
-from paretone.commands.output import place_for_folder
 from paretone.commands.terminal import JOB, Session
 from paretone.errors import Cancelled, StudyError
-from paretone.paths import data_folder
 from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress
 from paretone.studies.study import results_folder
@@ -27,20 +25,17 @@ if TYPE_CHECKING:
 
 NAME = "study"
 SET_ASIDE, VERIFY = "set-aside", "verify"
-EXAMPLE = "example"
 SUMMARY = "Run a study of many settings on many sentences, show its status, export a report, check its results."
 EPILOGUE = (
     "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
     "results so far; export writes report.html, curves.svg, results.csv, takes.csv and results.tex; set-aside moves "
     "damaged results into another folder, so that the study can run again; verify checks the results against the "
-    "study's file, the weights and the code, and makes and judges some takes again. These four also accept the folder. "
-    "example runs the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: "
-    "what the window's 'Open example' opens is the packed resources/studies/example.toml."
+    "study's file, the weights and the code, and makes and judges some takes again. These four also accept the folder."
 )
 MARKS = {True: "✓", False: "✗", None: "–"}
 """Of what agrees, of what does not, and of what could not be checked."""
-ACTIONS = ("run", "status", "export", VERIFY, SET_ASIDE, EXAMPLE)
+ACTIONS = ("run", "status", "export", VERIFY, SET_ASIDE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +72,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     from paretone.studies import results as found
     from paretone.studies.store import StudyDamaged
 
-    if options.action == EXAMPLE:
-        return _example(options, session)
     if options.action == SET_ASIDE:
         return _set_aside(_folder(options))
     if options.listening is not None and not options.listening.is_dir():
@@ -166,17 +159,6 @@ def _strict(results: Results, options: argparse.Namespace) -> tuple[str, int]:
     if options.strict and not takes:
         raise StudyError('--strict needs the judge "faults": add it to the judges of the study.')
     return strict([f"in {faulty} of {takes} takes"] if faulty else [], options.strict)
-
-
-def _example(options: argparse.Namespace, session: Session) -> Result:
-    from paretone.studies import example
-
-    file = Path(options.study)
-    options.results = options.results or str(data_folder() / "studies" / f"{file.stem}-to-pack.study")
-    target = results_folder(file) if options.out is None else place_for_folder(options.out)
-    ran = _run(options, session)
-    example.pack(Path(options.results), target, file)
-    return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
 
 
 def _verify(options: argparse.Namespace, session: Session) -> Result:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from paretone import cli
 from paretone.errors import StudyError
 from paretone.models import catalogue
 from paretone.models.llasa import adapter as llasa
@@ -26,6 +25,7 @@ from paretone.studies.study import results_folder
 from paretone.studies.wording import published_lines
 from tests.engine.measure.roofline.test_layouts import LAYOUTS
 from tests.engine.studies import small
+from tests.tools import example_study
 from tests.workload import workload
 
 TEXT = (
@@ -49,7 +49,8 @@ def test_the_command_makes_what_ships(
     monkeypatch.setattr("paretone.models.load_model", small.load)
     assert example.shipped() is None
     results = tmp_path / "made.study"
-    assert cli.main(["study", "example", str(file), "--results", str(results)]) == 0, capsys.readouterr().err
+    made = ["--file", str(file), "--results", str(results)]
+    assert example_study.main(made) == 0, capsys.readouterr().err
     folder = example.shipped()
     assert folder == results_folder(file)
     assert sorted(one.name for one in folder.iterdir()) == ["audio", DATABASE]
@@ -58,7 +59,7 @@ def test_the_command_makes_what_ships(
     assert all(take.path.is_file() for heard in found.heard.values() for take in heard)
     assert found.file == "" and str(tmp_path).encode() not in (folder / DATABASE).read_bytes()
     # Once more, in the place of the first.
-    assert cli.main(["study", "example", "--results", str(results), str(file)]) == 0
+    assert example_study.main(made) == 0
 
 
 @pytest.fixture
@@ -73,13 +74,13 @@ def test_what_is_not_finished_or_too_large_does_not_ship(
     file: Path, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = results_folder(file)
-    monkeypatch.setattr(example, "MOST_AUDIO_BYTES", 1000)
+    monkeypatch.setattr(example_study, "MOST_AUDIO_BYTES", 1000)
     with pytest.raises(StudyError, match="fewer settings or shorter sentences"):
-        example.pack(results, target, file)
+        example_study.pack(results, target, file)
     monkeypatch.undo()
     file.write_text(TEXT.replace("[2]", "[2, 3]"), encoding="utf-8")
     with pytest.raises(StudyError, match="not finished: 2 of 3 takes"):
-        example.pack(results, target, file)
+        example_study.pack(results, target, file)
     assert not target.exists() and sorted(one.name for one in file.parent.iterdir()) == [file.name]
 
 
@@ -87,7 +88,7 @@ def test_the_user_gets_a_copy_that_can_be_changed(file: Path, results: Path, tmp
     studies = tmp_path / "user" / "studies"
     alone = example.copy_for_user(studies)
     assert alone.suffix == ".toml" and alone.read_bytes() == file.read_bytes(), "there are no results yet"
-    example.pack(results, results_folder(file), file)
+    example_study.pack(results, results_folder(file), file)
     folder = example.copy_for_user(studies)
     assert re.fullmatch(r"example-[0-9a-f]{8}\.study", folder.name) and folder != results_folder(alone)
     assert folder.with_suffix(".toml").read_bytes() == file.read_bytes()
@@ -118,7 +119,7 @@ def test_what_ships_was_made_with_the_present_model(tmp_path: Path) -> None:
     found, study = read(folder), definition.read(example.FILE)
     weights = catalogue.entry(found.model).folder / "model.safetensors"
     assert found.checkpoint == hashlib.sha256(weights.read_bytes()).hexdigest(), (
-        "run: paretone study example resources/studies/example.toml"
+        "run: python -m tests.tools.example_study"
     )
     assert {one.key: one.finished for one in found.settings} == dict.fromkeys(
         (one.key for one in study.candidates), study.takes_each

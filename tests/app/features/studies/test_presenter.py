@@ -43,6 +43,7 @@ from tests.app.holding import Posts
 from tests.engine import small_speech
 from tests.engine.studies import small
 from tests.engine.training.toy_model import toy_model
+from tests.tools import example_study
 from tests.voices import FIRST
 from tests.workload import only_in_full
 
@@ -371,7 +372,7 @@ def test_one_press_opens_the_example(
     presenter = window.features["studies"]
     monkeypatch.setattr(presenter, "_studies", tmp_path / "user")
     small.finished(tmp_path / "made.study", definition.read(file))
-    example.pack(tmp_path / "made.study", results_folder(file), file)
+    example_study.pack(tmp_path / "made.study", results_folder(file), file)
     assert panel.example_button.isVisibleTo(panel), "the empty panel offers it"
     qtbot.mouseClick(panel.example_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: presenter.summary is not None)
