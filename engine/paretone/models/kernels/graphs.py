@@ -299,9 +299,7 @@ class _Step:
                 query = query.transpose(1, 2).reshape(1, key_heads, -1, width)
                 mixed = F.scaled_dot_product_attention(query, keys[index], values[index], mask)
                 mixed = mixed.reshape(1, heads, tokens, width)
-                hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)) + hidden
-                gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
-                hidden = layer.down(F.silu(gate) * up) + hidden
+                hidden = layer.after(mixed.transpose(1, 2).reshape(-1, heads * width), hidden)
             return transformer.final_norm(hidden).view_as(self._embedded)
 
         self._replay, self._output = record(run)
