@@ -105,6 +105,16 @@ def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def computed_in(device: torch.device) -> torch.dtype:
+    """Precision on ``device`` of language models that are published in bfloat16."""
+    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """Name of a precision, such as ``float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
 def compiler() -> str | None:
     """The C++ compiler used by torch, or ``None``."""
     names = (os.environ.get("CXX", ""), *(("cl",) if os.name == "nt" else ("g++", "clang++", "c++")))

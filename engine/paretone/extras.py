@@ -77,6 +77,7 @@ EXTRAS = (
     ),
     Extra("download", "Downloads of official checkpoints", ("huggingface_hub",)),
     Extra("chinese", "Chinese text for F5-TTS", ("pypinyin", "rjieba")),
+    Extra("qwen3tts", "Qwen3-TTS: its texts", ("tokenizers",)),
     Extra("cosyvoice", "CosyVoice: its texts and its voices", ("onnxruntime", "tokenizers", "wetext")),
     Extra("llasa", "LLaSA: its texts and its voices", ("transformers",)),
     Extra("megatts3", "MegaTTS: its texts", ("transformers",)),

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from paretone.errors import SettingError, TextError
 from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
-from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
+from paretone.models.qwen3_tts.talker import Tables, Talker, TalkerConfig
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 
 EMBEDDED = 1e-5
 PROMPTS = fixtures("qwen3", lambda said: said.get("kind") == "qwen3_prompts")
 
 
-def talker_of(fixture: Fixture) -> Talker:
+def tables_of(fixture: Fixture) -> Tables:
     """Only the tables and the projection that prompts need are the fixture's."""
     full_precision()
     talker = Talker(TalkerConfig.read(fixture.description["config"]["talker_config"]))
     weights = {name.removeprefix("talker."): value for name, value in fixture.weights.items()}
     missing, unexpected = talker.load_state_dict(weights, strict=False)
     assert not unexpected and missing
-    return talker.eval().requires_grad_(False)
+    return talker.eval().requires_grad_(False).tables()
 
 
 @pytest.mark.parametrize(("fixture", "case"), cases(PROMPTS, lambda one: one.description["cases"]))
@@ -38,7 +39,7 @@ def test_parity_qwen3_prompts(fixture: Fixture, case: str) -> None:
         ids("ref_ids"),
     )
     found = prompt_of(
-        talker_of(fixture),
+        tables_of(fixture),
         marks,
         ids("text_ids"),
         voice,
@@ -49,16 +50,26 @@ def test_parity_qwen3_prompts(fixture: Fixture, case: str) -> None:
     assert (len(found.embedded), len(found.trailing)) == (said["positions"], said["trailing"])
     assert_close(found.embedded, fixture[f"{case}.inputs_embeds"], EMBEDDED, "inputs_embeds")
     assert_close(found.trailing, fixture[f"{case}.trailing_text_hidden"], EMBEDDED, "trailing_text_hidden")
+    other = prompt_of(
+        tables_of(fixture),
+        marks,
+        [*ids("text_ids")[:3], 7, *ids("text_ids")[4:]],
+        voice,
+        said["language"],
+        ids("instruct_ids"),
+        not said["non_streaming_mode"],
+    )
+    assert torch.equal(other.embedded[: other.shared], found.embedded[: found.shared]) and found.shared > 0
     assert_close(found.padding, fixture["tts_pad_embed"], EMBEDDED, "tts_pad_embed")
 
 
 @pytest.mark.parametrize("fixture", PROMPTS)
 def test_what_cannot_be_prompted_is_said(fixture: Fixture) -> None:
-    talker, marks = talker_of(fixture), Marks.read(fixture.description["config"])
+    tables, marks = tables_of(fixture), Marks.read(fixture.description["config"])
     text = fixture["custom.text_ids"].tolist()
     with pytest.raises(SettingError, match="no speaker 'nobody'; it has aiden"):
-        prompt_of(talker, marks, text, VoiceOfPrompt("nobody"))
+        prompt_of(tables, marks, text, VoiceOfPrompt("nobody"))
     with pytest.raises(SettingError, match="no language 'latin'"):
-        prompt_of(talker, marks, text, VoiceOfPrompt("ryan"), "latin")
+        prompt_of(tables, marks, text, VoiceOfPrompt("ryan"), "latin")
     with pytest.raises(TextError, match="no text"):
-        prompt_of(talker, marks, text[:3] + text[-5:], VoiceOfPrompt("ryan"))
+        prompt_of(tables, marks, text[:3] + text[-5:], VoiceOfPrompt("ryan"))

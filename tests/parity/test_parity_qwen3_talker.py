@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -12,8 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.models.files.checkpoints import loaded_strictly
-from paretone.models.qwen3_tts.talker import FramePrompt, FrameSampling, Talker, TalkerConfig
-from paretone.sampling.tokens import Greedy, Nucleus, draw
+from paretone.models.qwen3_tts.frames import Drafting, FrameModel, FramePredictor
+from paretone.models.qwen3_tts.talker import LEAST_FRAMES, FramePrompt, Talker, TalkerConfig
+from paretone.sampling.autoregressive import Request, decode
+from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 
 RELATIVE, PROBABILITY = 1e-4, 1e-5
@@ -68,7 +69,7 @@ def test_parity_qwen3_talker_layers_and_steps(fixture: Fixture) -> None:
         for number, (one, other) in enumerate(zip(found, fixture["prefill.hidden_states"], strict=True)):
             assert_within(one[0], other, f"hidden state {number}")
         assert_within(talker.codec_head(hidden[0, -3:]), fixture["prefill.logits"], "logits")
-        embedded = talker.frames_embedded(fixture["forced.codes"].long().T)
+        embedded = talker.tables().frames(fixture["forced.codes"].long().T)
         fed = torch.stack([one + prompt.fed_with(frame) for frame, one in enumerate(embedded)])
         assert_within(fed, fixture["forced.step_inputs"], "step inputs")
         steps = torch.cat([talker.model(one[None, None], cache)[0] for one in fed])
@@ -94,28 +95,51 @@ def listed(fixture: Fixture) -> list[str]:
     return [case for case in GREEDY if case in fixture.description["cases"]]
 
 
+def frames(
+    model: FrameModel,
+    prompt: FramePrompt,
+    most: int,
+    first: TokenSampler,
+    others: TokenSampler,
+    uniforms: Callable[[], float] = lambda: 0.5,
+) -> list[tuple[int, ...]]:
+    """Codes of each frame."""
+    length = len(prompt.embedded)
+    request = Request(
+        prompt.embedded[None],
+        torch.arange(length),
+        length,
+        LEAST_FRAMES,
+        most,
+        shared=prompt.shared,
+        complete=model.completing(prompt, others),
+    )
+    return [cycle.frames for cycle in decode(model, request, first, uniforms) if not cycle.stopped]
+
+
 @pytest.mark.parametrize(("fixture", "case"), cases(of_kind("qwen3_talker"), listed))
 def test_parity_qwen3_greedy_frames(fixture: Fixture, case: str) -> None:
-    talker, said = talker_of(fixture, case), fixture.description["cases"][case]
-    penalty = 1.3 if case == "all_text" else 1.0
-    sampling = FrameSampling(Nucleus(top_k=1, repetition_penalty=penalty), Greedy())
+    model, said = FrameModel.of(talker_of(fixture, case)), fixture.description["cases"][case]
+    first = Nucleus(top_k=1, repetition_penalty=1.3 if case == "all_text" else 1.0)
     # Upstream's limit counts the last id, which gets no frame.
-    found = list(talker.frames(prompt_of(fixture, case), said["frames"], lambda: 0.5, sampling))
-    assert torch.equal(torch.tensor(found), fixture[f"{case}.codes"].long())
+    for others in (Nucleus(top_k=1), Greedy()):
+        found = frames(model, prompt_of(fixture, case), said["frames"], first, others)
+        assert torch.equal(torch.tensor(found), fixture[f"{case}.codes"].long())
     if f"{case}.eos_row" in fixture:
-        longer = list(talker.frames(prompt_of(fixture, case), said["frames"] + 5, lambda: 0.5, sampling))
+        longer = frames(model, prompt_of(fixture, case), said["frames"] + 5, first, Greedy())
         assert longer == found, "speech ends by itself"
 
 
 class Seen:
-    """Remembers the probabilities of another sampler."""
+    """Remembers the probabilities of another sampler, and the scores."""
 
-    def __init__(self, inner: Nucleus) -> None:
-        self.inner, self.found = inner, []
+    def __init__(self, inner: TokenSampler) -> None:
+        self.inner, self.found, self.scores = inner, [], []
 
-    def probabilities(self, logits: Tensor, history: list[int]) -> Tensor:
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         found = self.inner.probabilities(logits, history)
         self.found.append(found[0])
+        self.scores.append(logits[0])
         return found
 
 
@@ -124,27 +148,42 @@ class Seen:
 def test_parity_qwen3_replayed_sampling(fixture: Fixture, case: str) -> None:
     if case not in fixture.description["cases"]:
         pytest.skip(f"{fixture.name} has no {case}")
-    talker, said = talker_of(fixture), fixture.description["cases"][case]
-    how = said["settings"]
+    model, said = FrameModel.of(talker_of(fixture)), fixture.description["cases"][case]
+    how, prompt, codes = said["settings"], prompt_of(fixture, case), fixture[f"{case}.codes"].long()
+    plain = Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
     first = Seen(Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"]))
-    others = Seen(Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"]))
-    frames = talker.frames(
-        prompt_of(fixture, case), said["frames"], replay(fixture[f"{case}.uniforms"]), FrameSampling(first, others)
-    )
-    assert torch.equal(torch.tensor(list(frames)), fixture[f"{case}.codes"].long())
+    others = Seen(plain)
+    uniforms = fixture[f"{case}.uniforms"]
+    found = frames(model, prompt, said["frames"], first, others, replay(uniforms))
+    assert torch.equal(torch.tensor(found), codes)
     expected = fixture[f"{case}.talker_probabilities"][: said["frames"]]
-    found = torch.stack(first.found[: said["frames"]])[:, : expected.shape[1]]
-    assert_close(found, expected, PROBABILITY, "first codes")
+    spoken = torch.stack(first.found[: said["frames"]])[:, : model.codes]
+    assert_close(spoken, expected[:, : model.codes], PROBABILITY, "first codes")
     expected = fixture[f"{case}.predictor_probabilities"]
     assert_close(torch.stack(others.found), expected.flatten(0, 1), PROBABILITY, "other codes")
+    in_one_call = frames(model, prompt, said["frames"], first, plain, replay(uniforms))
+    assert torch.equal(torch.tensor(in_one_call), codes)
+
+
+@pytest.mark.parametrize("most", [1, 3, 99])
+@pytest.mark.parametrize("layers", [1, 2])
+@talkers
+def test_parity_qwen3_drafted_codes(fixture: Fixture, layers: int, most: int) -> None:
+    model, sampled = FrameModel.of(talker_of(fixture)), fixture.description["cases"]["sampled"]
+    if layers >= model.predictor.transformer.config.layers:
+        pytest.skip("no layers are left to check")
+    drafting, how = model.drafting(Drafting(layers, most)), sampled["settings"]
+    others = Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
+    first = Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"])
+    prompt, uniforms = prompt_of(fixture, "sampled"), replay(fixture["sampled.uniforms"])
+    found = frames(drafting, prompt, sampled["frames"], first, others, uniforms)
+    assert torch.equal(torch.tensor(found), fixture["sampled.codes"].long())
+    said = fixture.description["cases"]["stream"]
+    greedy = frames(drafting, prompt_of(fixture, "stream"), said["frames"], Nucleus(top_k=1), Greedy())
+    assert torch.equal(torch.tensor(greedy), fixture["stream.codes"].long())
 
 
 predictors = pytest.mark.parametrize("fixture", of_kind("qwen3_code_predictor"))
-
-
-def likeliest(seen: list[Tensor], group: int, given: Tensor) -> int:
-    seen.append(given)
-    return int(given.argmax())
 
 
 @predictors
@@ -153,18 +192,20 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
     config = TalkerConfig.read(fixture.description["config"]["talker_config"])
     weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
     table = weights.pop("talker.model.codec_embedding.weight")
-    predictor = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
+    plain = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
+    predictor, uniforms = FramePredictor.of(plain), [0.5] * (config.groups - 1)
     rows = zip(fixture["past_hidden"][:, 0], table[fixture["first_ids"].long()], itertools.count())
     for state, first, row in rows:
-        scores: list[Tensor] = []
+        seen = Seen(Greedy())
+        ids, operations = predictor.predict(state, first, seen, uniforms)
+        assert torch.equal(ids, fixture["greedy.ids"][row].long())
+        assert_within(torch.stack(seen.scores), fixture["greedy.logits"][row], "scores step by step")
+        known = [one.weight[code] for one, code in zip(plain.model.codec_embedding, ids[:-1], strict=False)]
         with torch.inference_mode():
-            found = predictor.predict(state, first, partial(likeliest, scores))
-            assert found == fixture["greedy.ids"][row].tolist()
-            assert_within(torch.stack(scores), fixture["greedy.logits"][row], "scores step by step")
-            ids = torch.tensor(found)
-            known = [one.weight[code] for one, code in zip(predictor.model.codec_embedding, ids[:-1], strict=False)]
-            once = predictor.scores(torch.stack([state, first, *known])[None])
+            once = plain.scores(torch.stack([state, first, *known])[None])
         assert_within(once[0], fixture["parallel.logits"][row], "scores in one pass")
+        drafted, of_drafts = predictor.drafted(Drafting(1, config.groups)).predict(state, first, Greedy(), uniforms)
+        assert torch.equal(drafted, ids) and 0 < operations != of_drafts > 0
     loss = F.cross_entropy(fixture["parallel.logits"].flatten(0, 1), fixture["greedy.ids"].long().flatten())
     assert_close(loss, fixture["parallel.loss"], 1e-5, "the loss that training needs")
 
@@ -175,14 +216,9 @@ def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
     config = TalkerConfig.read(fixture.description["config"]["talker_config"])
     weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
     table = weights.pop("talker.model.codec_embedding.weight")
-    predictor = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
-    sampler, uniforms, seen = Nucleus(0.8, 10, 0.9), replay(fixture["sampled.uniforms"]), []
-
-    def choose(group: int, given: Tensor) -> int:
-        seen.append(sampler.probabilities(given[None], ())[0])
-        return draw(seen[-1], uniforms())
-
-    with torch.inference_mode():
-        found = predictor.predict(fixture["past_hidden"][0, 0], table[fixture["first_ids"][0].long()], choose)
-    assert found == fixture["sampled.ids"].tolist()
-    assert_close(torch.stack(seen), fixture["sampled.probabilities"], PROBABILITY, "probabilities")
+    predictor = FramePredictor.of(loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name))
+    seen, uniforms = Seen(Nucleus(0.8, 10, 0.9)), fixture["sampled.uniforms"].tolist()
+    first = table[fixture["first_ids"][0].long()]
+    found, _ = predictor.predict(fixture["past_hidden"][0, 0], first, seen, uniforms)
+    assert found.tolist() == fixture["sampled.ids"].tolist()
+    assert_close(torch.stack(seen.found), fixture["sampled.probabilities"], PROBABILITY, "probabilities")

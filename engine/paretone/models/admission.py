@@ -26,7 +26,7 @@ _TEXTS = "title summary family licence loader kind variant weights vocoder layou
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("bundled", "has_separate_vocoder"), bool),
-    **dict.fromkeys(("place", "mel_steps"), int),
+    **dict.fromkeys(("place", "mel_steps", "codes_per_token"), int),
     **{"options": tuple, "architectures": tuple, "default_options": Values, "voices": Voices, "programs": dict},
     **{"release": (Release, type(None)), "shipped": (Path, type(None)), "exports": (LanguageExports, type(None))},
 }
@@ -61,8 +61,10 @@ def _faults(one: Model) -> Iterator[str]:
     for field, name in (("loader", one.loader), ("teacher", one.teacher), ("exports.source", source)):
         if (name or field == "loader") and not (isinstance(name, str) and _OBJECT.fullmatch(name)):
             yield f"{field} must be 'package.module:name', not {shown(name)}"
-    for field, arguments in (("recognised", 1), ("without_effect", 2)):
-        if reason := fault_of_function(field, getattr(one, field), arguments):
+    functions = [("recognised", one.recognised, 1), ("without_effect", one.without_effect, 2)]
+    functions += [("voices.named", one.voices.named, 1)] if one.voices.named is not None else []
+    for field, function, arguments in functions:
+        if reason := fault_of_function(field, function, arguments):
             yield reason
     if not callable(getattr(one.guidance, "strengths", None)):
         yield f"guidance must be one of paretone.sampling.guidance, not {kind_of(one.guidance)}"

@@ -163,6 +163,8 @@ class ModelInfo:
     guidance: Guidance = STRENGTH
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
+    codes_per_token: int = 1
+    """Codes of the frame that each token of a language model is completed to."""
     device_type: str = ""
     """``cpu``, ``cuda`` or ``mps``; ``""`` before loading."""
     vocoder: str = ""
@@ -179,7 +181,8 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Voice:
-    """A reference recording and its transcript. ``phones`` are ``(phone, start, end)`` in seconds where known."""
+    """A reference recording and its transcript; of a model's own voices, only ``id`` and ``title``. ``phones`` are
+    ``(phone, start, end)`` in seconds where known."""
 
     id: str
     title: str

@@ -99,10 +99,12 @@ VOICES = "voices"
 def voices(model: str = "", folder: str = "") -> tuple[Voice, ...]:
     """The voices that come with ``model`` (``""``: the first), whose files lie in ``folder`` if given.
 
-    Bundled voices are recordings with transcripts, usable by nearly every model; those that need released latents can
-    use only what the user puts into ``voices`` in their folder.
+    Bundled voices are recordings with transcripts, usable by nearly every model. Models with voices of their own take
+    no recordings; those that need released latents can use only what the user puts into ``voices`` in their folder.
     """
     chosen = entry(model) if model else models()[0]
+    if named := chosen.voices.named:
+        return tuple(Voice(one, title, "", "") for one, title in named(Path(folder) if folder else chosen.folder))
     if latents := chosen.voices.latents:
         there = sorted(((Path(folder) if folder else chosen.folder) / VOICES).glob("*.wav"))
         pairs = (path for path in there if path.with_suffix(latents).is_file())
@@ -119,6 +121,8 @@ def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "
 
         return unread_transcript(transcript)
     takes = chosen.voices
+    if takes.named is not None:
+        return f"{chosen.title} takes no recordings: choose one of its own voices."
     encoder = bool(takes.encoder) and (place / takes.encoder).is_file()
     able = not takes.latents or audio.with_suffix(takes.latents).is_file() or encoder
     return "" if able else takes.no_latents(audio)
@@ -142,8 +146,8 @@ def voice(name: str = "", model: str = "", folder: str = "") -> Voice:
     was = owner_of_voice(name)
     why = f" any more: it was one of the earlier {was}" if was else ""
     raise SettingError(
-        f"There is no voice named {name!r}{why}; {meant(name, [one.id for one in known], 'known voices:')} "
-        "Use a recording of your own together with its transcript."
+        f"There is no voice named {name!r}{why}; {meant(name, [one.id for one in known], 'known voices:')}"
+        + ("" if chosen.voices.named else " Use a recording of your own together with its transcript.")
     )
 
 

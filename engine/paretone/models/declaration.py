@@ -33,6 +33,9 @@ class Voices:
     """File in the model's folder that makes such latents; with it any recording can be used."""
     no_latents: Callable[[Path], str] = lambda audio: f"{audio} has no latents, which this model needs."
     """Why a recording without latents cannot be used and what to do, as sentences."""
+    named: Callable[[Path], tuple[tuple[str, str], ...]] | None = None
+    """Ids and titles of its own voices, given its folder, which may not exist: it speaks in these, and takes no
+    recordings. Must not raise."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class Model:
     guidance: Guidance = STRENGTH
     mel_steps: int = 0
     """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
+    codes_per_token: int = 1
+    """Codes of the frame that each token of a language model is completed to."""
     layout: str = ""
     """Layout of its weights, by which trainings and exports know whether they can read and write them; a plug-in whose
     checkpoints are in the layout of one of ours declares that one's, such as ``f5-tts``."""

@@ -90,6 +90,7 @@ class LoadRequest:
             "knobs": self.entry.options,
             "guidance": self.entry.guidance,
             "mel_steps": self.entry.mel_steps,
+            "codes_per_token": self.entry.codes_per_token,
             "vocoder": self._other_vocoder(),
         }
         return ModelInfo(**known | found)

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +18,22 @@ from paretone.sampling.tokens import TokenSampler, draw
 
 Check = Callable[[], None]
 """Called before every pass; raises to stop."""
+
+
+class Frame(NamedTuple):
+    """A token completed to a frame of several codes, of which it is the first."""
+
+    codes: tuple[int, ...]
+    """The token, and the other codes."""
+    embedded: Tensor
+    """(hidden,): read next, in place of the token's own embedding."""
+    operations: float
+    """Of choosing the other codes."""
+
+
+Complete = Callable[[Tensor, int, int, Callable[[], float]], Frame]
+"""Completes a token, given the hidden state (hidden,) after the final norm from which it was chosen, the token, its
+number in the request, and the random numbers."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,8 @@ class Request:
     shared: int = 0
     """Number of the prompt's first elements that all requests of a voice share; see :mod:`paretone.sampling.cache`."""
     length: int | None = None
+    complete: Complete | None = None
+    """Of models whose tokens are the first codes of frames; ``None``: a token is read by its own embedding."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +79,15 @@ class Cycle:
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
     """Time of drafting and of the model's pass (s), including the prompt's in the first cycle."""
+    frames: tuple[int, ...] = ()
+    """All codes of the tokens, frame by frame, if a token is the first of several codes."""
+    frame_operations: float = 0.0
+    """See :attr:`Frame.operations`."""
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """What a decoder turns into audio."""
+        return self.frames or self.tokens
 
 
 Decoding = Generator[Cycle, None, None]
@@ -76,6 +104,7 @@ class Reader:
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))
         self._keeps = keeps
+        self._following: Tensor | None = None
         self._features: Tensor | None = None
         """Of the prompt's last element and of every token that was read, one row each."""
 
@@ -99,6 +128,8 @@ class Reader:
         last ``count`` of them; the prompt's last element counts as the token before the first."""
         unread = self.cache.length - self._request.embedded.shape[1]
         embedded = self.model.embed(tokens[max(0, unread) :])[None]
+        if self._following is not None:
+            embedded = self._following[None, None]
         if unread < 0:
             embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
         first, places = self.cache.length + 1 - self._request.embedded.shape[1], self._next_places(embedded)
@@ -108,6 +139,10 @@ class Reader:
                 self._features = found.new_empty(len(self._places), found.shape[1])
             self._features[max(first, 0) : first + len(found)] = found[max(-first, 0) :]
         return scores.float()
+
+    def follow(self, embedded: Tensor) -> None:
+        """Read ``embedded`` (hidden,) next, in place of the last token's own embedding."""
+        self._following = embedded
 
     def keep(self, tokens: int) -> None:
         """Drop everything after the first ``tokens`` tokens from the cache."""
@@ -163,7 +198,8 @@ def decode(
     uniforms: Callable[[], float],
     check: Check = lambda: None,
 ) -> Decoding:
-    """Yield cycles of one token each, until a stop id or the maximum. One random number per token.
+    """Yield cycles of one token each, until a stop id or the maximum. One random number per token, and those that
+    completing it takes.
 
     Raises what ``check`` raises.
     """
@@ -172,15 +208,26 @@ def decode(
     while len(tokens) < request.maximum:
         check()
         started = time.perf_counter()
+        frame = None
         with torch.inference_mode():
             if reader is None:
-                reader = after_prompt(model, request, request.maximum)
+                reader = after_prompt(model, request, request.maximum, None if request.complete is None else ())
             logits = within_length(reader.logits(tokens, 1), model, request, len(tokens))
             token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
-        stopped = token >= model.codes
+            stopped = token >= model.codes
+            if request.complete is not None and not stopped:
+                state = reader.features(len(tokens), len(tokens) + 1)[0]
+                frame = request.complete(state, token, len(tokens), uniforms)
+                reader.follow(frame.embedded)
         if not stopped:
             tokens.append(token)
-        yield Cycle(tokens=() if stopped else (token,), stopped=stopped, target_seconds=time.perf_counter() - started)
+        yield Cycle(
+            tokens=() if stopped else (token,),
+            stopped=stopped,
+            target_seconds=time.perf_counter() - started,
+            frames=() if frame is None else frame.codes,
+            frame_operations=0.0 if frame is None else frame.operations,
+        )
         if stopped:
             return
 
@@ -193,6 +240,11 @@ LENGTH_RATIO = 3.0
 """Longest speech as a multiple of the expected length …"""
 SHORTEST_EXCESS_SECONDS = 2.0
 """… but at least this much longer than expected."""
+
+
+def longest_speech(expected: int, token_rate: float) -> float:
+    """Most tokens of speech of which ``expected`` are expected; longer one has run away."""
+    return max(LENGTH_RATIO * expected, expected + SHORTEST_EXCESS_SECONDS * token_rate)
 
 
 @dataclass(frozen=True)
@@ -217,7 +269,7 @@ class RunawayGuard:
         self._repeated = max(self._longest + 1, round(REPEATED_SECONDS * token_rate))
         self._limit = None
         if expected is not None:
-            self._limit = max(LENGTH_RATIO * expected, expected + SHORTEST_EXCESS_SECONDS * token_rate)
+            self._limit = longest_speech(expected, token_rate)
         self._recent: list[int] = []
         """Last tokens, newest first."""
         self._equal = [0] * self._longest

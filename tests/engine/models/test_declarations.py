@@ -11,7 +11,7 @@ from paretone.models.catalogue import GROUP, catalogue, models
 from paretone.plug_ins import OURS
 
 ROOT = Path(paretone.__file__).parents[2]
-OWN = ("f5", "megatts3", "cosyvoice2", "cosyvoice3", "llasa", "omnivoice", "minis")
+OWN = ("f5", "megatts3", "cosyvoice2", "cosyvoice3", "llasa", "omnivoice", "qwen3_tts", "minis")
 """Folders of models in ``engine/paretone/models``."""
 EXCEPTIONS: set[str] = set()
 """Files that still name a model."""

@@ -206,7 +206,7 @@ def _pass(
 def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:
     decoder = works.decoder()
     for cycle in cycles:
-        decoder.push(cycle.tokens)
+        decoder.push(cycle.codes)
     decoder.finish()
 
 

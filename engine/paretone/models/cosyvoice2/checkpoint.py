@@ -30,9 +30,10 @@ from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import COSYVOICE_2, HEAD, LAYERS, LanguageModel, TableLayout
 from paretone.models.cosyvoice2.model import MODEL
 from paretone.models.cosyvoice2.speech_tokenizer import MEL, SPEAKER, TOKENIZER, RecordingEncoder
-from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
+from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow, TokenToMel
 from paretone.models.families.language_network import DraftTensors
+from paretone.models.files.byte_pairs import MERGES, VOCABULARY
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, read_weights, shapes_of
 from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.causal import CausalConfig

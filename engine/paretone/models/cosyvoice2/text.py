@@ -20,8 +20,7 @@ from paretone.errors import CheckpointError, TextError
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.writing import spell_numbers
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import needing, require_part
-from paretone.reading import first_line, read_json
+from paretone.models.files.byte_pairs import byte_pairs
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -167,12 +166,9 @@ def _official_normaliser(language: str) -> Callable[[str], str] | None:
 
 # Text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.
 #
-# Built from ``vocab.json`` and ``merges.txt`` by the package ``tokenizers`` (optional extra ``cosyvoice``), whose
-# version cannot change the ids: the added tokens follow the vocabulary in the official order
-# (``tokenizer/tokenizer.py``).
+# The added tokens follow the vocabulary in the official order (``tokenizer/tokenizer.py``).
 
 
-VOCABULARY, MERGES = "vocab.json", "merges.txt"
 END_OF_PROMPT = "<|endofprompt|>"
 """Mark after an instruction that precedes a text."""
 ADDED = (
@@ -181,10 +177,6 @@ ADDED = (
     *("[sigh]", "[vocalized-noise]", "[lipsmack]", "[mn]"),
 )
 """Tokens after the vocabulary; the first three are Qwen2's own."""
-WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-"""Pattern of the pieces in which Qwen2 merges bytes."""
 
 
 class TextTokenizer:
@@ -196,29 +188,7 @@ class TextTokenizer:
     def load(cls, folder: Path, more: Sequence[str] = ()) -> TextTokenizer:
         """Load the files in ``CosyVoice-BlankEN``; ``more`` tokens follow CosyVoice 2's. Raises
         :class:`CheckpointError` that names what is missing."""
-        with needing("CosyVoice reads text with the package tokenizers", INSTALL):
-            from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-        paths = folder / VOCABULARY, folder / MERGES
-        for path in paths:
-            require_part(path, "download the official release again")
-        try:
-            read_json(paths[0])  # Rejects deep nesting, which would overflow the package's stack.
-            vocabulary, merges = models.BPE.read_file(*map(str, paths))
-            tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-        except Exception as error:  # The package raises nothing more specific.
-            raise CheckpointError(
-                f"The tokenizer in {folder} cannot be read ({first_line(error)}); download it again."
-            ) from None
-        tokenizer.normalizer = normalizers.NFC()
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Split(Regex(WORDS), "isolated"),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-            ]
-        )
-        tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.add_special_tokens([*ADDED, *more])
-        return cls(tokenizer, str(folder))
+        return cls(byte_pairs(folder, "CosyVoice", INSTALL, [*ADDED, *more]), str(folder))
 
     @property
     def size(self) -> int:

@@ -47,7 +47,6 @@ from paretone.models.families.passages import (
 from paretone.models.families.speech import Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import find_language_weights, places_of
-from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
@@ -58,9 +57,12 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Tr
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles``, including a stop, one by one."""
+    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles`` one by one, with a stop and with
+    the other codes of frames."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
-    return model.operations(prompt, 0, 1) + sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
+    frames = sum(len(cycle.tokens) for cycle in cycles) * model.frame_operations
+    passes = sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
+    return model.operations(prompt, 0, 1) + passes + frames
 
 
 def spent_operations(
@@ -73,7 +75,7 @@ def spent_operations(
         # A stop id is never read; the element before the first new token always is.
         drafted = [one for one in cycle.drafted if one < target.codes]
         new = prompt + committed + len(drafted) - read
-        spent += target.operations(new, read, len(drafted) + 1)
+        spent += target.operations(new, read, len(drafted) + 1) + cycle.frame_operations
         if draft is not None and cycle.drafted:
             known = draft_prompt + committed
             spent += draft.operations(known - drafter_read, drafter_read, 1)
@@ -359,9 +361,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return network
 
         def make() -> LanguageNetwork:
-            transformer = network.tokens.fused_transformer
-            tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
-            return LanguageNetwork(tokens, network.tables)
+            return LanguageNetwork(network.tokens.graphed(self._graphs, bucket), network.tables)
 
         return self._recordings.of((network.tokens, bucket), make)
 
@@ -392,7 +392,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             cycles.append(cycle)
             progress.tell(cycle)
             began = time.perf_counter()
-            ready = decoder.push(cycle.tokens)
+            ready = decoder.push(cycle.codes)
             if len(ready):
                 devices.synchronise(self._device)
                 decoder_seconds += time.perf_counter() - began

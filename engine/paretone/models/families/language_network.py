@@ -25,6 +25,7 @@ from paretone.models.families.together import Ask
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
+from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.kernels.scripted_causal import (
     Draft,
     Head,
@@ -169,6 +170,9 @@ class TokenModel(nn.Module):
         """Operations of one pass over ``tokens`` after ``context``; the last ``scored`` go through the head."""
         return self.transformer.operations(tokens, context) + 2 * scored * self.head.numel()
 
+    frame_operations: float = 0.0
+    """Operations of completing a token to a frame of codes."""
+
     @property
     def head_weight_bytes(self) -> float:
         return getattr(self._scores, "weight_bytes", float(self.head.element_size()))
@@ -239,11 +243,19 @@ class TokenModel(nn.Module):
         """Embedding, head and bias, shared and without gradients."""
         return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()
 
+    def _made(self, transformer: Any, embedding: Tensor, head: Tensor, bias: Tensor | None) -> TokenModel:
+        """A model like this one with other parts."""
+        return TokenModel(transformer, embedding, head, bias, codes=self.codes)
+
     def with_transformer(self, transformer: Any) -> TokenModel:
         """Copy with shared tables around another ``transformer`` that computes the same function."""
-        made = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
+        made = self._made(transformer, *self._tables()).requires_grad_(False)
         made._scores = self._scores
         return made
+
+    def graphed(self, cache: GraphCache, bucket: int) -> TokenModel:
+        """Optimised copy with recorded passes; see :mod:`paretone.models.kernels.graphs`."""
+        return self.with_transformer(GraphedTransformer(self.fused_transformer, cache, bucket))
 
     def with_products(self, change: Callable[[Product, int], Product]) -> TokenModel:
         """Optimised copy with other products and shared tables; see :meth:`FusedTransformer.with_products`."""
@@ -266,7 +278,7 @@ class TokenModel(nn.Module):
         embedding, head, bias = self._tables()
         if trainable:
             embedding, head, bias = embedding.clone(), head.clone(), None if bias is None else bias.clone()
-        fewer = TokenModel(transformer, embedding, head, bias, codes=self.codes).requires_grad_(trainable)
+        fewer = self._made(transformer, embedding, head, bias).requires_grad_(trainable)
         fewer._scores = None if trainable else self._scores
         return fewer
 
@@ -275,7 +287,7 @@ class TokenModel(nn.Module):
         transformer = self.transformer
         if isinstance(transformer, CausalTransformer):
             transformer = FusedTransformer.of(transformer)
-        fast = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
+        fast = self._made(transformer, *self._tables()).requires_grad_(False)
         fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())
         return fast
 

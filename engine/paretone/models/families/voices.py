@@ -15,7 +15,31 @@ from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, TextError
 from paretone.files import write_atomically
 from paretone.front_end import transcripts
+from paretone.front_end.writing import spell_numbers
 from paretone.models.base import Voice
+
+USUAL_RATE = 14.0
+"""Default bytes of text spoken per second, without a voice: 14 letters, or 4.7 Chinese characters."""
+SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
+"""Bounds of the bytes of text per second for which a transcript may fit its recording."""
+
+
+def spoken_bytes(text: str) -> int:
+    """Length of ``text`` in bytes, with numbers as words."""
+    written = spell_numbers(text) if any(map(str.isdigit, text)) else text
+    return len(written.encode())
+
+
+def spoken_rate(transcript: str, seconds: float, recording: str, title: str) -> tuple[float, str]:
+    """Bytes per second of a ``recording`` by its name, within the bounds, and why its transcript may not fit, as a
+    sentence, or ``""``."""
+    rate, mismatch = spoken_bytes(transcript) / seconds, ""
+    if not SLOWEST <= rate <= FASTEST:
+        mismatch = (
+            f"The transcript of {recording} is too {'long' if rate > FASTEST else 'short'} for its {seconds:.1f} s; "
+            f"where it does not fit, {title} repeats or drops words."
+        )
+    return min(max(rate, SLOWEST), FASTEST), mismatch
 
 
 def changed(recording: str | Path) -> int:

@@ -1,4 +1,5 @@
-"""Passes of few tokens through a causal transformer, and drafts on its states, each as one call of TorchScript.
+"""Passes of few tokens through a causal transformer, drafts on its states, and codes of a frame, each as one call of
+TorchScript.
 
 At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python, more where
 the weights that are read push the interpreter out of the caches. Here one interpreted function calls the same operators
@@ -69,6 +70,18 @@ class Draft(NamedTuple):
     join: Tensor
     narrow: Tensor
     head: Head
+
+
+class Frames(NamedTuple):
+    """Of a predictor of the codes within a frame: tables (groups, codes, width) that embed them, the weight and bias
+    from that width to the transformer's, if they differ, and for each group the weight of its scores."""
+
+    tables: Tensor
+    narrow: Optional[Tensor]  # noqa: UP045
+    bias: Optional[Tensor]  # noqa: UP045
+    norm: Tensor
+    """Scaled weight of the norm before the scores."""
+    heads: list[Tensor]
 
 
 MOST_TOKENS = 16
@@ -213,6 +226,33 @@ def _drafts(
     return drafted, proposals
 
 
+def _frame(
+    state_and_first: Tensor,
+    uniforms: list[float],
+    rotations: Tensor,
+    sampling: Truncation,
+    frames: Frames,
+    layers: Layers,
+    memory: Tensor,
+    mask: Tensor,
+) -> list[int]:
+    temperature, top_k, top_p = sampling
+    codes: list[int] = []
+    fed, start = state_and_first, 0
+    for group, head in enumerate(frames.heads):
+        narrow = frames.narrow
+        if narrow is not None:
+            fed = _product(fed, narrow, frames.bias, layers.half)
+        rows = fed.size(0)
+        place = Place(memory, start, rotations.narrow(0, start, rows), mask if rows > 1 else None)
+        outputs = _pass(fed.unsqueeze(0), layers, place)[-1]
+        hidden = _norm(outputs.narrow(0, rows - 1, 1), frames.norm, layers.floor)
+        scores = _product(hidden, head, None, layers.half)
+        codes.append(draw(truncated(scores, temperature, top_k, top_p)[0], uniforms[group]))
+        fed, start = frames.tables[group].narrow(0, codes[group], 1), start + rows
+    return codes
+
+
 @functools.cache
 def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of this module as one call; the same in Python where TorchScript is missing."""
@@ -280,4 +320,20 @@ def drafts_of(
     found: tuple[list[int], list[Tensor]] = scripted(_drafts)(
         states, embedded, uniforms, *tables, limits, sampling, draft, layers, place
     )
+    return found
+
+
+def frame_of(
+    state_and_first: Tensor,
+    uniforms: list[float],
+    rotations: Tensor,
+    sampling: Truncation,
+    frames: Frames,
+    layers: Layers,
+    memory: Tensor,
+    mask: Tensor,
+) -> list[int]:
+    """A code for each of ``uniforms``, one per group: read the two rows (2, width), and then each code but the last.
+    ``memory``: of an empty cache; ``rotations`` (positions, 1, head_width / 2); ``mask`` of the two rows."""
+    found: list[int] = scripted(_frame)(state_and_first, uniforms, rotations, sampling, frames, layers, memory, mask)
     return found

@@ -120,7 +120,6 @@ class LlasaSpeech(LanguageSpeech):
 
 FRONT_END = "llama"
 """Name of the text front end: Llama's tokenizer reads texts unchanged."""
-DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 
 def load_llasa(request: LoadRequest) -> LlasaSpeech:
@@ -128,7 +127,7 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
     Raises :class:`CheckpointError`."""
     device = request.device
     request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
-    dtype = computed_in(device)
+    dtype = devices.computed_in(device)
     folder = LlasaFolder.read(request.place, dtype, device)
     request.status("Reading XCodec2 …")
     codec = load_decoder(request.vocoder_folder, device, request.check)
@@ -138,17 +137,12 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
     info = request.info(
         checkpoint=folder.shards.where,
         fingerprint=folder.shards.fingerprint(request.check),
-        precision=DTYPE_NAMES[dtype],
+        precision=devices.name_of(dtype),
         sample_rate=SAMPLE_RATE,
         layers=folder.config.layers,
         branches=1,
         parameters=parameters(network),
         text_front_end=FRONT_END,
-        precisions=(DTYPE_NAMES[dtype],),
+        precisions=(devices.name_of(dtype),),
     )
     return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))
-
-
-def computed_in(device: torch.device) -> torch.dtype:
-    """Precision on ``device`` of the weights, which are published in bfloat16."""
-    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32

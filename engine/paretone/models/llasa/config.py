@@ -18,8 +18,6 @@ LONGEST_REFERENCE = 20.0
 LONGEST_PASSAGE = 15.0
 """Maximum expected seconds of one passage."""
 
-USUAL_RATE = 14.0
-"""Default bytes of text spoken per second, without a voice: 14 letters, or 4.7 Chinese characters."""
 FIRST_CODES = 25
 """Maximum codes of the first streaming window, for an earlier start."""
 

@@ -15,12 +15,19 @@ from torch.nn import functional
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
-from paretone.front_end.writing import spell_numbers
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
-from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
+from paretone.models.families.voices import (
+    USUAL_RATE,
+    changed,
+    kept_codes,
+    spoken_bytes,
+    spoken_rate,
+    transcript_notes,
+    transcript_of,
+)
 from paretone.models.files.checkpoints import Shards, needing, pretrained
-from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE, USUAL_RATE
+from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.wording import beyond
 
@@ -109,10 +116,6 @@ def _features(samples: np.ndarray) -> torch.Tensor:
     return extractor(samples, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
 
 
-SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
-"""Bounds of the bytes of text per second for which a transcript may fit its recording."""
-
-
 @dataclass(frozen=True)
 class LlasaPrompt:
     """Prompt of the speech; empty without a voice."""
@@ -125,12 +128,6 @@ class LlasaPrompt:
 
     def seconds(self, text: str) -> float:
         return spoken_bytes(text) / self.rate
-
-
-def spoken_bytes(text: str) -> int:
-    """Length of ``text`` in bytes, with numbers as words."""
-    written = spell_numbers(text) if any(map(str.isdigit, text)) else text
-    return len(written.encode())
 
 
 class VoiceReader:
@@ -162,12 +159,6 @@ class VoiceReader:
                 f"XCodec2 gives the code {max(codes)}, but the language model knows {self._codes} of them: they do not "
                 "belong together. Download both again."
             )
-        rate = spoken_bytes(transcript) / recording.seconds
-        mismatch = ""
-        if not SLOWEST <= rate <= FASTEST:
-            mismatch = (
-                f"The transcript of {Path(voice.audio).name} is too {'long' if rate > FASTEST else 'short'} for its "
-                f"{recording.seconds:.1f} s; where it does not fit, LLaSA repeats or drops words."
-            )
+        rate, mismatch = spoken_rate(transcript, recording.seconds, Path(voice.audio).name, "LLaSA")
         notes = (*recording.notes, *transcript_notes(voice, mismatch))
-        return LlasaPrompt(transcript, codes, min(max(rate, SLOWEST), FASTEST), notes)
+        return LlasaPrompt(transcript, codes, rate, notes)

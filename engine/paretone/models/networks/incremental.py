@@ -54,6 +54,13 @@ class Memory:
         self._contexts: dict[tuple[nn.Module, str], Growing] = {}
         self._windows: dict[tuple[nn.Module, str], Tensor] = {}
 
+    def fork(self) -> Memory:
+        """A memory of the same past, apart from this one; for layers that keep windows only."""
+        assert not self._contexts, "Growing contexts are written in place."
+        other = Memory()
+        other._tails, other._windows = dict(self._tails), dict(self._windows)
+        return other
+
     def preceded(self, layer: nn.Module, x: Tensor, width: int) -> Tensor:
         """``x`` (B, channels, n) preceded by ``layer``'s last ``width`` frames."""
         tail = self._tails.get(layer)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from paretone.errors import SettingError, TextError
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.qwen3_tts.talker import FramePrompt, Talker
+from paretone.models.qwen3_tts.talker import FramePrompt, Tables
 from paretone.wording import listed
 
 HEADER, FOOTER, TRANSCRIPT_END = 3, 5, 2
@@ -124,7 +124,7 @@ class VoiceOfPrompt:
 
 @torch.inference_mode()
 def prompt_of(
-    talker: Talker,
+    tables: Tables,
     marks: Marks,
     text: Sequence[int],
     voice: VoiceOfPrompt,
@@ -134,14 +134,7 @@ def prompt_of(
 ) -> FramePrompt:
     """Prompt for the ids of :func:`chat`. ``instruction`` are those of :func:`chat_of_instruction`. Raises
     :class:`TextError` if there is no text, and :class:`SettingError`."""
-    device = talker.codec_head.weight.device
-
-    def said(ids: Sequence[int]) -> Tensor:
-        return talker.text(torch.tensor(list(ids), dtype=torch.long, device=device))
-
-    def coded(ids: Sequence[int]) -> Tensor:
-        return talker.code(torch.tensor(list(ids), dtype=torch.long, device=device))
-
+    said, coded = tables.text, tables.code
     words = text[HEADER:-FOOTER]
     if not words:
         raise TextError("There is no text to speak; type a sentence.")
@@ -154,21 +147,21 @@ def prompt_of(
     about = torch.cat([coded(thoughts), *([] if who is None else [who]), coded([marks.padding])])
     beside = torch.cat([padding.expand(len(about) - 1, -1), said([marks.text_start])])
     beginning = [*([said(instruction)] if instruction else []), said(text[:HEADER]), about + beside]
-    start = coded([marks.start])
+    start, before = coded([marks.start]), sum(map(len, beginning))
     if voice.frames is not None:
-        heard = torch.cat([start, talker.frames_embedded(voice.frames)])
-        words = [*voice.transcript[HEADER:-TRANSCRIPT_END], *words]
-        line = said([*words, marks.text_end])
+        heard, known = torch.cat([start, tables.frames(voice.frames)]), voice.transcript[HEADER:-TRANSCRIPT_END]
+        # Apart, so that the recording's part is the same for all texts.
+        line = torch.cat([said(known), said([*words, marks.text_end])])
         if streamed:
             together = line[: len(heard)]
             together = torch.cat([together, padding.expand(len(heard) - len(together), -1)])
             trailing = line[len(heard) :]
-            embedded = torch.cat([*beginning, heard + together])
-            return FramePrompt(embedded, trailing if len(trailing) else padding, padding[0])
+            embedded, shared = torch.cat([*beginning, heard + together]), before + min(len(known), len(heard))
+            return FramePrompt(embedded, trailing if len(trailing) else padding, padding[0], shared)
         embedded = torch.cat([*beginning, line + coded([marks.padding]), heard + padding])
-        return FramePrompt(embedded, padding, padding[0])
+        return FramePrompt(embedded, padding, padding[0], before + len(known))
     if streamed:
         embedded = torch.cat([*beginning, said(words[:1]) + start])
-        return FramePrompt(embedded, said([*words[1:], marks.text_end]), padding[0])
+        return FramePrompt(embedded, said([*words[1:], marks.text_end]), padding[0], before)
     line = said([*words, marks.text_end]) + coded([marks.padding])
-    return FramePrompt(torch.cat([*beginning, line, padding + start]), padding, padding[0])
+    return FramePrompt(torch.cat([*beginning, line, padding + start]), padding, padding[0], before)

@@ -337,6 +337,12 @@ class SpeechStream:
         self._first += codes.shape[-1]
         return speech
 
+    def fork(self) -> SpeechStream:
+        """A stream that continues from here, apart from this one."""
+        other = SpeechStream(self._decoder)
+        other._memory, other._first = self._memory.fork(), self._first
+        return other
+
 
 # The encoder: Mimi, whose causal convolutions pad only before the signal, and at the end to a whole frame.
 

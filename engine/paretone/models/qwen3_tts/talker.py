@@ -9,7 +9,7 @@ Official names: ``core/models/modeling_qwen3_tts.py`` of ``qwen-tts`` 0.1.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,7 +19,6 @@ from torch.nn import functional as F
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import Modules
-from paretone.sampling.tokens import Nucleus, TokenSampler, draw
 
 LEAST_FRAMES = 2
 """Frames before which speech cannot end."""
@@ -110,28 +109,11 @@ class CodePredictor(nn.Module):
         self.lm_head = Modules(nn.Linear(inner, config.codes, bias=False) for _ in range(config.groups - 1))
         self.small_to_mtp_projection = nn.Linear(width, inner) if width != inner else nn.Identity()
 
-    def embedded(self, codes: Tensor) -> Tensor:
-        """Codes of all groups but the first, (groups - 1, n), to their summed embeddings (n, hidden)."""
-        tables = self.model.codec_embedding
-        return torch.stack([table(one) for table, one in zip(tables, codes, strict=True)]).sum(0)
-
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores of all groups but the first in one pass, (B, groups - 1, codes). ``inputs`` (B, groups, hidden): the
         talker's hidden state, the embedding of the first code, and those of the others but the last."""
         hidden = self.model(self.small_to_mtp_projection(inputs))[:, 1:]
         return torch.stack([head(hidden[:, place]) for place, head in enumerate(self.lm_head)], dim=1)
-
-    def predict(self, state: Tensor, first: Tensor, choose: Callable[[int, Tensor], int]) -> list[int]:
-        """The other codes of a frame: ``choose`` is given a group and its scores (codes,). ``state`` and ``first``
-        (hidden,): the talker's hidden state, and the embedding of the first code."""
-        cache = self.model.cache(len(self.lm_head) + 1)
-        fed, codes = torch.stack([state, first])[None], []
-        for group, head in enumerate(self.lm_head):
-            hidden = self.model(self.small_to_mtp_projection(fed), cache)[0, -1]
-            codes.append(choose(group + 1, head(hidden)))
-            # The last code has a table, which the talker's next input needs.
-            fed = self.model.codec_embedding[group].weight[codes[-1]][None, None]
-        return codes
 
 
 @dataclass(frozen=True)
@@ -144,22 +126,12 @@ class FramePrompt:
     """Text fed with each frame, (n, hidden)."""
     padding: Tensor
     """Fed after that, (hidden,)."""
+    shared: int = 0
+    """First positions that do not depend on the text."""
 
     def fed_with(self, frame: int) -> Tensor:
         """(hidden,)."""
         return self.trailing[frame] if frame < len(self.trailing) else self.padding
-
-
-@dataclass(frozen=True)
-class FrameSampling:
-    """Samplers of the first code and of the others."""
-
-    first: TokenSampler
-    others: TokenSampler
-
-
-USUAL = FrameSampling(Nucleus(0.9, 50, repetition_penalty=1.05), Nucleus(0.9, 50))
-"""Upstream's defaults."""
 
 
 class Talker(nn.Module):
@@ -173,52 +145,41 @@ class Talker(nn.Module):
         self.codec_head = nn.Linear(config.transformer.hidden, config.rows, bias=False)
         self.code_predictor = CodePredictor(config)
 
-    def text(self, ids: Tensor) -> Tensor:
+    def tables(self, others: Tensor | None = None) -> Tables:
+        """What embeds its prompts; ``others``: the predictor's tables as one tensor, if there is one already."""
+        if others is None:
+            others = torch.stack([one.weight for one in self.code_predictor.model.codec_embedding])
+        model = self.model
+        return Tables(model.text_embedding.weight, self.text_projection, model.codec_embedding.weight, others)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The embeddings of texts and codes."""
+
+    texts: Tensor
+    """(rows, text width), in the type in which it is stored: a prompt needs few of its rows."""
+    projection: TextProjection
+    first: Tensor
+    """Codes of the first group and marks, (rows, hidden)."""
+    others: Tensor
+    """(groups - 1, codes, hidden)."""
+
+    @property
+    def device(self) -> torch.device:
+        return self.first.device
+
+    def text(self, ids: Sequence[int]) -> Tensor:
         """Text ids (n,) to (n, hidden)."""
-        return self.text_projection(self.model.text_embedding(ids))
+        found = self.texts[torch.tensor(list(ids), dtype=torch.long, device=self.device)]
+        return self.projection(found.to(self.first.dtype))
 
-    def code(self, ids: Tensor) -> Tensor:
+    def code(self, ids: Sequence[int]) -> Tensor:
         """Codes of the first group, or marks, (n,) to (n, hidden)."""
-        return self.model.codec_embedding(ids)
+        return self.first[torch.tensor(list(ids), dtype=torch.long, device=self.device)]
 
-    def frames_embedded(self, codes: Tensor) -> Tensor:
+    def frames(self, codes: Tensor) -> Tensor:
         """Complete frames (groups, n) to (n, hidden)."""
-        return self.code(codes[0]) + self.code_predictor.embedded(codes[1:])
-
-    def scores(self, hidden: Tensor, frame: int) -> Tensor:
-        """Scores (rows,) of a frame's first code from the talker's hidden state (hidden,): marks cannot be spoken, and
-        the first frames cannot end."""
-        scores = self.codec_head(hidden).clone()
-        end = scores[self.config.end].clone()
-        scores[self.config.marks] = -torch.inf
-        scores[self.config.end] = end if frame >= LEAST_FRAMES else -torch.inf
-        return scores
-
-    @torch.inference_mode()
-    def frames(
-        self,
-        prompt: FramePrompt,
-        most: int,
-        uniforms: Callable[[], float],
-        sampling: FrameSampling = USUAL,
-        check: Callable[[], None] = lambda: None,
-    ) -> Iterator[tuple[int, ...]]:
-        """Codes of each frame, up to ``most``, until speech ends. Frames draw from ``uniforms`` in order, group by
-        group; ``check`` is called before each and may raise to cancel."""
-        cache = self.model.cache(len(prompt.embedded) + most)
-        hidden = self.model(prompt.embedded[None], cache)[0, -1]
-        spoken: list[int] = []
-        for frame in range(most):
-            check()
-            first = draw(sampling.first.probabilities(self.scores(hidden, frame)[None], spoken)[0], uniforms())
-            if first == self.config.end:
-                return
-            spoken.append(first)
-
-            def choose(group: int, scores: Tensor) -> int:
-                return draw(sampling.others.probabilities(scores[None], ())[0], uniforms())
-
-            codes = first, *self.code_predictor.predict(hidden, self.model.codec_embedding.weight[first], choose)
-            yield codes
-            embedded = self.frames_embedded(torch.tensor(codes, device=hidden.device)[:, None])[0]
-            hidden = self.model((embedded + prompt.fed_with(frame))[None, None], cache)[0, -1]
+        codes = codes.to(self.device)
+        groups = torch.arange(len(self.others), device=self.device)
+        return self.first[codes[0]] + self.others[groups[:, None], codes[1:]].sum(0)

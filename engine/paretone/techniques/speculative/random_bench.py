@@ -22,7 +22,6 @@ from paretone.bench.report import Report
 from paretone.errors import SettingError
 from paretone.measure.timing import PairedTimes, paired_ratio
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
-from paretone.models.llasa.adapter import computed_in
 from paretone.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.reading import shown
@@ -62,7 +61,7 @@ SIZES = {
         65536,
         1,
         torch.bfloat16,
-        computed_in,
+        devices.computed_in,
     ),
 }
 """CosyVoice2-0.5B (arXiv 2412.10117) and Llasa-1B (arXiv 2502.04128), by the beginnings of their names."""

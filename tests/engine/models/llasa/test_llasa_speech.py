@@ -19,6 +19,7 @@ from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import DraftWeights, StudentWeights, Synthesis, Voice
 from paretone.models.families.language_network import LanguageNetwork, drafting
+from paretone.models.families.voices import spoken_bytes
 from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
 from paretone.models.llasa import adapter
@@ -26,7 +27,7 @@ from paretone.models.llasa.adapter import LlasaSpeech
 from paretone.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token, rendered
-from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
+from paretone.models.llasa.voices import LlasaPrompt
 from paretone.models.llasa.xcodec2 import Window
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.tokens import Nucleus, TokenSampler

@@ -1,0 +1,214 @@
+"""The folder of an official release of Qwen3-TTS, part by part.
+
+====================================  =================================================================
+``config.json``, ``model.safetensors``  talker, code predictor and, of a Base release, the speaker encoder
+``vocab.json``, ``merges.txt``,         the text tokenizer
+``tokenizer_config.json``
+``speech_tokenizer``                    codes to speech, and recordings to codes
+====================================  =================================================================
+
+Sizes are read from the descriptions and held against the weights, which are read strictly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.models.declaration import Model
+from paretone.models.files.byte_pairs import MERGES, VOCABULARY, byte_pairs
+from paretone.models.files.checkpoints import (
+    WEIGHTS,
+    Shards,
+    in_float32,
+    load_strictly,
+    loaded_strictly,
+    require_fractions,
+)
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.shapes import without_weights
+from paretone.models.qwen3_tts.config import BASE, INSTALL, TITLE
+from paretone.models.qwen3_tts.model import CODEC, MODELS, kind_and_size, kind_of
+from paretone.models.qwen3_tts.prompts import FOOTER, HEADER, Marks, chat, chat_of_instruction, chat_of_transcript
+from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
+from paretone.models.qwen3_tts.speech_tokenizer import (
+    CodecDecoder,
+    CodecDecoderConfig,
+    CodecEncoder,
+    CodecEncoderConfig,
+)
+from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
+from paretone.reading import shown
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
+TALKER, SPEAKER, DECODER, ENCODER = "talker.", "speaker_encoder.", "decoder.", "encoder."
+TEXTS = "model.text_embedding.weight"
+
+
+AnyPart = TypeVar("AnyPart", CodecDecoder, CodecEncoder)
+
+
+class TextTokenizer:
+    """Texts as the talker reads them. Marks in a text, such as ``<|im_end|>``, are read as its letters."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._frames: dict[Callable[[str], str], list[list[int]]] = {
+            make: [self._encoded(part) for part in make("\0").split("\0")]
+            for make in (chat, chat_of_transcript, chat_of_instruction)
+        }
+        tokenizer.encode_special_tokens = True
+
+    @property
+    def size(self) -> int:
+        return self._tokenizer.get_vocab_size()
+
+    def ids(self, text: str, chatting: Callable[[str], str] = chat) -> tuple[int, ...]:
+        """``text`` on one line in a frame of :mod:`paretone.models.qwen3_tts.prompts`; no ids between the frame's if
+        it is empty."""
+        before, after = self._frames[chatting]
+        return (*before, *self._encoded(" ".join(text.split())), *after)
+
+    def _encoded(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@dataclass(frozen=True)
+class OfficialFolder:
+    """A release, with device and precision of the talker. Reading raises :class:`CheckpointError`, and calls ``check``,
+    which may cancel."""
+
+    root: Path
+    config: ConfigFile
+    codec: ConfigFile
+    marks: Marks
+    device: torch.device
+    dtype: torch.dtype
+    check: Callable[[], None]
+
+    @classmethod
+    def read(
+        cls,
+        root: Path,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        check: Callable[[], None] = lambda: None,
+    ) -> OfficialFolder:
+        """Read everything except the weights."""
+        names = (CONFIG, WEIGHTS, TOKENIZER_CONFIG, VOCABULARY, MERGES, f"{CODEC}/{CONFIG}", f"{CODEC}/{WEIGHTS}")
+        missing = [name for name in names if not (root / name).is_file()]
+        if missing:
+            raise CheckpointError(
+                f"{root} is not a complete release of {TITLE}: it lacks {', '.join(missing)}; download it again."
+            )
+        config, codec = (ConfigFile.read(root / name) for name in (CONFIG, f"{CODEC}/{CONFIG}"))
+        config.require("model_type", "qwen3_tts")
+        config.require("tokenizer_type", "qwen3_tts_tokenizer_12hz")
+        return cls(root, config, codec, Marks.read(config), torch.device(device), dtype, check)
+
+    @property
+    def kind(self) -> str:
+        """``base``, ``custom_voice`` or ``voice_design``."""
+        return self.config.text("tts_model_type")
+
+    def require(self, chosen: Model) -> None:
+        """Raise :class:`CheckpointError` unless this is the release that ``chosen`` declares, or a fine-tune of it."""
+        found = kind_of(self.root)
+        if found != kind_and_size(chosen):
+            there = next((one.title for one in MODELS if kind_and_size(one) == found), "no release that Paretone knows")
+            raise CheckpointError(f"{self.root} is not {chosen.title}: its {CONFIG} says {there}; load that.")
+
+    @property
+    def shards(self) -> Shards:
+        return Shards.find(self.root)
+
+    @property
+    def codec_shards(self) -> Shards:
+        return Shards.find(self.root / CODEC)
+
+    def tokenizer(self) -> TextTokenizer:
+        """The tokenizer, whose ids must be those that ``config.json`` names."""
+        file = ConfigFile.read(self.root / TOKENIZER_CONFIG)
+        added = file.part("added_tokens_decoder", needed=True)
+        by_id = {number: added.part(number).text("content") for number in added.entries}
+        ordered = sorted((one for one in by_id if one.isdecimal()), key=int)
+        tokenizer = byte_pairs(self.root, TITLE, INSTALL, [by_id[one] for one in ordered])
+        wrong = [by_id[one] for one in ordered if tokenizer.token_to_id(by_id[one]) != int(one)]
+        if wrong or len(ordered) < len(by_id):
+            raise CheckpointError(
+                f"{self.root / VOCABULARY} does not belong to {file.where}: {shown(wrong[0] if wrong else '?')} has "
+                "another id. Download both again."
+            )
+        made, rows = TextTokenizer(tokenizer), self.talker_config.text_rows
+        if made.size > rows or len(made.ids("")) != HEADER + FOOTER:
+            raise CheckpointError(
+                f"The tokenizer in {self.root} has {made.size} tokens, but the text embedding {rows} rows, or it lacks "
+                "the marks of a chat: they do not belong together. Download the release again."
+            )
+        return made
+
+    @property
+    def talker_config(self) -> TalkerConfig:
+        return TalkerConfig.read(self.config.part("talker_config", needed=True))
+
+    def talker(self) -> Talker:
+        """Talker and predictor as trained, on the device."""
+        where = self.shards.where
+        known = self._weights(self.shards, TALKER, SPEAKER if self.kind == BASE else "")
+        weights = {name.removeprefix(TALKER): value for name, value in known.items()}
+        require_fractions(weights, where)
+        for name in list(weights):  # One by one, so that not all are in memory twice.
+            self.check()
+            # A prompt needs few rows of texts.
+            dtype = weights[name].dtype if name == TEXTS else self.dtype
+            weights[name] = weights[name].to(self.device, dtype)
+        with without_weights(weights, where):
+            talker = Talker(self.talker_config)
+        load_strictly(talker, weights, where, assign=True)
+        return talker.eval().requires_grad_(False)
+
+    def speaker_encoder(self) -> SpeakerEncoder:
+        """Of a Base release."""
+        found = self._weights(self.shards, SPEAKER, TALKER)
+        weights = in_float32({name.removeprefix(SPEAKER): value for name, value in found.items()})
+        config = SpeakerConfig.read(self.config.part("speaker_encoder_config"))
+        made = loaded_strictly(lambda: SpeakerEncoder(config), weights, self.shards.where)
+        return made.to(self.device)
+
+    def decoder(self) -> CodecDecoder:
+        config = CodecDecoderConfig.read(self.codec.part("decoder_config", needed=True))
+        return self._codec_part(lambda: CodecDecoder(config), DECODER, ENCODER)
+
+    def encoder(self) -> CodecEncoder:
+        config = CodecEncoderConfig.read(self.codec)
+        return self._codec_part(lambda: CodecEncoder(config), ENCODER, DECODER)
+
+    def _codec_part(self, make: Callable[[], AnyPart], prefix: str, other: str) -> AnyPart:
+        """A part of the speech tokenizer, always in float32."""
+        found = self._weights(self.codec_shards, prefix, other)
+        weights = in_float32({name.removeprefix(prefix): value for name, value in found.items()})
+        return loaded_strictly(make, weights, self.codec_shards.where).to(self.device)
+
+    def _weights(self, shards: Shards, prefix: str, other: str) -> Mapping[str, Tensor]:
+        """The weights under ``prefix``. Those under ``other`` may be there, too, but nothing else."""
+        weights, others = shards.read(lambda name: name.startswith(prefix), self.check)
+        strange = next((name for name in others if not (other and name.startswith(other))), None)
+        if strange is not None:
+            raise CheckpointError(
+                f"{shards.where} is not {TITLE} of the kind that {self.root / CONFIG} names: it holds {shown(strange)}."
+            )
+        return weights
+
+
+def parameters(talker: Talker) -> int:
+    return sum(one.numel() for one in talker.parameters())

@@ -1,0 +1,110 @@
+"""Qwen3-TTS (12 Hz) in its two sizes and three kinds, declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paretone.models.base import LANGUAGE
+from paretone.models.declaration import Model, Voices
+from paretone.models.files.config_file import entries_of
+from paretone.models.files.releases import APACHE, Release, files_of
+from paretone.models.qwen3_tts.config import (
+    BASE,
+    CODES_PER_FRAME,
+    CUSTOM_VOICE,
+    DESCRIBED,
+    INSTRUCTION,
+    OPTIONS,
+    SPEAKERS,
+    TITLE,
+    VOICE_DESIGN,
+)
+
+CODEC = "speech_tokenizer"
+"""Folder of the speech tokenizer in a release."""
+_NAMES = {BASE: "Base", CUSTOM_VOICE: "CustomVoice", VOICE_DESIGN: "VoiceDesign"}
+_SIZES = {"0b6": "0.6B", "1b7": "1.7B"}
+_PARAMETERS = {"0b6": 0.9, "1b7": 1.9}
+"""Billions, without the speech tokenizer."""
+_DOES = {
+    BASE: "clones a recording, with or without its transcript",
+    CUSTOM_VOICE: "nine named speakers",
+    VOICE_DESIGN: "the voice is described in words",
+}
+
+
+def _described(folder: Path) -> Mapping[str, Any]:
+    return entries_of(folder / "config.json")
+
+
+def kind_of(folder: Path) -> tuple[str, str]:
+    """Kind and size, such as ``base`` and ``0b6``, of the release in ``folder``; empty if there is none."""
+    described = _described(folder)
+    if described.get("model_type") != "qwen3_tts":
+        return "", ""
+    return str(described.get("tts_model_type", "")), str(described.get("tts_model_size", ""))
+
+
+def speakers_in(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Ids and titles of the speakers of the release in ``folder``, or of the published one."""
+    codes = _described(folder).get("talker_config")
+    there = codes.get("spk_id") if isinstance(codes, Mapping) else None
+    names = [str(one).lower() for one in there] if isinstance(there, Mapping) and there else list(SPEAKERS)
+    known = [one for one in SPEAKERS if one in names]
+    return tuple((one, one.replace("_", " ").title()) for one in (*known, *sorted(set(names) - set(known))))
+
+
+def _described_voice(folder: Path) -> tuple[tuple[str, str], ...]:
+    return ((DESCRIBED, "As described"),)
+
+
+_NAMED: dict[str, Callable[[Path], tuple[tuple[str, str], ...]]] = {
+    CUSTOM_VOICE: speakers_in,
+    VOICE_DESIGN: _described_voice,
+}
+
+
+def _release(kind: str, size: str, place: int) -> Model:
+    name = f"Qwen3-TTS-12Hz-{_SIZES[size]}-{_NAMES[kind]}"
+    repository = f"Qwen/{name}"
+    files = (
+        *files_of(repository, APACHE, "config.json", "generation_config.json", "preprocessor_config.json"),
+        *files_of(repository, APACHE, "tokenizer_config.json", "merges.txt", "vocab.json"),
+        *files_of(repository, APACHE, f"{CODEC}/config.json", f"{CODEC}/preprocessor_config.json"),
+        *files_of(repository, APACHE, f"{CODEC}/model.safetensors", "model.safetensors"),
+    )
+
+    def recognised(folder: Path) -> float:
+        return float(kind_of(folder) == (kind, size))
+
+    options = OPTIONS[kind]
+    if (kind, size) == (CUSTOM_VOICE, "0b6"):
+        # Upstream drops its instructions.
+        options = tuple(one for one in options if one is not INSTRUCTION)
+    return Model(
+        id=name,
+        title=f"{TITLE} {_SIZES[size]} {_NAMES[kind]}",
+        summary=f"{_PARAMETERS[size]} billion parameters on Qwen3, ten languages; {_DOES[kind]}; exact streaming.",
+        family=LANGUAGE,
+        licence=APACHE,
+        loader="paretone.models.qwen3_tts.adapter:load_qwen3_tts",
+        options=options,
+        release=Release(APACHE, files),
+        kind=f"{TITLE} {_NAMES[kind]}",
+        variant=name,
+        voices=Voices(named=_NAMED.get(kind)),
+        codes_per_token=CODES_PER_FRAME,
+        recognised=recognised,
+        place=place,
+    )
+
+
+_RELEASES = ((BASE, "0b6"), (CUSTOM_VOICE, "0b6"), (BASE, "1b7"), (CUSTOM_VOICE, "1b7"), (VOICE_DESIGN, "1b7"))
+MODELS = tuple(_release(kind, size, 131 + number) for number, (kind, size) in enumerate(_RELEASES))
+
+
+def kind_and_size(model: Model) -> tuple[str, str]:
+    """Those of one of :data:`MODELS`; empty for another."""
+    return dict(zip((one.id for one in MODELS), _RELEASES, strict=True)).get(model.id, ("", ""))

@@ -1,0 +1,274 @@
+"""Qwen3-TTS's releases as the engine uses them, from the folder to audio.
+
+The folders are tiny, in the official layout, with random weights: what they say is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
+from paretone.files import wav
+from paretone.models import load_model
+from paretone.models.base import Synthesis, Voice, finished_part
+from paretone.models.catalogue import entry, recognised, voice, voice_or_recording, voice_problem, voices
+from paretone.models.families.together import spoken_together
+from paretone.models.qwen3_tts.adapter import QwenSpeech
+from paretone.models.qwen3_tts.config import SPEAKERS
+from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
+from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
+from paretone.observer import Observer
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
+from tests.engine.recorder import collected
+from tests.engine.speaking import stream
+from tests.parity.fixtures import golden_folder
+
+pytest.importorskip("tokenizers")
+
+BASE, CUSTOM, DESIGN = (f"Qwen3-TTS-12Hz-1.7B-{kind}" for kind in ("Base", "CustomVoice", "VoiceDesign"))
+TEXT = "Good day."
+FRAME = 1920
+
+
+def folder_of(name: str) -> Path:
+    found = golden_folder() / "qwen3" / f"qwen3_release_{name}"
+    if not found.is_dir():
+        pytest.skip(f"there is no {found}")
+    return found
+
+
+def changed(root: Path, to: Path, **changes: object) -> Path:
+    """A copy of a release with another ``config.json``."""
+    shutil.copytree(root, to)
+    path = to / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+    return to
+
+
+@pytest.fixture(scope="module")
+def clone() -> QwenSpeech:
+    return load_model(BASE, folder=str(folder_of("base")), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def custom() -> QwenSpeech:
+    return load_model(CUSTOM, folder=str(folder_of("custom_voice")), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Voice:
+    path = tmp_path_factory.mktemp("voices") / "noise.wav"
+    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
+    path.write_bytes(wav(noise.astype(np.float32), SAMPLE_RATE))
+    return Voice("own", "Own", str(path), "What was said here.")
+
+
+def setting(model: str, *techniques: UsedTechnique, **options: object) -> Setting:
+    chosen = Setting(model, entry(model).options_with(**options), seed=3)
+    for one in techniques:
+        chosen = chosen.with_technique(one)
+    return chosen
+
+
+def speak(model: QwenSpeech, who: Voice, *techniques: UsedTechnique, text: str = TEXT, **options: object) -> Synthesis:
+    return synthesise(model, text, who, setting(model.info.id, *techniques, **options))
+
+
+def test_releases_are_recognised_by_their_description(tmp_path: Path) -> None:
+    assert recognised(folder_of("base")).id == BASE and recognised(folder_of("custom_voice")).id == CUSTOM
+    small = changed(folder_of("custom_voice"), tmp_path / "small", tts_model_size="0b6")
+    found = recognised(small)
+    assert found.id == "Qwen3-TTS-12Hz-0.6B-CustomVoice"
+    assert "instruction" not in {one.name for one in found.options}, "upstream drops it for this one"
+    with pytest.raises(CheckpointError, match=r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B CustomVoice"):
+        load_model(BASE, folder=str(small), device="cpu")
+
+
+def test_audio_is_the_same_for_every_number_of_frames_per_call(clone: QwenSpeech, recording: Voice) -> None:
+    expected, pieces = None, {}
+    for count in (1, 2, 5, 300):
+        given = setting(BASE, frames_per_call=count)
+        streamed, whole = collected(stream(clone, TEXT, recording, given))
+        pieces[count] = len(streamed)
+        assert np.array_equal(np.concatenate([one.samples for one in streamed]), whole.samples)
+        expected = whole.samples if expected is None else expected
+        assert np.abs(whole.samples - expected).max() < 1e-5
+        frames = len(whole.samples) // FRAME
+        assert len(streamed[0].samples) == FRAME * min(count, frames) and len(whole.samples) % FRAME == 0
+        assert pieces[count] == -(-frames // count)
+    assert whole.measurements.streaming_difference is None, "it is exact"
+
+
+def test_a_recording_is_continued_or_lends_its_voice(clone: QwenSpeech, recording: Voice) -> None:
+    continued, lent = (speak(clone, recording, **{"continue": on}) for on in (True, False))
+    assert not np.array_equal(continued.samples[:FRAME], lent.samples[:FRAME])
+    silent = Voice("own", "Own", recording.audio, "")
+    assert np.array_equal(speak(clone, silent, **{"continue": False}).samples, lent.samples)
+    with pytest.raises(TextError, match="switch “Continue the recording” off"):
+        speak(clone, silent)
+    with pytest.raises(AudioError, match="in the voice of a recording"):
+        speak(clone, Voice("ryan", "Ryan", "", ""))
+
+
+def test_named_speakers_are_its_voices(custom: QwenSpeech, tmp_path: Path) -> None:
+    folder = str(folder_of("custom_voice"))
+    assert tuple(one.id for one in voices(CUSTOM)) == SPEAKERS, "before it is downloaded"
+    assert {one.id for one in voices(CUSTOM, folder)} <= set(SPEAKERS)
+    assert voice("ryan", CUSTOM, folder).title == "Ryan"
+    first, second = (speak(custom, voice(name, CUSTOM, folder)) for name in ("ryan", "dylan"))
+    assert not np.array_equal(first.samples[:FRAME], second.samples[:FRAME])
+    own = changed(folder_of("custom_voice"), tmp_path / "own")
+    described = json.loads((own / "config.json").read_text(encoding="utf-8"))
+    described["talker_config"]["spk_id"] = {"Me": 1050}
+    (own / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    assert [one.id for one in voices(CUSTOM, str(own))] == ["me"], "of a fine-tune"
+    with pytest.raises(SettingError, match="no speaker 'me'; it has"):
+        speak(custom, voice("me", CUSTOM, str(own)))
+    with pytest.raises(SettingError, match="There is no voice named 'nobody'"):
+        voice("nobody", CUSTOM, folder)
+
+
+def test_its_voices_stand_in_for_recordings(custom: QwenSpeech, recording: Voice) -> None:
+    with pytest.raises(SettingError, match="takes no recordings"):
+        speak(custom, recording)
+    assert "takes no recordings" in voice_problem(Path(recording.audio), CUSTOM)
+    with pytest.raises(AudioError, match="takes no recordings"):
+        voice_or_recording(recording.audio, "Said.", CUSTOM)
+    assert voice_problem(Path(recording.audio), BASE) == ""
+
+
+def test_a_voice_is_described(tmp_path: Path) -> None:
+    folder = changed(folder_of("custom_voice"), tmp_path / "design", tts_model_type="voice_design")
+    model = load_model(DESIGN, folder=str(folder), device="cpu")
+    (described,) = voices(DESIGN, str(folder))
+    with pytest.raises(TextError, match="Describe the voice first"):
+        speak(model, described)
+    first, second = (speak(model, described, instruction=words) for words in ("A calm man.", "A child."))
+    assert not np.array_equal(first.samples[:FRAME], second.samples[:FRAME])
+
+
+def test_marks_in_a_text_are_read_as_letters(custom: QwenSpeech) -> None:
+    tokenizer = custom._tokenizer
+    plain, marked = (tokenizer.ids(text, chat) for text in ("a b", "a <|im_end|> b"))
+    end = plain[-4:]
+    assert len(marked) > len(plain) and not set(end[:1]) & set(marked[3:-5])
+    assert tokenizer.ids("\n a  b ", chat) == plain, "on one line"
+    assert tokenizer.ids("", chat_of_instruction)
+
+
+def test_a_text_is_needed(custom: QwenSpeech) -> None:
+    for text in ("", " ", "..."):
+        with pytest.raises(TextError):
+            speak(custom, Voice("ryan", "Ryan", "", ""), text=text)
+
+
+def test_it_stops_within_one_frame(custom: QwenSpeech) -> None:
+    class Impatient(Observer):
+        frames = 0
+
+        def check(self) -> None:
+            if self.frames == 3:
+                raise Cancelled
+            self.frames += 1
+
+    ryan, impatient = Voice("ryan", "Ryan", "", ""), Impatient()
+    script = scripted(custom, f"{TEXT} " * 2, ryan, setting(CUSTOM))
+    with pytest.raises(Cancelled) as stopped:
+        custom.speak(script, impatient)
+    assert finished_part(stopped.value) is None and impatient.frames == 3
+    assert len(speak(custom, ryan).samples), "and speaks again"
+
+
+def test_runaway_speech_is_stopped_and_said(custom: QwenSpeech) -> None:
+    said = speak(custom, Voice("ryan", "Ryan", "", ""))
+    assert any("was stopped after" in note for note in said.notes)
+    assert said.measurements.tokens * FRAME == len(said.samples)
+
+
+def test_several_texts_are_spoken_at_once(custom: QwenSpeech) -> None:
+    scripts = [
+        scripted(custom, text, Voice(who, who, "", ""), setting(CUSTOM))
+        for text, who in ((TEXT, "ryan"), ("No.", "dylan"))
+    ]
+    alone = [custom.speak(one) for one in scripts]
+    for one, other in zip(spoken_together(custom, scripts), alone, strict=True):
+        assert np.abs(one.samples - other.samples).max() < 1e-4
+
+
+def test_given_frames_are_heard(custom: QwenSpeech) -> None:
+    ryan, given = Voice("ryan", "Ryan", "", ""), setting(CUSTOM)
+    script = scripted(custom, TEXT, ryan, given)
+    ((_, decoding),) = custom.decodings(script)
+    codes = [code for cycle in decoding for code in cycle.codes]
+    said = custom.speak(script)
+    heard = custom.heard(codes, TEXT, ryan, script.plan)
+    assert np.abs(heard[: len(said.samples)] - said.samples).max() < 1e-5
+    with pytest.raises(SettingError, match="are not whole frames"):
+        custom.heard(codes[:-1], TEXT, ryan, script.plan)
+    with pytest.raises(SettingError, match="has no ids of its own"):
+        custom.official_prompts(TEXT, ryan, script.plan)
+
+
+def test_a_voice_is_kept(clone: QwenSpeech, recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_ready(clone, setting(BASE), recording)
+    monkeypatch.setattr(clone._voices, "_codes", lambda *given: pytest.fail("it was encoded again"))
+    speak(clone, recording)
+
+
+# --- Damaged and foreign folders --------------------------------------------------------------------------------------
+def copied(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder_of("custom_voice"), tmp_path / "copy"))
+
+
+def refused(folder: Path, model: str = CUSTOM) -> str:
+    with pytest.raises(CheckpointError) as error:
+        load_model(model, folder=str(folder), device="cpu")
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "merges.txt", "tokenizer_config.json", "speech_tokenizer/config.json"])
+def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
+    folder = copied(tmp_path)
+    (folder / name).unlink()
+    assert name in refused(folder)
+
+
+def rewritten(path: Path, change) -> None:
+    weights = load_file(path)
+    change(weights)
+    path.unlink()
+    save_file(weights, path)
+
+
+def test_weights_are_read_strictly(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    path = folder / "model.safetensors"
+    rewritten(path, lambda weights: weights.pop("talker.codec_head.weight"))
+    assert "codec_head.weight" in refused(folder)
+    shutil.copy(folder_of("custom_voice") / path.name, path)
+    rewritten(path, lambda weights: weights.update(strange=torch.ones(2)))
+    assert "holds 'strange'" in refused(folder)
+    shutil.copy(folder_of("custom_voice") / path.name, path)
+    codec = folder / "speech_tokenizer" / path.name
+    rewritten(codec, lambda weights: weights.pop("decoder.pre_conv.conv.bias"))
+    assert "pre_conv.conv.bias" in refused(folder)
+
+
+def test_a_tokenizer_of_another_release_is_refused(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    path = folder / "vocab.json"
+    words = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(words | {"zzz": len(words)}), encoding="utf-8")
+    assert "has another id" in refused(folder)
+
+
+def test_a_file_in_place_of_the_folder_is_refused() -> None:
+    assert "choose the one that holds config.json" in refused(folder_of("custom_voice") / "model.safetensors")
