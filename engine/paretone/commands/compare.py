@@ -277,7 +277,9 @@ class _Compared:
         lines += self._speed_lines()
         if self.distances:
             lines.append(difference_line(median(self.distances), Metrics(**self.difference_medians)))
-            lines += _difference_spread(self.difference_spreads, len(measured))
+            known = ((metric(name).title, one) for name, one in self.difference_spreads.items() if one is not None)
+            if said := [f"{title} {one.low:.3g} to {one.high:.3g}" for title, one in known]:
+                lines.append(f"95 % intervals over the {len(measured)} texts: {', '.join(said)}.")
         else:
             lines.append(measured[0].why_not)
         lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
@@ -532,12 +534,6 @@ def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]
 
 def _with_spread(value: float | None, spread: Interval | None) -> str | float | None:
     return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
-
-
-def _difference_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
-    """Sentence on the intervals of B's figures relative to A, over the texts."""
-    said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
-    return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []
 
 
 def _sides_table(

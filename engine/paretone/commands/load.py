@@ -189,7 +189,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
         *_failures(found),
-        *([f"{_capital(words)} at {rows[place]['load']}." for place, words in marks.items()]),
+        *([f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()]),
         *([f"{one['load']}: {_verdict(one['judged'])}" for one in rows if one.get("judged")]),
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
@@ -260,7 +260,3 @@ def _verdict(judged: Mapping[str, tuple[float, float, float]]) -> str:
     """Figures of :func:`paretone.serving.replies.judged` as a sentence."""
     figures = ((COLUMNS.get(name, name), *ends) for name, ends in judged.items())
     return f"{'; '.join(f'{name} {value:.3g} ({low:.3g} to {high:.3g})' for name, value, low, high in figures)}."
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -75,12 +75,7 @@ class _MayBeLost(io.RawIOBase):
 
 
 _left_to_content = False
-
-
-def leave_to_content() -> None:
-    """Make :func:`show` print to standard error from now on, because standard output receives a file."""
-    global _left_to_content
-    _left_to_content = True
+"""Whether standard output receives a file, so that :func:`show` prints to standard error."""
 
 
 def show(text: str) -> None:
@@ -111,9 +106,10 @@ _STANDARD_OUTPUT = frozenset({"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"
 
 def writable(name: str | Path) -> Path:
     """``name`` as a writable path, checked before the work; ``-``: standard output, with messages on standard error."""
+    global _left_to_content
     path = _named(name, "file")
     if str(name) in _STANDARD_OUTPUT:
-        leave_to_content()
+        _left_to_content = True
         return files.STANDARD_OUTPUT
     # Without permission, these functions return False; Path's raise.
     if os.path.isdir(path):

@@ -136,7 +136,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         kept = None
     elif options.repeat:
         take, stopped = _timed_again(take, spoken, options.repeat, session)
-        problem, code = ending(stopped, _few_repeats(len(take.repeats), options.repeat), TimeAgain.activity)
+        few = {0: "the first run, without repeats", 1: "this repeat"}.get(
+            len(take.repeats), "these repeats, as medians"
+        )
+        done = f"after {len(take.repeats)} of {options.repeat} repeats: the times are of {few}."
+        problem, code = ending(stopped, done, TimeAgain.activity)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     faults = Checked()
@@ -232,11 +236,6 @@ def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[
     except Exception as error:
         return found, error
     return found, None
-
-
-def _few_repeats(done: int, times: int) -> str:
-    basis = {0: "the first run, without repeats", 1: "this repeat"}.get(done, "these repeats, as medians")
-    return f"after {done} of {times} repeats: the times are of {basis}."
 
 
 def _figure(take: Take, name: str, form: str = "{:.3f}") -> str:

@@ -85,7 +85,10 @@ def read_manifest(
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
-    return tuple(rows) if any(row.held_out for row in rows) or not kept_back else _keeping_back(rows)
+    if not any(row.held_out for row in rows) and kept_back:
+        held_out = range(0, len(rows), min(KEPT_BACK, len(rows) // 2))
+        rows = [replace(row, held_out=number in held_out) for number, row in enumerate(rows)]
+    return tuple(rows)
 
 
 def require_both(training: Sequence[object], held_out: Sequence[object], least: int = 1) -> None:
@@ -174,8 +177,3 @@ def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
     if any(after < before for before, after in pairwise([0.0, *ends])) or (ends and ends[-1] > duration + 0.011):
         raise ValueError(f"its phones do not end one after the other within the {duration:.2f} s of the recording")
     return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()
-
-
-def _keeping_back(rows: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
-    kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
-    return tuple(replace(row, held_out=number in kept_back) for number, row in enumerate(rows))

@@ -221,10 +221,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
         return self._decoder(prompt, seed, plan.options)
 
-    def _fade_seconds(self, options: Values) -> float:
-        """Duration of cross-fades between passages."""
-        return float(options.get("cross_fade", 0.0))
-
     def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
         """End of each passage's last sound in samples, if known in advance."""
         return None
@@ -298,7 +294,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:
-        fade = self._fade_seconds(script.options)
+        fade = float(script.options.get("cross_fade", 0.0))
         ends = self._ends(script.passages)
         return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages), ends)
 

@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -360,7 +360,7 @@ class _Evaluation:
         rows = run.branches * len(state)
         mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
         changes = {
-            name: _each(getattr(run, name), partial(_lengthened, axis=axis, more=frames - state.shape[1]))
+            name: _lengthened(getattr(run, name), axis, frames - state.shape[1])
             for name, axis in FRAME_AXES.items()
             if hasattr(run, name)
         }
@@ -417,12 +417,10 @@ def _parts(run: Conditioning | UNetTConditioning, name: str) -> tuple[Tensor, ..
     return value if isinstance(value, tuple) else (value,)
 
 
-def _each(value: Tensor | tuple[Tensor, ...], change: Callable[[Tensor], Tensor]) -> Tensor | tuple[Tensor, ...]:
-    return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
-
-
-def _lengthened(value: Tensor, axis: int, more: int) -> Tensor:
-    """A copy with ``more`` zeros appended."""
+def _lengthened(value: Any, axis: int, more: int) -> Any:
+    """A copy of a tensor, or of each of a tuple, with ``more`` zeros appended."""
+    if isinstance(value, tuple):
+        return tuple(_lengthened(one, axis, more) for one in value)
     shape = list(value.shape)
     shape[axis] = more
     return torch.cat([value, value.new_zeros(shape)], dim=axis)

@@ -32,10 +32,6 @@ _ADVICE = (
 )
 
 
-def _is_official(folder: Path) -> float:
-    return float((folder / WEIGHTS).is_dir())
-
-
 def _is_mini(folder: Path) -> float:
     return float((folder / WEIGHTS / "model.safetensors").is_file())
 
@@ -75,7 +71,7 @@ MODELS = (
         weights=WEIGHTS,
         voices=Voices(latents=LATENTS, encoder=ENCODER, no_latents=no_latents),
         guidance=TwoWeightGuidance(),
-        recognised=lambda folder: _is_official(folder) - _is_mini(folder),
+        recognised=lambda folder: (folder / WEIGHTS).is_dir() - _is_mini(folder),
         place=60,
     ),
 )

@@ -50,7 +50,10 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     if skipping:
         return plan.noted(f"How often text and reference were computed follows from: {skipping}.")
     run = Part.of("paretone.models.kernels.kept_prefix:KeptPrefixRun", every=every)
-    return replace(plan, run=run).noted(text_kept(every))
+    return replace(plan, run=run).noted(
+        f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
+        "unpublished approximation."
+    )
 
 
 def blocks(knobs: Values) -> Blocks:
@@ -87,14 +90,6 @@ def remarks(knobs: Values) -> tuple[str, ...]:
     if plan.adaptive:
         found.append("Steps of later blocks follow measured times, so another take of the same seed may differ.")
     return tuple(found)
-
-
-def text_kept(every: int) -> str:
-    """Note for a take whose text and reference were computed at every n-th step of a block only."""
-    return (
-        f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
-        "unpublished approximation."
-    )
 
 
 TECHNIQUE = Technique(

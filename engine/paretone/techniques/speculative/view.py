@@ -126,7 +126,9 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute(task: Task) -> Findings:
-    _require_draft(task)
+    info, kind = task.model.info, speculative.kind_of(task.knobs)
+    if not speculative.fitting_drafts(info, task.knobs):
+        raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
     from paretone.views.quality import judge_of, judged_utterances, word_errors
 
     model, plain = task.model, task.setting.baseline
@@ -161,12 +163,6 @@ def compute(task: Task) -> Findings:
     )
     said = drafted + RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
     return Findings(tuple(panels), said, 2, sentences)
-
-
-def _require_draft(task: Task) -> None:
-    info, kind = task.model.info, speculative.kind_of(task.knobs)
-    if not speculative.fitting_drafts(info, task.knobs):
-        raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
 
 
 RULES = {
