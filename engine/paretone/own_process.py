@@ -4,12 +4,16 @@ installed or packaged. Torch-free."""
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import runpy
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """Variables that set the thread counts of maths libraries when these are loaded."""
@@ -22,6 +26,7 @@ per take, and no take was faster for them (``resources/docs/endurance.md``)."""
 
 HEAPS = "MALLOC_ARENA_MAX"
 """Variable for the number of heaps that Linux's C library makes for a program's threads."""
+_LONGEST_SECONDS, _LOOK_SECONDS = 120.0, 0.2
 _MOST_HEAPS, _MOST_KEPT, _LARGEST_KEPT = -8, -1, -3
 """``M_ARENA_MAX``, ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the maximum of the last."""
 
@@ -125,6 +130,31 @@ def command(module: str, *arguments: str) -> list[str]:
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"There is no module {module}.", name=module)
     return [sys.executable, "-P", spec.origin, *arguments]
+
+
+def heard_apart(module: str, raw: bytes, words: Sequence[str], here: Callable[[bytes, Sequence[str]], Any]) -> Any:
+    """What ``here`` hears of ``words`` in ``raw`` samples. Off the main thread the programme ``module`` listens, given
+    words and samples, until the work is to stop."""
+    import subprocess  # On use, as few programs need them.
+    from tempfile import TemporaryFile
+
+    from paretone.observer import may_stop
+
+    if threading.current_thread() is threading.main_thread():
+        return here(raw, words)
+    with suppress(OSError, subprocess.SubprocessError, ValueError), TemporaryFile() as given:
+        given.write(json.dumps(list(words)).encode() + b"\n" + raw)
+        given.seek(0)
+        out, quiet = subprocess.PIPE, subprocess.DEVNULL
+        with subprocess.Popen(command(module), stdin=given, stdout=out, stderr=quiet) as child:
+            try:
+                for _ in range(round(_LONGEST_SECONDS / _LOOK_SECONDS)):
+                    with suppress(subprocess.TimeoutExpired):
+                        return json.loads(child.communicate(timeout=_LOOK_SECONDS)[0])
+                    may_stop()
+            finally:
+                child.kill()
+    return here(raw, words)
 
 
 def run(arguments: Sequence[str]) -> int:

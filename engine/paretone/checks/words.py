@@ -11,15 +11,11 @@ own, whose programme is this file.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -47,8 +43,6 @@ BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
 """Longer takes are not listened to: the time grows faster than their words."""
-TIMEOUT, LOOK_SECONDS = 120.0, 0.2
-NAME, NOWHERE = "paretone.checks.words", subprocess.DEVNULL
 MOST_WORDS = 3000
 """Words after which the decoder is loaded anew."""
 LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED, MOST_BETWEEN = 6, 12, 3, 4, 3
@@ -190,6 +184,7 @@ def listen(speech: Speech) -> Listened:
 def _listen(speech: Speech) -> Listened:
     from paretone.audio.resampling import resample
     from paretone.checks.speech import spoken_words
+    from paretone.own_process import heard_apart
 
     words = spoken_words(speech.text)
     samples = resample(speech.sound, speech.rate, RATE).astype(np.float64)
@@ -201,7 +196,7 @@ def _listen(speech: Speech) -> Listened:
     samples += NOISE * np.random.default_rng(0).standard_normal(len(samples))
     raw = (samples.clip(-1, 1) * 32767).astype(np.int16).tobytes()
     spelled = [phones for _, phones in words]
-    heard = _decoded(raw, spelled) if _on_main_thread() else _decoded_elsewhere(raw, spelled)
+    heard = [(str(name), int(first), int(last)) for name, first, last in heard_apart(__name__, raw, spelled, _decoded)]
     return Listened(tuple(name for name, _ in words), tuple(tuple(one.split()) for one in spelled), _joined(heard))
 
 
@@ -218,32 +213,6 @@ def _joined(segments: Sequence[tuple[str, int, int]]) -> tuple[Heard, ...]:
             else:
                 found.append(Heard(-1, max(0.0, start), end, (name,)))
     return tuple(found)
-
-
-def _on_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
-def _decoded_elsewhere(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
-    from paretone.observer import may_stop
-    from paretone.own_process import command
-
-    try:
-        with TemporaryFile() as given:
-            given.write(json.dumps(list(spelled)).encode() + b"\n" + raw)
-            given.seek(0)
-            with subprocess.Popen(command(NAME), stdin=given, stdout=subprocess.PIPE, stderr=NOWHERE) as child:
-                try:
-                    for _ in range(round(TIMEOUT / LOOK_SECONDS)):
-                        with suppress(subprocess.TimeoutExpired):
-                            said = child.communicate(timeout=LOOK_SECONDS)[0]
-                            return [(str(name), int(first), int(last)) for name, first, last in json.loads(said)]
-                        may_stop()
-                finally:
-                    child.kill()
-    except (OSError, subprocess.SubprocessError, ValueError):
-        pass
-    return _decoded(raw, spelled)
 
 
 @lru_cache(maxsize=1)

@@ -8,9 +8,7 @@ of the application.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,8 +23,6 @@ FRAMES_PER_SECOND = 100
 SEARCH = {"beam": 1e-150, "pbeam": 1e-150, "wbeam": 1e-150, "bestpath": False}
 """Much wider beams than usual: badly fitting words are found as well, with low scores. Without ``bestpath``, which
 moves words in the lattice so that their phones can no longer be placed."""
-SLOWEST = 120.0
-"""Timeout of the process, in seconds."""
 
 Segment = tuple[str, float, float]
 """Aligner phone, start and end in seconds."""
@@ -62,23 +58,10 @@ def found_words(raw: bytes, words: Sequence[str]) -> tuple[FoundWord, ...]:
 @lru_cache(maxsize=8)
 def _remembered(raw: bytes, words: tuple[str, ...]) -> tuple[FoundWord, ...]:
     """Cached: the transcript check and the placement of phones both need it."""
-    main = threading.current_thread() is threading.main_thread()
-    found = _found(raw, words) if main else _found_elsewhere(raw, words)
+    from paretone.own_process import heard_apart  # Here: the child process has only this file.
+
+    found = heard_apart(__name__, raw, words, _found)
     return tuple(FoundWord(tuple((name, start, end) for name, start, end in phones), score) for phones, score in found)
-
-
-def _found_elsewhere(raw: bytes, words: Sequence[str]) -> Any:
-    # Imported here: the child process has only this file.
-    from paretone.own_process import command
-
-    given = json.dumps(list(words)).encode() + b"\n" + raw
-    try:
-        child = subprocess.run(command(__name__), input=given, capture_output=True, timeout=SLOWEST, check=True)
-        return json.loads(child.stdout)
-    except subprocess.TimeoutExpired:
-        return []
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return _found(raw, words)
 
 
 def _found(raw: bytes, words: Sequence[str]) -> list[tuple[list[Segment], float]]:
