@@ -155,7 +155,7 @@ _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})
 
 # fmt: off
 CLASSES = (
-    semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:T(?=\d\d:))?(?!\d)|",
+    semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)|",
         r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)", say=_numeric_date,
         quantity=True),
     semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say=lambda match, around: (

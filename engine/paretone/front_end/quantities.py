@@ -89,7 +89,7 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
 
 def _magnified(text: str, letter: str, around: Around) -> bool:
     if letter in "kK":
-        raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our) ")
+        raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our|PB for) ")
         return not (
             raced
             or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV)\b")
@@ -368,7 +368,8 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     said = [pairs(one) if len(one) == 4 else number(one) for one in parts]
     if unit == "s":
         return Said(plural(" by ".join(said)))
-    return Said(" by ".join(said), units(unit.rstrip("."), False) if unit else "")
+    by = " times " if unit in ("g", "kg", "mg", "ml", "L", "GB", "TB", "MB") else " by "
+    return Said(by.join(said), units(unit.rstrip("."), False) if unit else "")
 
 
 # Mathematics.
@@ -481,7 +482,7 @@ def power(text: str) -> str:
 
 _MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{NUMBER}(?=/\d+ ?(?:{UNIT_WORD})\b)|{VALUE})"
 _MANY = r"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_DOT = r"(?:\.(?= [a-z(\d=&+]|[,/*)]))?"
+_DOT = r"(?:\.(?= (?:[a-z(\d=&+]|[NSEW]\b)|[,/*)]))?"
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _PENCE = ("pence", "penny")
@@ -537,7 +538,7 @@ CLASSES = (
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
-        say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
+        _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
     semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z(]|[,)]))?", say=_unit_after_a_word),
     semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
