@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from paretone.checks import words
-from paretone.checks.faults import FAULTS, checked, fault, sentences
+from paretone.checks.faults import FAULTS, MARKED, checked, fault, sentences
 from paretone.checks.speech import Speech, seams_of
 from paretone.errors import SettingError
 from paretone.models.voices import shipped_voices
@@ -71,6 +72,29 @@ def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
     (missing,) = found.findings
     assert missing.fault == "missing" and missing.sentence == "“seven elephants” are missing."
     assert 0.3 < missing.start < missing.end + 0.01 < 1.2
+
+
+@pytest.mark.parametrize(
+    ("heard", "found"),
+    [
+        ("Our heating [F EY L] the [D AO] coldest night", True),
+        ("Our heating [F EY L] the coldest night", False),
+        ("Our heating [F EY L] coldest [D AO] night", False),
+        ("Our [HH IY T IH NG] the coldest night", False),
+    ],
+    ids=["around a short word", "three phones", "around a long word", "a misheard word"],
+)
+def test_other_phones_count_together_around_a_short_word(
+    heard: str, found: bool, clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, places, place = ("Our", "heating", "the", "coldest", "night"), list[words.Heard](), 0.0
+    for one in re.findall(r"\[[^]]*]|\w+", heard):
+        phones = tuple(one[1:-1].split()) if one[0] == "[" else ()
+        places.append(words.Heard(-1 if phones else names.index(one), place, place + 0.2, phones))
+        place += 0.2
+    spelled = tuple(tuple(one) for one in ("AW R", "HHITN", "DX", "KOLDST", "NYT"))
+    monkeypatch.setattr(words, "listen", lambda speech: words.Listened(names, spelled, tuple(places)))
+    assert any(one[2] >= MARKED for one in words.added(clean[0].speech)) == found
 
 
 def test_what_cannot_be_listened_for_is_said(clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,6 +222,20 @@ def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(
             assert origin_of(own_voice(path, one.transcript)) == origin_of(one), way
 
 
+def test_the_origin_of_an_exported_voice_is_in_the_index_of_its_folder(tmp_path: Path) -> None:
+    shutil.copy(shipped_voices()[0].audio, tmp_path / "mine.wav")
+    mine = own_voice(tmp_path / "mine.wav", "Rice.")
+    for number, (written, expected) in enumerate(
+        (('{"voices": {"mine": {"pitch": 1.1, "formant": 0.9}}}', (1.1, 0.9)), ("[]", None), ("no index", None))
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "voices.json").write_text(written, encoding="utf-8")
+        shutil.copy(mine.audio, folder / "mine.wav")
+        found = origin_of(replace(mine, audio=str(folder / "mine.wav")))
+        assert (found and (found.pitch, found.formant)) == expected
+
+
 def test_of_a_recording_of_the_users_own_there_is_no_other_speech(tmp_path: Path) -> None:
     mine = replace(shipped_voices()[0], id="own:mine.wav", title="mine", audio=str(tmp_path / "mine.wav"))
     with pytest.raises(PlainError, match="no recording of mine saying"):
