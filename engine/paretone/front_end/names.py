@@ -308,7 +308,6 @@ def _unpronounced(match: re.Match[str], around: Around) -> str | None:
     return None if match[0] in _SOUNDS_WITHOUT_VOWELS else ".".join(match[0].upper()) + "."
 
 
-FORMS["typed"] = lambda text: " ".join(map(_typed, re.findall(r"[^\W\d_]+|\d+", text)))
 FORMS["name"] = _name
 _KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
 FORMS["keys"] = lambda text: " plus ".join(
@@ -340,9 +339,8 @@ TYPED = (
         after=_SOFTWARE),
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
-    semiotic("electronic", r"((?:[A-Za-z]+_)+\w+|_\w+|\w+(?=\(\)))(?:\(\))?", say="{1:typed}"),
     semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
-    semiotic("abbreviation", r"\b(?:ps|PS)\b", say="P.S."),
+    semiotic("abbreviation", r"\b(?:ps\b|PS\b|P\.S\.(?!\w))", say="P.S."),
     semiotic("abbreviation", r"\b[Cc]c(?=:)", say="C.C."),
     semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
@@ -367,7 +365,6 @@ NAMES = (
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?![\d])", say=_version),
-    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)()(?=(?:rc|a|b)\d)", say=_version),
     semiotic("version", r"\b[vV](\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
     semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
@@ -412,7 +409,6 @@ NAMES = (
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
         rf"\b(?:{_STREET})\.? "),
-    semiotic("address", r"\b([NSEW])\.(?= [A-Z][a-z]+ (?:St|Ave|Rd|Dr|Blvd)\b)", say=DIRECTIONS),
 )
 SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bbtw\.(?= [a-z\d])", say="between"),
@@ -438,7 +434,6 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say="P.H.D.", ends=True),
     semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
     semiotic("abbreviation", r"\b([BM])\.(Ed|Eng|Phil|Tech|Com|Arch|Res)\b\.?", say="{1} {2}", ends=True),
-    semiotic("abbreviation", r"\bP\.S\.(?!\w)", say="P.S."),
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
     semiotic("abbreviation", r"\bw/(?: (?=\w)|(?=[a-z\d]))", say="with "),

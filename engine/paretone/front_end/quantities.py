@@ -568,7 +568,6 @@ PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
     semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
         say=_mathematics),
-    semiotic("mathematics", r"-(?=[(√Α-ω]|[a-z]\b)", say="minus", unless=r"[\w)]"),
     semiotic("mathematics", r"[Α-ω]+", say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
     semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
