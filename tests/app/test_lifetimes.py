@@ -29,13 +29,13 @@ def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: Callable[...,
     takes.setParent(window)
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
-    results._stale.clear()
+    results.stale.clear()
     takes.changed.emit()
-    assert results._stale == {"takes"}, "what is not seen is read later"
-    results._stale.clear()
+    assert results.stale == {"takes"}, "what is not seen is read later"
+    results.stale.clear()
     delete(results)
     takes.changed.emit()
-    assert results._stale == set(), "Qt has ended the connection with the reader"
+    assert results.stale == set(), "Qt has ended the connection with the reader"
 
 
 @pytest.mark.parametrize("seed", range(workload(3, 1)))

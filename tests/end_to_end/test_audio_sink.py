@@ -182,7 +182,7 @@ def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullS
         with null_sink.recording() as finished:
             deck.set_matching(False)
             deck.set_take("A", Take("1", "2026-01-01T00:00:00Z", "Text", "v", Setting("f5-mini"), RATE, whole))
-            wait_until(lambda: QCoreApplication.processEvents() or deck._loaded)
+            wait_until(lambda: QCoreApplication.processEvents() or deck.loaded)
             player.play()
             wait_until(lambda: player.mixer.settled and not player.playing)
             wait_for_all(finished, whole, player)

@@ -110,7 +110,7 @@ def test_pick_calibrate_synthesise_switch_export(
     buttons = window.panels["player"].findChildren(QPushButton)
     switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
     qtbot.waitUntil(
-        lambda: switch.isEnabled() and len(window.features["player"].deck._loaded) == 2, timeout=PATIENCE_MILLISECONDS
+        lambda: switch.isEnabled() and len(window.features["player"].deck.loaded) == 2, timeout=PATIENCE_MILLISECONDS
     )
     window.workspaces.go_to("listen")
     heard = window.features["player"].deck.heard

@@ -159,7 +159,7 @@ def test_the_window_shows_its_points(
     qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 3, timeout=PATIENCE_MILLISECONDS)
     assert "adams_bashforth" in panel.pool.techniques, "in the legend"
     chosen = next(one for one in panel.scene.points if "adams_bashforth" in one.techniques)
-    panel.plot._go_to(panel.scene.index[chosen.key])
+    panel.plot.go_to(panel.scene.index[chosen.key])
     QTest.mouseClick(panel.details.use_button, Qt.MouseButton.LeftButton)
     assert window.state.selection.setting.technique("adams_bashforth") is not None
     close(window, qtbot)

@@ -107,7 +107,7 @@ class Deck(QObject):
         self._waits_before = (0, 0.0)
         self._matching = True
         self.heard, self._heard_before = SIDES
-        self._loaded: tuple[tuple[str, Take], ...] = ()
+        self.loaded: tuple[tuple[str, Take], ...] = ()
         self._left: tuple[tuple[str, Take], ...] = ()
         self._loop_left: tuple[Part | None, Part | None] = None, None
         """Their loop, and their last loop."""
@@ -142,7 +142,7 @@ class Deck(QObject):
 
     @property
     def complete(self) -> bool:
-        return len(self._loaded) > 1
+        return len(self.loaded) > 1
 
     @property
     def analysed_takes(self) -> dict[str, Take]:
@@ -178,18 +178,18 @@ class Deck(QObject):
 
     # --- Loading -----------------------------------------------------------------------------------------------------
     def _index(self, side: str) -> int | None:
-        return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
+        return next((index for index, (name, _) in enumerate(self.loaded) if name == side), None)
 
     def _load(self) -> None:
         self._load_pending = self._patient = False
         after_row = bool(self.row)
         self.row, self._envelope = (), None
-        before = dict(self._loaded).get(self.heard)
+        before = dict(self.loaded).get(self.heard)
         loaded = tuple(self.analysed_takes.items())
         sides = [side for side, _ in loaded]
         if self.heard not in sides and sides:
             self.heard = sides[0]
-        self._loaded = loaded
+        self.loaded = loaded
         if after_row:
             same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
             self._looping.recall(*(self._loop_left if same else (None, None)))
@@ -242,7 +242,7 @@ class Deck(QObject):
         return sound.gain if self._matching else sound.headroom
 
     def _player_gains(self) -> list[float]:
-        return [self.gain_of(lane) for lane, _ in self._loaded]
+        return [self.gain_of(lane) for lane, _ in self.loaded]
 
     def set_matching(self, matching: bool) -> None:
         """Whether to make all takes equally loud."""
@@ -270,7 +270,7 @@ class Deck(QObject):
         self.player.fade_out_and_in(False)
         self.lent_changed.emit(False)
         # The test's sounds are loaded; they fall silent before the next poll of the player.
-        self._loaded, self._load_pending = (), True
+        self.loaded, self._load_pending = (), True
         late, self._late = self._late, None
         if late is not None:
             self._take_over(late)
@@ -367,11 +367,11 @@ class Deck(QObject):
         )
 
     def _leave_takes(self) -> None:
-        if self._loaded:
-            self._left, self._loop_left = self._loaded, (self._looping.part, self._looping.last)
+        if self.loaded:
+            self._left, self._loop_left = self.loaded, (self._looping.part, self._looping.last)
         self._looping.forget()
         self._play_wanted = False
-        self._loaded, self.row, self._at, self._envelope = (), (), 0, None
+        self.loaded, self.row, self._at, self._envelope = (), (), 0, None
 
     @property
     def length(self) -> float:

@@ -180,7 +180,7 @@ class Mixer:
         self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
         self._sent = 0
         self._handled = 0
-        self._programme = Programme()
+        self.programme = Programme()
         self._choice = 0
         self._position = 0
         self._playing = False
@@ -278,7 +278,7 @@ class Mixer:
         if not self._playing:
             out[:count] = 0
         else:
-            recording = self._programme.recordings[self._choice]
+            recording = self.programme.recordings[self._choice]
             start, end, looped = self._bounds(self._choice)
             if not fading:
                 if self._position >= end:
@@ -288,7 +288,7 @@ class Mixer:
             available = count if recording.complete else min(count, recording.length - self._position)
             if available > 0:
                 count = available
-                recording.read(self._position, self._programme.gains[self._choice], out[:count])
+                recording.read(self._position, self.programme.gains[self._choice], out[:count])
                 self._position += count
                 self._starving = False
             else:
@@ -330,7 +330,7 @@ class Mixer:
     def _head(self) -> _Head | None:
         if not self._playing:
             return None
-        programme = self._programme
+        programme = self.programme
         return _Head(self._choice, programme.recordings[self._choice], programme.gains[self._choice], self._position)
 
     def _jump(self, before: _Head | None, exact: bool = False) -> None:
@@ -367,7 +367,7 @@ class Mixer:
 
     def _bounds(self, index: int) -> tuple[int, int, bool]:
         """First position, end, and whether the end loops back."""
-        programme = self._programme
+        programme = self.programme
         considered = (one for at, one in enumerate(programme.recordings) if programme.same_timing(index, at))
         length = max((one.length if one.complete else maxsize for one in considered), default=0)
         if self._loop is not None:
@@ -382,16 +382,16 @@ class Mixer:
 
     def _obey_load(self, programme: Programme, choice: int, position: int, keep_playing: bool) -> None:
         before = self._head()
-        self._programme, self._choice, self._starving = programme, choice, False
+        self.programme, self._choice, self._starving = programme, choice, False
         _, end, _ = self._bounds(choice)
         self._position = max(0, min(position, end))
         self._playing = self._playing and keep_playing and self._position < end
         self._jump(before)
 
     def _obey_choose(self, index: int, position: int | None) -> None:
-        if not 0 <= index < len(self._programme.recordings) or index == self._choice:
+        if not 0 <= index < len(self.programme.recordings) or index == self._choice:
             return
-        before, kept = self._head(), self._programme.same_timing(self._choice, index)
+        before, kept = self._head(), self.programme.same_timing(self._choice, index)
         self._choice = index
         start, end, _ = self._bounds(index)
         if position is not None:
@@ -418,7 +418,7 @@ class Mixer:
         before = self._head()
         start, end, looped = self._bounds(self._choice)
         if end == maxsize:
-            end = self._programme.recordings[self._choice].length
+            end = self.programme.recordings[self._choice].length
         self._position = max(start, min(position, end - 1 if looped else end))
         self._jump(before)
 
@@ -434,10 +434,10 @@ class Mixer:
         self._jump(before)
 
     def _obey_gains(self, gains: tuple[float, ...]) -> None:
-        if len(gains) != len(self._programme.recordings):
+        if len(gains) != len(self.programme.recordings):
             return  # Gains of takes replaced meanwhile.
         before = self._head()
-        self._programme = self._programme._replace(gains=gains)
+        self.programme = self.programme._replace(gains=gains)
         # A starving stream is silent: its next samples must not start at the old gain.
         self._jump(before, exact=self._starving or self._position == 0)
 

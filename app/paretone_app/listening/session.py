@@ -48,18 +48,18 @@ class ListeningSession(ABC):
         self.listener = listener
         self.name = name or new_name()
         self._chance = chance or secrets.SystemRandom()
-        self._waiting: list[Planned] = list(self._plan())
-        self.planned = len(self._waiting)
+        self.waiting: list[Planned] = list(self._plan())
+        self.planned = len(self.waiting)
         """Valid trials of a complete session; fixed from the start."""
         self.valid = 0
         self.void = 0
         self.records: list[TrialRecord] = []
         self.practice: list[Planned] = []
         """All practice trials, done or not."""
-        while self._waiting and len(self.practice) < practice:
+        while self.waiting and len(self.practice) < practice:
             more = self._plan()[: practice - len(self.practice)]
             self.practice += [replace(one, repeat=False, practice=True) for one in more]
-        self._waiting = self.practice + self._waiting
+        self.waiting = self.practice + self.waiting
         self.practised = 0
         self.taught = ""
         """Feedback of the last trial, if it was practice."""
@@ -80,11 +80,11 @@ class ListeningSession(ABC):
 
     @property
     def finished(self) -> bool:
-        return not self._waiting
+        return not self.waiting
 
     @property
     def trial(self) -> Planned:
-        return self._waiting[0]
+        return self.waiting[0]
 
     @property
     def practising(self) -> bool:
@@ -120,7 +120,7 @@ class ListeningSession(ABC):
         if problem:
             raise RecordError(problem)
         self.taught = self.feedback(answer) if self.practising else ""
-        item, trial = self.item, self._waiting.pop(0)
+        item, trial = self.item, self.waiting.pop(0)
         if trial.practice:
             self.practised += 1
             self._begin()
@@ -144,7 +144,7 @@ class ListeningSession(ABC):
         self.records.append(record)
         if void:
             self.void += 1
-            self._waiting.append(self._again(trial))
+            self.waiting.append(self._again(trial))
         else:
             self.valid += 1
         self._begin()

@@ -37,11 +37,11 @@ class StaircaseSession(ListeningSession):
 
     def _begin(self) -> None:
         super()._begin()
-        if self._waiting:
-            trial = self._waiting[0]
+        if self.waiting:
+            trial = self.waiting[0]
             place = len(self._scale) if trial.practice else 1 + self._stairs.place
             pair = (0, place) if self._chance.randrange(2) else (place, 0)
-            self._waiting[0] = replace(trial, order=(0, *pair))
+            self.waiting[0] = replace(trial, order=(0, *pair))
 
     def why_not_answer(self) -> str:
         missing = [name for button, name in ((A, "A"), (B, "B")) if button not in self.heard]

@@ -58,7 +58,7 @@ class TickAxis(BareAxis):
         self.steady = False
         """Whether a vertical axis keeps its width while the section changes."""
         self.choose: Callable[[int], Sequence[float]] | None = None
-        self._along = Dimension("")
+        self.dimension = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
         self.enableAutoSIPrefix(False)
         # So that grid lines lie within its bounds.
@@ -77,7 +77,7 @@ class TickAxis(BareAxis):
         self.picture = None
 
     def set_title(self, along: Dimension) -> None:
-        self._along = along
+        self.dimension = along
         self._place_title()
 
     def set_names(self, names: Sequence[tuple[float, str]] | None) -> None:
@@ -90,7 +90,7 @@ class TickAxis(BareAxis):
         shown = self._spelled(length) if self._names is None else [text for _, text in self._names]
         shown += ["0.000"] if self.steady else []
         widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
-        return widest + self._em * (_TITLE_ROOM if self._along.title else _BARE_ROOM)
+        return widest + self._em * (_TITLE_ROOM if self.dimension.title else _BARE_ROOM)
 
     @property
     def _em(self) -> float:
@@ -145,7 +145,7 @@ class TickAxis(BareAxis):
             self._place_title()
 
     def _place_title(self) -> None:
-        metrics, length, along = QFontMetricsF(self._title.font()), self._length, self._along
+        metrics, length, along = QFontMetricsF(self._title.font()), self._length, self.dimension
         em, upright = metrics.height(), self.orientation == "left"
         room, text = length - 2.4 * em, along.title
         if metrics.horizontalAdvance(text) > room and along.short:
@@ -199,7 +199,7 @@ class Frame(pg.GraphicsWidget):
         for axis in (self.bottom, self.left):
             axis.linkToView(self.view)
         self._title = _Title(self)
-        self._titles: tuple[str, ...] = ("",)
+        self.titles: tuple[str, ...] = ("",)
         self.set_look(colours, font)
 
     @property
@@ -227,7 +227,7 @@ class Frame(pg.GraphicsWidget):
 
     def set_title(self, *texts: str) -> None:
         """Write the first of ``texts`` that fits above the view, or the last one elided."""
-        self._titles = tuple(map(localised, texts))
+        self.titles = tuple(map(localised, texts))
         self.arrange()
 
     def set_scales(self, across: Scale, up: Scale) -> None:
@@ -252,10 +252,10 @@ class Frame(pg.GraphicsWidget):
         self.bottom.setGeometry(QRectF(area.left(), area.bottom(), area.width(), whole.bottom() - area.bottom()))
         metrics = QFontMetricsF(self.font())
         # Start at the view or, if too long, at the frame's edge.
-        widest = metrics.horizontalAdvance(self._titles[0])
+        widest = metrics.horizontalAdvance(self.titles[0])
         self.title_left = area.left() if area.left() + widest <= whole.width() else 0.5 * em
         room = max(whole.width() - self.title_left, 0.0)
-        text = next((one for one in self._titles if metrics.horizontalAdvance(one) <= room), self._titles[-1])
+        text = next((one for one in self.titles if metrics.horizontalAdvance(one) <= room), self.titles[-1])
         self._title.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
         self._title.setPos(self.title_left, self.title_top * em)
         self.changed.emit()

@@ -55,7 +55,7 @@ class Results(QObject):
         """Reads under way, each with the repeat requested meanwhile."""
         self._watching: list[QWidget] = []
         self.servers_folder = folder / "servers"
-        self._stale: set[str | Path] = {_LISTENED, _TAKES, _SERVERS}
+        self.stale: set[str | Path] = {_LISTENED, _TAKES, _SERVERS}
         """Sources of points that changed."""
         self.studies: dict[Path, OpenStudy] = {}
         """Open studies by results folder, in the order of opening."""
@@ -104,7 +104,7 @@ class Results(QObject):
         """Compute the points of changed sources, if a view shows them."""
         if not self._is_seen:
             return
-        stale, self._stale = self._stale, set()
+        stale, self.stale = self.stale, set()
         for what in sorted(stale, key=lambda one: one != _LISTENED):  # Points need scores.
             if what == _LISTENED:
                 self._run(what, self._listened, self._take_heard)
@@ -119,7 +119,7 @@ class Results(QObject):
 
     def read_servers(self) -> None:
         """Read the measured servers again after one was measured or forgotten."""
-        self._stale.add(_SERVERS)
+        self.stale.add(_SERVERS)
         self.read()
 
     def _take_servers(self, points: tuple[Point, ...]) -> None:
@@ -128,11 +128,11 @@ class Results(QObject):
 
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""
-        self._stale |= {_LISTENED, _TAKES, *self.studies}
+        self.stale |= {_LISTENED, _TAKES, *self.studies}
         self.read()
 
     def _takes_changed(self) -> None:
-        self._stale.add(_TAKES)
+        self.stale.add(_TAKES)
         self.read()
 
     def _run(self, what: object, work: Callable[[], Any], take: Callable[[Any], object]) -> None:
@@ -181,7 +181,7 @@ class Results(QObject):
     def close(self, folder: Path) -> None:
         study = self.studies.pop(folder, None)
         if study is not None:
-            self._stale.discard(folder)
+            self.stale.discard(folder)
             self.study_changed.emit(folder)
             if study.parts is not None:
                 self._arrange()
@@ -228,7 +228,7 @@ class Results(QObject):
             return  # Closed meanwhile.
         lost = study.results is None and study.folder_problem and before.results is not None
         if study.results is not None and study.parts is None:
-            self._stale.add(study.folder)
+            self.stale.add(study.folder)
         if study.parts is None and (study.results is not None or study.folder_problem):
             # Keep its former points until a view shows them and they can be read.
             study = replace(study, takes=study.takes or before.takes, parts=before.parts)

@@ -338,8 +338,8 @@ class IdleWork(QObject):
         """Number of the command, and its piece."""
         self._unwanted = False
         """Whether the current piece is no longer wanted."""
-        self._idle = QTimer(self, singleShot=True, interval=IDLE_MILLISECONDS)
-        self._idle.timeout.connect(self._next)
+        self.timer = QTimer(self, singleShot=True, interval=IDLE_MILLISECONDS)
+        self.timer.timeout.connect(self._next)
         jobs.began.connect(self._make_way)
         jobs.ended.connect(self._wait)
 
@@ -365,7 +365,7 @@ class IdleWork(QObject):
     def clear(self) -> None:
         self._waiting.clear()
         self._unwanted = self._running is not None
-        self._idle.stop()
+        self.timer.stop()
 
     def follow(self, event: Event) -> None:
         if self._running is None or event.job != self._running[0]:
@@ -381,16 +381,16 @@ class IdleWork(QObject):
 
     def _wait(self, *ended: object) -> None:
         if self._waiting and self._running is None:
-            self._idle.start()
+            self.timer.start()
 
     def _make_way(self, job: Job) -> None:
-        self._idle.stop()
+        self.timer.stop()
         if self._running is not None:
             self._jobs.cancel_background(self._running[0])
 
     def _next(self) -> None:
         if self._jobs.held or self._jobs.stopped:
-            self._idle.start()
+            self.timer.start()
         elif self._waiting and self._running is None and not self._jobs.busy:
             piece = self._waiting.popleft()
             self._running = self._jobs.in_background(piece.command), piece

@@ -85,8 +85,8 @@ class Making(QObject):
         super().__init__(parent)
         self._jobs = jobs
         self._waiting: tuple[Wanted, ...] = ()
-        self._idle = IdleWork(jobs, self)
-        self._idle.happened.connect(self._note)
+        self.idle = IdleWork(jobs, self)
+        self.idle.happened.connect(self._note)
         self.problems: dict[Wanted, str] = {}
         self.artefacts: dict[str, Artefact] = {}
         jobs.ended.connect(self._job_ended)
@@ -113,7 +113,7 @@ class Making(QObject):
 
     def ahead(self, wanted: Sequence[Wanted]) -> None:
         """Make these, in order, at idle times; replaces the earlier list."""
-        self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
+        self.idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
 
     def try_again(self) -> None:
         """Forget failures: a model was loaded."""
@@ -121,7 +121,7 @@ class Making(QObject):
         self.changed.emit()
 
     def follow(self, event: Event) -> None:
-        self._idle.follow(event)
+        self.idle.follow(event)
         job = self._jobs.find(event.job)
         if isinstance(event, TakeMade) and job is not None and job.kind is Kind.MAKE:
             self._keep(event)

@@ -56,13 +56,13 @@ def test_a_stream_of_which_a_piece_would_clip_is_turned_down_as_a_whole() -> Non
     deck.begin_stream(RATE)
     for level in (0.5, 1.64, 0.5):
         deck.append(_tone(level).samples)
-    programme = player.mixer._programme
+    programme = player.mixer.programme
     assert deck.gain == programme.gains[0] == pytest.approx(1 / 1.64, abs=1e-3)
     heard = programme.recordings[0].samples * programme.gains[0]
     peaks = [float(np.abs(part[1000:-1000]).max()) for part in np.array_split(heard, 3)]
     assert peaks == pytest.approx([0.5 / 1.64, 1.0, 0.5 / 1.64], abs=0.02), "one factor"
     deck.begin_stream(RATE)
-    assert deck.gain == player.mixer._programme.gains[0] == 1.0
+    assert deck.gain == player.mixer.programme.gains[0] == 1.0
     deck.shut_down(True)
 
 

@@ -78,7 +78,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     assert "×" in panel.values["measured"].text()
 
     listen = window.features["player"]
-    qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(listen.deck.loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
     assert "Timing differs between takes" in listen.player.comparison.reason
     panel.strip.move_cursor(20)

@@ -64,7 +64,7 @@ def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: Q
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
     assert len(state.comparison.take_a.samples) == len(state.comparison.take_b.samples)
     assert state.comparison.take_b.measurements.ops_ratio == pytest.approx(0.5)
-    qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(listen.deck.loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
     rates = {name: window.panels["meters"].figures[name].name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Steps/s", "step": "Step"}

@@ -88,7 +88,7 @@ def test_every_sound_of_a_sentence_is_rated_once_in_random_order(method: str, mo
 def test_x_is_drawn_by_the_operating_system_and_is_fair() -> None:
     session = AbxSession(pairs(1), "l", ABX, 16)
     assert isinstance(session._chance, secrets.SystemRandom)
-    drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", ABX, 50)._waiting)
+    drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", ABX, 50).waiting)
     # Of 2000 fair draws, 1000 and some six standard deviations at most.
     assert abs(drawn[0] - 1000) < 135
     assert drawn[0] + drawn[1] == 2000
@@ -155,8 +155,8 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
         record = session.answer(0, DISTURBED)
         assert record.void
         assert (session.valid, session.void, session.planned) == (0, 1, 3)
-        assert session._waiting[-1].item == item
-        xs.add((record.order[2], session._waiting[-1].order[2]))
+        assert session.waiting[-1].item == item
+        xs.add((record.order[2], session.waiting[-1].order[2]))
         while not session.finished:
             session.hear(2)
             session.answer(0, CALM)
@@ -176,7 +176,7 @@ def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = C
 def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
     for seed in range(10):
         session = PreferenceSession(pairs(sentences), "l", CCR, trials, chance=chance(seed))
-        asked = list(session._waiting)
+        asked = list(session.waiting)
         own = [one for one in asked if not one.repeat]
         again = [one for one in asked if one.repeat]
         assert len(own) == trials
@@ -333,11 +333,11 @@ def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() ->
 # --- Ranking ----------------------------------------------------------------------------------------------------------
 def test_a_ranking_asks_for_every_pair_before_any_comes_again() -> None:
     session = RankingSession(rows(4, places=3), "l", RANKING, 18, chance())
-    asked = [one.order for one in session._waiting]
+    asked = [one.order for one in session.waiting]
     assert len(asked) == 18
     for first in range(0, 18, 6):
         assert {frozenset(one) for one in asked[first : first + 6]} == {
             frozenset((one, two)) for one in range(4) for two in range(one)
         }
-    assert {one.item for one in session._waiting} == set(range(4))
+    assert {one.item for one in session.waiting} == set(range(4))
     assert 0.2 < sum(one < two for one, two in asked) / 18 < 0.8, "either may come first"

@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
-    qtbot.waitUntil(lambda: len(window.features["player"].deck._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(window.features["player"].deck.loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert len(window.results.library) == 1

@@ -116,7 +116,7 @@ def test_one_that_fails_is_said_and_the_others_are_made(presenter: Presenter, qt
 def test_ahead_of_time_only_while_nothing_else_is_done(
     presenter: Presenter, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    presenter.state.making._idle._idle.setInterval(10)
+    presenter.state.making.idle.timer.setInterval(10)
     making, sent, asked, made = presenter.state.making, presenter.sent, wanted(presenter), []
     making.take_made.connect(made.append)
     making.ahead(asked)

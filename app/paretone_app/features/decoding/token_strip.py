@@ -54,7 +54,7 @@ class TokenStrip(LineCanvas):
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
-        self._tokens: tuple[SpokenToken, ...] = ()
+        self.tokens: tuple[SpokenToken, ...] = ()
         self._rate = 25.0
         self.cursor_token = 0
         self._lines: list[tuple[int, int]] = []
@@ -65,9 +65,9 @@ class TokenStrip(LineCanvas):
     def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
         """Show tokens in time order, each 1 / ``rate`` seconds long. Cursor and playhead stay if tokens are only
         appended."""
-        before, self._tokens, self._rate = self._tokens, tuple(tokens), rate
-        self._depth = max((len(one.rejected) for one in self._tokens), default=0)
-        if not before or self._tokens[: len(before)] != before:
+        before, self.tokens, self._rate = self.tokens, tuple(tokens), rate
+        self._depth = max((len(one.rejected) for one in self.tokens), default=0)
+        if not before or self.tokens[: len(before)] != before:
             self.cursor_token = 0
             self.set_position(None)
         self.break_lines()
@@ -78,9 +78,9 @@ class TokenStrip(LineCanvas):
         return len(self._lines)
 
     def move_cursor(self, index: int) -> None:
-        if not self._tokens:
+        if not self.tokens:
             return
-        index = max(0, min(index, len(self._tokens) - 1))
+        index = max(0, min(index, len(self.tokens) - 1))
         moved, self.cursor_token = index != self.cursor_token, index
         self.refresh()
         self.line_shown.emit(self.line_rectangle(self._line_of(index)))
@@ -89,15 +89,15 @@ class TokenStrip(LineCanvas):
 
     def describe(self, index: int, briefly: bool = False) -> str:
         """A token in words; ``briefly``: without the meaning of its outcome."""
-        one = self._tokens[index]
-        place = f"Token {index + 1} of {len(self._tokens)}, {fixed(one.seconds, 2)} s, id {one.id}"
+        one = self.tokens[index]
+        place = f"Token {index + 1} of {len(self.tokens)}, {fixed(one.seconds, 2)} s, id {one.id}"
         meaning = "" if briefly else f" ({MEANINGS[one.outcome]})"
         drafts = "draft" if len(one.rejected) == 1 else "drafts"
         rejected = f" Rejected {drafts} here: {', '.join(map(str, one.rejected))}." if one.rejected else ""
         return f"{place}, cycle {one.cycle + 1}: {one.outcome}{meaning}.{rejected}"
 
     def cursor_text(self) -> str:
-        return self.describe(self.cursor_token) if self._tokens else ""
+        return self.describe(self.cursor_token) if self.tokens else ""
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         index = self.token_at(place)
@@ -107,7 +107,7 @@ class TokenStrip(LineCanvas):
         lines = ["token\tseconds\tid\toutcome\tcycle\trejected drafts"]
         lines += [
             f"{number}\t{one.seconds:.3f}\t{one.id}\t{one.outcome}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
-            for number, one in enumerate(self._tokens, 1)
+            for number, one in enumerate(self.tokens, 1)
         ]
         return "\n".join(lines)
 
@@ -121,7 +121,7 @@ class TokenStrip(LineCanvas):
         fitting = (one for one in _LINES_OF_SECONDS if one * least <= self.room())
         self.per_line = max(fitting, default=_LINES_OF_SECONDS[0])
         self._lines = []
-        for index, one in enumerate(self._tokens):
+        for index, one in enumerate(self.tokens):
             line = int(one.seconds / self.per_line + 1e-6)
             while len(self._lines) <= line:
                 self._lines.append((index, index))
@@ -142,7 +142,7 @@ class TokenStrip(LineCanvas):
 
     def token_rectangle(self, index: int) -> QRectF:
         em = self.fontMetrics().height()
-        line, one = self._line_of(index), self._tokens[index]
+        line, one = self._line_of(index), self.tokens[index]
         left = self.place(one.seconds, line)
         right = self.place(one.seconds + 1 / self._rate, line)
         return QRectF(left, line * self.line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
@@ -172,14 +172,14 @@ class TokenStrip(LineCanvas):
                 for index in range(*self._lines[line]):
                     self._paint_token(painter, index)
             self.paint_position(painter)
-            if self._tokens:
+            if self.tokens:
                 self.paint_cursor(painter, self.token_rectangle(self.cursor_token))
 
     def _paint_token(self, painter: QPainter, index: int) -> None:
-        one, cell, fills = self._tokens[index], self.token_rectangle(index), outcome_colours(self.colours)
+        one, cell, fills = self.tokens[index], self.token_rectangle(index), outcome_colours(self.colours)
         height = self._draft_height()
         # The gap is wider between cycles, so that tokens verified together are grouped.
-        ends = one.outcome != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
+        ends = one.outcome != DECODED and index + 1 < len(self.tokens) and self.tokens[index + 1].cycle != one.cycle
         drawn = cell.adjusted(0, 0, -3 if ends else -1, 0)
         painter.fillRect(drawn, QColor(fills[one.outcome]))
         painter.setPen(QColor(self.colours.on_accent))
@@ -203,7 +203,7 @@ class TokenStrip(LineCanvas):
             self.activated.emit(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key, at, tokens = Qt.Key(event.key()), self.cursor_token, self._tokens
+        key, at, tokens = Qt.Key(event.key()), self.cursor_token, self.tokens
         if not tokens:
             event.ignore()
         elif key in _BY_TOKEN:

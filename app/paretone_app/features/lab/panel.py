@@ -375,10 +375,10 @@ class LabPanel(QWidget):
         self._colours = colours
         self.setup = LabSetup(can)
         self.results = LabResults(colours, can)
-        self._waiting = WaitingPage(can.stop_waiting)
+        self.waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
         self.volume: VolumePage | None = None
-        self._device_problem = DeviceProblem(can.reconnect)
+        self.device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
         em = self.fontMetrics().height()
         for one in (self.setup, self.results):
@@ -387,15 +387,15 @@ class LabPanel(QWidget):
         across = build.fill(HBoxLayout(self._start), (1, (self.setup, 100), (self.results, 100), 1))
         across.setSpacing(BROAD)
         self._start.setFocusProxy(self.setup)
-        for page in (self._start, self._waiting):
+        for page in (self._start, self.waiting):
             self._pages.addWidget(page)
-        build.fill(VBoxLayout(self), (self._device_problem, (self._pages, 1)), (GAP, NEAR, GAP, NEAR))
+        build.fill(VBoxLayout(self), (self.device_problem, (self._pages, 1)), (GAP, NEAR, GAP, NEAR))
         self.set_colours(colours)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.results.set_colours(colours)
-        self._device_problem.set_colours(colours)
+        self.device_problem.set_colours(colours)
         if self.trial is not None:
             self.trial.set_colours(colours)
 
@@ -404,8 +404,8 @@ class LabPanel(QWidget):
         self.setup.method.setFocus()
 
     def show_waiting(self, sentence: str, can_cancel: bool = False) -> None:
-        self._waiting.say(sentence, can_cancel)
-        self._go_to(self._waiting)
+        self.waiting.say(sentence, can_cancel)
+        self._go_to(self.waiting)
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
         """Let the user set the volume at ``target`` LUFS with ``player``, then call ``then``."""
@@ -423,7 +423,7 @@ class LabPanel(QWidget):
         self._show_page_with_sound(self.trial)
 
     def _show_page_with_sound(self, page: SoundPage) -> None:
-        page.problem_changed.connect(self._device_problem.say)
+        page.problem_changed.connect(self.device_problem.say)
         self._pages.addWidget(page)
         self._go_to(page)
         page.setFocus()
@@ -439,7 +439,7 @@ class LabPanel(QWidget):
         self._end(self.volume)
         self._end(self.trial)
         self.volume = self.trial = None
-        self._device_problem.say("")
+        self.device_problem.say("")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

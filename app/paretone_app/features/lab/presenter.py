@@ -57,7 +57,7 @@ class LabPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
-        self._conditions: tuple[Condition, ...] = ()
+        self.conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._coming: Callable[[], None] | None = None
         """Starts the prepared test once background work is paused."""
@@ -165,8 +165,8 @@ class LabPresenter(Presenter):
             return
         self._takes = takes
         found = conditions(one.setting for one in takes)
-        self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
-        built(self.lab).setup.show_conditions(self._conditions)
+        self.conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
+        built(self.lab).setup.show_conditions(self.conditions)
         self.refresh()
 
     @property
@@ -174,14 +174,14 @@ class LabPresenter(Presenter):
         comparison = self._state.comparison
         return [one for one in (comparison.take_a, comparison.take_b) if one is not None]
 
-    def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
+    def plan_of(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why it makes no test, as a sentence, or ``""``."""
         from paretone_app.features.lab.panel import COMPARED
 
         if choice.source == COMPARED:
             found, shared, problem = compared(self._takes_a_b)
         else:
-            found = tuple(one for one in self._conditions if one.key in choice.ticked)
+            found = tuple(one for one in self.conditions if one.key in choice.ticked)
             shared, problem = items(self._takes, found) if found else (), ""
         plan = planned(choice.method, found, shared, choice.length, choice.listener, choice.practice)
         return plan, problem or plan.why_not()
@@ -192,7 +192,7 @@ class LabPresenter(Presenter):
 
         setup = built(self.lab).setup
         choice = setup.choice
-        plan, cannot = self._planned(choice)
+        plan, cannot = self.plan_of(choice)
         cannot_export = cannot or webmushra.why_not_exported(choice.method)
         warning = self._state.comparison.warning(0, 1) if choice.source == COMPARED and not cannot else ""
         setup.show_plan(plan, cannot or self._why_not_now(), cannot_export, warning)
@@ -208,7 +208,7 @@ class LabPresenter(Presenter):
     # --- A test -------------------------------------------------------------------------------------------------------
     def begin(self) -> None:
         """Prepare the sounds, then start. Raises :class:`PlainError` if not possible."""
-        plan, problem = self._planned(built(self.lab).setup.choice)
+        plan, problem = self.plan_of(built(self.lab).setup.choice)
         require(problem or self._why_not_now())
         self._prepare(plan, self._player.player.rate, lambda made: self._start(plan, made))
 
@@ -351,7 +351,7 @@ class LabPresenter(Presenter):
     def write_test(self, folder: Path) -> None:
         """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises
         :class:`PlainError` if the setup makes no test."""
-        plan, problem = self._planned(built(self.lab).setup.choice)
+        plan, problem = self.plan_of(built(self.lab).setup.choice)
         require(problem)
         name = f"paretone-{plan.method}-{trials.new_name()}"
 

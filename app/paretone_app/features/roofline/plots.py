@@ -48,7 +48,7 @@ class Waterfall(Chart):
         frame.set_bordered(False)
         frame.bottom.spell = lambda seconds: tick_text(1e3 * seconds)
         self._bars, self._floors = Blocks(frame, 1), Blocks(frame, 2)
-        self._legend, self._numbers = Legend(frame, 3), Labels(frame, 4, share=0.85)
+        self.legend, self._numbers = Legend(frame, 3), Labels(frame, 4, share=0.85)
         self._numbers.labels = self._labels
         frame.changed.connect(self._place_bars)
 
@@ -109,7 +109,7 @@ class Waterfall(Chart):
             # The clock's name says seconds; the axis shows milliseconds.
             clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
             self.frame.bottom.set_title(Dimension(f"ms ({clock})", "ms"))
-        self._legend.entries = legend
+        self.legend.entries = legend
         self.frame.left.set_names([(len(names) - 1.0 - row, TITLES[name]) for row, name in enumerate(names)])
         ends = [end for _, report in measured for span in _spans(report).values() for end in span]
         across = Scale(min(ends, default=0.0), max(ends, default=0.0) or 1.0)
@@ -147,7 +147,7 @@ class Waterfall(Chart):
                 continue
             floors.append(Block((left, min(left + _floors(report).get(name, 0.0), right)), bar.y, hatch))
         self._bars.blocks, self._floors.blocks = bars, floors
-        for layer in (self._bars, self._floors, self._legend):
+        for layer in (self._bars, self._floors, self.legend):
             layer.redraw()
 
     def _labels(self) -> Iterator[Label]:

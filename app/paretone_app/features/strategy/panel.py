@@ -68,7 +68,7 @@ class StrategyPanel(QWidget):
             action.explain(lambda: "" if self._live is None else calibrating)
         self._colours = colours
         self.table: StrategyTable | None = None
-        self._reference: StrategyTable | None = None
+        self.reference: StrategyTable | None = None
         self._reference_name = ""
         self._operations: OperationCounts | None = None
         self._live: np.ndarray | None = None
@@ -120,7 +120,7 @@ class StrategyPanel(QWidget):
 
     def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
         """Set the table to compare with, if any, and its name. Tables of another shape are compared by counts only."""
-        self._reference, self._reference_name = table, name
+        self.reference, self._reference_name = table, name
         self._show()
 
     def set_reason(self, reason: str, yet: str = "") -> None:
@@ -241,18 +241,18 @@ class StrategyPanel(QWidget):
 
     def _show(self) -> None:
         table, live = self.table, self._live
-        comparable = live is None and _alike(table, self._reference)
+        comparable = live is None and _alike(table, self.reference)
         self.difference_box.setEnabled(comparable)
         self.difference_box.setVisible(live is None)
         difference = comparable and self.difference_box.isChecked()
         # Remove the reference table first: it must never meet a table of another shape.
         self.grid.show_reference(None)
         # Without a table in use, show the reference table.
-        seen = table if table is not None else self._reference
+        seen = table if table is not None else self.reference
         self.grid.show_actions(_values(seen) if live is None else live)
         self.pages.show_content(seen is not None or live is not None)
         if difference:
-            self.grid.show_reference(_values(self._reference), self._reference_name)
+            self.grid.show_reference(_values(self.reference), self._reference_name)
         self.legend.setText(legend(self._colours, live is not None, difference))
         for action in (self.can.import_, self.can.export):
             action.refresh()
@@ -283,9 +283,9 @@ class StrategyPanel(QWidget):
             return
         self.figures.show_row(0, self._counted("This table", self.table))
         name = self._reference_name
-        if self._reference is not None and self.table is not None and self.grid.steps:
-            name = f"{name}: {_difference(self.table, self._reference)}"
-        self.figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
+        if self.reference is not None and self.table is not None and self.grid.steps:
+            name = f"{name}: {_difference(self.table, self.reference)}"
+        self.figures.show_row(1, None if self.reference is None else self._counted(name, self.reference))
 
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:

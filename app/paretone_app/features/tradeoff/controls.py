@@ -78,14 +78,14 @@ class TradeoffDetails(QWidget):
         self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._difference = build.words(rich=True, selectable=True)
-        self._difference.hide()
-        self._fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
-        self._fold.setCheckable(True)
-        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._fold.setProperty("look", "quiet")
-        self._fold.toggled.connect(self._unfold)
-        area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
+        self.difference = build.words(rich=True, selectable=True)
+        self.difference.hide()
+        self.fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
+        self.fold.setCheckable(True)
+        self.fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.fold.setProperty("look", "quiet")
+        self.fold.toggled.connect(self._unfold)
+        area = build.named(Scrolled(build.column(self._text, self.fold, (self.difference, 1))), "Selected point")
         area.let_keys_scroll()
         self.sentence = _choice("Sentence", self._choose_sentence, least=8)
         self.sentence.setToolTip("Sentence to play, compare and keep")
@@ -111,19 +111,19 @@ class TradeoffDetails(QWidget):
     @property
     def text(self) -> str:
         """The details as rich text, including the differences, folded or not."""
-        return self._text.text() + self._difference.text()
+        return self._text.text() + self.difference.text()
 
     @Slot(bool)
     def _unfold(self, shown: bool) -> None:
-        self._difference.setVisible(shown and bool(self._difference.text()))
-        self._fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.difference.setVisible(shown and bool(self.difference.text()))
+        self.fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
 
     def _show_difference(self, html: str, title: str) -> None:
         """Differences are folded at first; the state is kept between points."""
-        self._difference.setText(html)
-        self._fold.setText(f"Differences from {title}")
-        self._fold.setVisible(bool(html))
-        self._unfold(self._fold.isChecked())
+        self.difference.setText(html)
+        self.fold.setText(f"Differences from {title}")
+        self.fold.setVisible(bool(html))
+        self._unfold(self.fold.isChecked())
 
     def _choose_sentence(self, row: int) -> None:
         self._spoken = self.sentence.itemData(row)

@@ -75,7 +75,7 @@ class ParallelAxes(CursorCanvas):
         self.setAccessibleName("Parallel axes")
         self.shown = Parallel()
         self._looks = PointStyles(colours)
-        self._current = ""
+        self.current = ""
         self._axis = 0
         """Axis with the cursor."""
         self._faint: QPixmap | None = None
@@ -89,14 +89,14 @@ class ParallelAxes(CursorCanvas):
         """Show these points and ranges; ``current``: key of the current point."""
         if shown.points != self.shown.points or shown.axes != self.shown.axes:
             self._faint = None
-        self.shown, self._looks, self._current = shown, looks, current
+        self.shown, self._looks, self.current = shown, looks, current
         self._axis = min(self._axis, max(len(shown.axes) - 1, 0))
         self._lines = None
         self.updateGeometry()
         self.refresh()
 
     def show_current(self, key: str) -> None:
-        self._current = key
+        self.current = key
         self.refresh()
 
     def set_colours(self, colours: Colours) -> None:
@@ -262,7 +262,7 @@ class ParallelAxes(CursorCanvas):
             painter.drawPixmap(0, 0, self._lines)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(pen(self.colours.text, 2.4))
-            self._draw(painter, [at for at, point in enumerate(self.shown.points) if point.key == self._current])
+            self._draw(painter, [at for at, point in enumerate(self.shown.points) if point.key == self.current])
             for axis in range(len(self.shown.axes)):
                 self._paint_axis(painter, axis)
 

@@ -156,7 +156,7 @@ class TradeoffPlot(ZoomChart):
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self.marks = PointMarks(self.frame, self.drawn)
-        self._bands = HeardBands(self.frame, -1)
+        self.bands = HeardBands(self.frame, -1)
         self.drags_along = False
         """Whether dragging from a point moves along the front."""
         self._dragging = False
@@ -176,8 +176,8 @@ class TradeoffPlot(ZoomChart):
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
         self.scene, self._hovered = shown, None
-        self._bands.heard = shown.heard
-        self._bands.redraw()
+        self.bands.heard = shown.heard
+        self.bands.redraw()
         if self._current not in shown.index:
             self._current = ""
         self._selected &= shown.index.keys()
@@ -186,8 +186,8 @@ class TradeoffPlot(ZoomChart):
         self.refresh()
 
     def show_limit(self, limit: Limit | None) -> None:
-        self._bands.limit = limit
-        self._bands.redraw()
+        self.bands.limit = limit
+        self.bands.redraw()
 
     def choose(self, key: str) -> None:
         """Make the point ``key`` current and the only selected one; emits no signal."""
@@ -273,7 +273,7 @@ class TradeoffPlot(ZoomChart):
         section = "" if not self.zoomed else f" {self.in_view} of {self.scene.own} points are in view."
         return words + several + section
 
-    def _go_to(self, index: int | None, keep: bool = False) -> None:
+    def go_to(self, index: int | None, keep: bool = False) -> None:
         """Make a point current; ``keep`` the other selected points."""
         self._current = "" if index is None else self.scene.points[index].key
         alone = frozenset({self._current} if self._current else ())
@@ -301,13 +301,13 @@ class TradeoffPlot(ZoomChart):
         else:
             # From off the path to the nearest point in that direction.
             at = int(np.searchsorted(self.scene.x[list(path), 0], self.scene.x[here, 0])) - (by < 0)
-        self._go_to(path[min(max(at, 0), len(path) - 1)])
+        self.go_to(path[min(max(at, 0), len(path) - 1)])
 
     def go_along(self, at: int) -> None:
         """Go to a point of the front, or of all points without a front: 0 is the leftmost, −1 the rightmost."""
         path = self.scene.walk or self.scene.across
         if path:
-            self._go_to(path[at])
+            self.go_to(path[at])
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.begins_move(event):
@@ -319,14 +319,14 @@ class TradeoffPlot(ZoomChart):
         adding = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
         if event.button() == Qt.MouseButton.RightButton:
             if index is not None and self.scene.points[index].key not in self._selected:
-                self._go_to(index)
+                self.go_to(index)
         elif index is None:
             self._pressed, self._adding = event.position(), adding
         elif adding:
             self._toggle(index)
         else:
             self._dragging = self.drags_along
-            self._go_to(index)
+            self.go_to(index)
             self.activated.emit()
 
     def _drag_to(self, x: float) -> None:
@@ -334,7 +334,7 @@ class TradeoffPlot(ZoomChart):
         walk = list(self.scene.walk)
         near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
         if near is not None and self.scene.points[near].key != self._current:
-            self._go_to(near)
+            self.go_to(near)
 
     def _toggle(self, index: int) -> None:
         key = self.scene.points[index].key
@@ -344,7 +344,7 @@ class TradeoffPlot(ZoomChart):
             self.selection_changed.emit()
             self.refresh()
         else:
-            self._go_to(index, keep=True)
+            self.go_to(index, keep=True)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self.drawn.nearest(event.position()) is None:
@@ -389,7 +389,7 @@ class TradeoffPlot(ZoomChart):
         self._pressed = None
         if not self._band.isVisible():
             if not self._adding:
-                self._go_to(None)
+                self.go_to(None)
             return
         self._band.hide()
         caught = (self.scene.points[index] for index in self.drawn.within(self._band.rect()).tolist())

@@ -153,7 +153,7 @@ def test_the_end_of_the_prompt_is_drawn_both_ways(panel: AttentionPanel) -> None
     for plot in shown(panel):
         assert plot.boundary == pytest.approx(PROMPT * 256 / 24000)
         assert seen(plot)[0][1] == pytest.approx(FRAMES * 256 / 24000)
-        assert plot.frame.bottom._along.title == "Key, s"
+        assert plot.frame.bottom.dimension.title == "Key, s"
     panel.show_capture(replace(capture(2), frame_seconds=0.02))
     assert shown(panel)[0].boundary == pytest.approx(PROMPT * 0.02)
     assert seen(shown(panel)[0])[0][1] == pytest.approx(FRAMES * 0.02)

@@ -77,9 +77,7 @@ def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> N
     QTest.keyClick(panel.strip, KEY.Key_PageDown)
     assert panel.strip.cursor_token == 4, "the next cycle"
     QTest.keyClick(panel.strip, KEY.Key_Right)
-    assert panel.reading.text() == (
-        "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: play from here."
-    )
+    assert "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7." in panel.reading.text()
     assert "sampled by the target model in place of" in panel.reading.toolTip()
     QTest.keyClick(panel.strip, KEY.Key_Space)
     assert heard.at(0) == ["B", pytest.approx(0.1)]
@@ -127,11 +125,11 @@ def test_tokens_are_drawn_while_a_take_is_made(panel: DecodingPanel) -> None:
     panel.show_side("B")
     panel.show_coming("A", seen(1))
     assert panel.side == "A" and panel.headline.text().startswith("Take A, streaming: ")
-    first = len(panel.strip._tokens)
+    first = len(panel.strip.tokens)
     panel.set_position("A", 0.03)
     panel.strip.move_cursor(1)
     panel.show_coming("A", seen(2))
-    assert len(panel.strip._tokens) > first
+    assert len(panel.strip.tokens) > first
     assert (panel.strip.position, panel.strip.cursor_token) == (0.03, 1), "playhead and cursor stay"
     assert panel.values["measured"].text() in ("–", "– (no baseline)"), "it is not finished"
     panel.show_coming("", Trace())

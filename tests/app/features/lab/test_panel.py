@@ -108,9 +108,9 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
         qtbot.waitUntil(lambda place=place: player.playing and player.choice == place)
         assert [one.isChecked() for one in page.buttons] == [place == other for other in range(3)]
     # Behind X is the very sound of A or B, not a copy that could differ.
-    loaded = player.mixer._programme.recordings
+    loaded = player.mixer.programme.recordings
     assert loaded[2] is loaded[session.trial.order[2]]
-    assert player.mixer._programme.gains[2] == player.mixer._programme.gains[session.trial.order[2]]
+    assert player.mixer.programme.gains[2] == player.mixer.programme.gains[session.trial.order[2]]
     press(Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not player.playing)
     press(Qt.Key.Key_2)
@@ -229,7 +229,7 @@ def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, q
         qtbot.waitUntil(lambda place=place: player.playing and player.choice == place)
         assert [one.isChecked() for one in page.buttons] == [place == one for one in range(3)]
     # The reference among the two is the very sound of the labelled one.
-    loaded = player.mixer._programme.recordings
+    loaded = player.mixer.programme.recordings
     assert loaded[3 - other] is loaded[0] and loaded[other] is not loaded[0]
     press(Qt.Key.Key_1 if other == 1 else Qt.Key.Key_2)
     assert [one.answer for one in answers] == [{"said": other - 1, "scale": [0.0, 0.5, 1.0]}]
@@ -320,12 +320,12 @@ def test_a_device_that_goes_away_voids_the_trial(panel: LabPanel, null_sink: Nul
     null_sink.kill()
     qtbot.waitUntil(lambda: bool(player.problem))
     panel.trial.follow()
-    assert panel._device_problem.isVisible()
+    assert panel.device_problem.isVisible()
     press(Qt.Key.Key_1)
     assert answers[0].void and not session.finished
     assert "1 void, repeated" in panel.trial.title.text()
     with qtbot.waitSignal(panel.can.reconnect.triggered):
-        panel._device_problem.findChild(ActionButton).click()
+        panel.device_problem.findChild(ActionButton).click()
     panel.end()
     player.close()
 
@@ -335,7 +335,7 @@ def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtb
     pictures = []
     for x in (0, 1):
         session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1))
-        session._waiting[0] = replace(session._waiting[0], order=(0, 1, x))
+        session.waiting[0] = replace(session.waiting[0], order=(0, 1, x))
         begin(session)
         press(Qt.Key.Key_X)
         panel.trial._poll.stop()

@@ -142,13 +142,13 @@ def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
     shared_posts.hold_at(AudioReady)
     window.state.synthesis.synthesise_baseline()
     ask_for_a_test(window)
-    qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
-    lab._waiting.cancel_button.click()
+    qtbot.waitUntil(lab.waiting.cancel_button.isVisible)
+    lab.waiting.cancel_button.click()
     assert lab.setup.isVisible()
     assert not window.jobs.held
     assert lab.volume is None
     ask_for_a_test(window)
-    qtbot.waitUntil(lab._waiting.cancel_button.isVisible)
+    qtbot.waitUntil(lab.waiting.cancel_button.isVisible)
     assert (lab.volume, ended) == (None, [])
     shared_posts.go_on()
     qtbot.waitUntil(lambda: lab.volume is not None)

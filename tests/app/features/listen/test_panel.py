@@ -110,7 +110,7 @@ def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> No
 
 def test_loudness_is_matched_and_shown(panel: Host, qtbot) -> None:
     assert text(panel, "Gains") == "A −6.0 dB   B 0.0 dB"
-    assert panel.player.mixer._programme.gains == pytest.approx((0.5, 1.0), abs=1e-3)
+    assert panel.player.mixer.programme.gains == pytest.approx((0.5, 1.0), abs=1e-3)
     analysed(panel, qtbot)
     assert np.abs(tiles(panel, 2)[0].levels).max() < 0.05
     match = next(one for one in panel.findChildren(QAbstractButton) if "loudness" in one.text())
@@ -118,7 +118,7 @@ def test_loudness_is_matched_and_shown(panel: Host, qtbot) -> None:
     QTest.keyClick(match, Qt.Key.Key_Space)
     assert not match.isChecked()
     assert text(panel, "Gains") == "A 0.0 dB   B 0.0 dB"
-    assert panel.player.mixer._programme.gains == (1.0, 1.0)
+    assert panel.player.mixer.programme.gains == (1.0, 1.0)
     analysed(panel, qtbot)
     assert np.median(tiles(panel, 2)[0].levels) == pytest.approx(6.02, abs=1)
 

@@ -82,9 +82,9 @@ def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert "own seconds are wall time" in panel.headline.toolTip().splitlines()[1]
     assert panel.headline.toolTip().splitlines()[2] == "A note."
     assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
-    assert "as fast as A" in panel.bars.frame._titles[0]
+    assert "as fast as A" in panel.bars.frame.titles[0]
     panel.show_report("B", replace(report(0.5), text="Another text."))
-    assert panel.bars.frame._titles[0] == "Where the time goes: A and B spoke different sentences"
+    assert panel.bars.frame.titles[0] == "Where the time goes: A and B spoke different sentences"
 
 
 def test_a_card_is_shown_on_paper(panel: RooflinePanel, tmp_path: Path) -> None:
@@ -129,10 +129,10 @@ def test_a_rest_below_0_goes_back_and_is_no_time_spent(panel: RooflinePanel) -> 
     assert rest.x[1] < rest.x[0], "it goes back"
     assert rest.outline is not None and rest.fill.style() is not Qt.BrushStyle.SolidPattern
     assert bars[ATTENTION].outline is None and bars[ATTENTION].x[0] < bars[ATTENTION].x[1]
-    assert "saved, less than 0" in [entry.text for entry in panel.bars._legend.entries]
+    assert "saved, less than 0" in [entry.text for entry in panel.bars.legend.entries]
     assert [label.text for label in panel.bars._labels() if label.text.startswith("−")] == ["−12 ms: saved"]
     panel.show_report("A", measured)
-    assert "saved, less than 0" not in [entry.text for entry in panel.bars._legend.entries]
+    assert "saved, less than 0" not in [entry.text for entry in panel.bars.legend.entries]
 
 
 def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:

@@ -223,7 +223,7 @@ def test_the_grid_is_around_the_point_of_trade_off_and_the_choice_is_remembered(
     window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(lambda: bool(point.scene.points), timeout=PATIENCE_MILLISECONDS)
     key = next(one.key for one in point.scene.points if one.techniques == ("steps",))
-    point.plot._go_to(point.scene.index[key])
+    point.plot.go_to(point.scene.index[key])
     window.action["grid_point"].trigger()
     qtbot.waitUntil(lambda: panel.isVisible() and panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
     assert panel.cells.grid.takes[0][1].setting.technique("steps") is not None

@@ -224,10 +224,10 @@ def test_each_plot_can_be_read_as_a_table_and_by_the_mouse_and_the_data_be_copie
 def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord) -> None:
     first, second = sorted(UNITS)[:2]
     empty.set_metric(first)
-    assert UNITS[first] in empty.share.frame.bottom._along.title and UNITS[first] in empty.spin_box.toolTip()
+    assert UNITS[first] in empty.share.frame.bottom.dimension.title and UNITS[first] in empty.spin_box.toolTip()
     empty.set_record(replace(record, knobs=record.knobs.replace(metric=first)))
     empty.set_metric(second)
-    assert UNITS[first] in empty.share.frame.bottom._along.title, "what was measured has a unit already"
+    assert UNITS[first] in empty.share.frame.bottom.dimension.title, "what was measured has a unit already"
 
 
 def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibration(empty: ThresholdPanel, qtbot) -> None:

@@ -53,18 +53,18 @@ def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(p
     panel.choose("a")
     assert details._text.text().startswith("<div style='margin-bottom:5px'><table")
     assert "<b>1</b>" in details.text and "0.9–1.1" in details.text and "n = 4" in details.text
-    assert details._fold.text() == "Differences from its baseline" and details._difference.isHidden()
-    details._fold.click()
-    assert not details._difference.isHidden() and "DiTReducio: off → δ = 0.1" in details._difference.text()
+    assert details.fold.text() == "Differences from its baseline" and details.difference.isHidden()
+    details.fold.click()
+    assert not details.difference.isHidden() and "DiTReducio: off → δ = 0.1" in details.difference.text()
     panel.choose("b")
-    assert not details._difference.isHidden(), "it stays unfolded from point to point"
+    assert not details.difference.isHidden(), "it stays unfolded from point to point"
     panel.set_a(Reference("A", PLAIN, take="c"))
     assert "Against A:" in details.text
     panel.choose("c")
     assert "Against A" not in details.text, "A itself does not differ from A"
     panel.set_a(Reference("A", replace(PLAIN, model="lm-mini"), take="c"))
     panel.choose("a")
-    assert details._fold.text() == "Differences from its baseline", "A is of another model"
+    assert details.fold.text() == "Differences from its baseline", "A is of another model"
 
 
 # --- Axes, filters, what is shown ------------------------------------------------------------------------------------

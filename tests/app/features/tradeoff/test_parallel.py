@@ -163,9 +163,9 @@ def test_a_click_chooses_the_nearest_line_and_the_plot_follows(panels: tuple[Tra
     middle = (beside.axes.place(1, shown.heights[3, 1]) + beside.axes.place(2, shown.heights[3, 2])) / 2
     assert beside.axes.tip_at(middle)[0] == "setting 3"
     QTest.mouseClick(beside.axes, Qt.MouseButton.LeftButton, NO, middle.toPoint())
-    assert tradeoff.plot.current.key == "3" == beside.axes._current
+    assert tradeoff.plot.current.key == "3" == beside.axes.current
     tradeoff.plot.walk(-1)
-    assert beside.axes._current == tradeoff.plot.current.key != "3", "and the other way round"
+    assert beside.axes.current == tradeoff.plot.current.key != "3", "and the other way round"
     QTest.mouseClick(beside.axes, Qt.MouseButton.LeftButton, NO, QPoint(2, 2))
     assert tradeoff.plot.current.key == "2"
 

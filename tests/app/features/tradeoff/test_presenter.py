@@ -144,15 +144,15 @@ def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, result
     with Store(results, read_only=True) as store:
         tables = store.artefacts()
     go(window, key_of(panel, ("ditreducio",)))
-    shown = strategy._reference
+    shown = strategy.reference
     assert shown in tables.values() and shown.steps == 4
     assert "Chosen point, not in use" in strategy.headline.text()
     go(window, key_of(panel, ("ditreducio", "steps")))
-    assert strategy._reference.steps == 2
+    assert strategy.reference.steps == 2
     go(window, key_of(panel, ("ditreducio",), of_study=False))
-    assert strategy._reference == shown, "a take's table is found by its fingerprint"
+    assert strategy.reference == shown, "a take's table is found by its fingerprint"
     go(window, key_of(panel, ()))
-    assert strategy._reference is None
+    assert strategy.reference is None
 
 
 def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWindow, qtbot: QtBot) -> None:
@@ -274,9 +274,9 @@ def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
     assert len(row) > 2
     window.action["front_heard"].trigger()
     assert setup.isVisible() and setup.choice.method == "staircase"
-    ticked = [one for one in window.features["lab"]._conditions if one.key in setup.choice.ticked]
+    ticked = [one for one in window.features["lab"].conditions if one.key in setup.choice.ticked]
     assert {one.setting.bare.fingerprint for one in ticked} == row
-    _, problem = window.features["lab"]._planned(setup.choice)
+    _, problem = window.features["lab"].plan_of(setup.choice)
     assert problem == "" or "3 to 24 faster ones" in problem
     # What such a test finds, by a listener who hears everything from twice the speed on.
     conditions = [
@@ -400,7 +400,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(window: M
     panel, listen, playing = window.panels["tradeoff"], window.features["player"], window.state.playing
     go(window, key_of(panel, ()))
     panel.details.a_button.click()
-    qtbot.waitUntil(lambda: listen.deck._loaded != ())
+    qtbot.waitUntil(lambda: listen.deck.loaded != ())
     take, action = panel.details.sound.take, window.action["point_hear"]
     action.trigger()
     listen.deck.set_loop((0.0, 0.1))
@@ -456,7 +456,7 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
         qtbot.waitUntil(lambda: len(recording.samples) > RATE)
     assert longest_silence(recording.samples) < 0.3 * RATE + longest_silence(deck.row[2].samples) * RATE / 24000
     levels = [10 ** (gain / 20) for gain in matching_gains([(one.samples, one.rate) for one in deck.row]).gains]
-    told = player.mixer._programme.gains
+    told = player.mixer.programme.gains
     assert np.ptp(np.log(np.array(told) / np.array(levels))) < 0.02, "equally loud"
     # A click hears the point that it chooses; dragging walks along the front.
     places = [panel.plot.drawn.place(panel.scene.index[one.key]).toPoint() for one in front]
@@ -564,13 +564,13 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
             assert along.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0))
     assert deck.sound is deck.row[0] and window.features["player"].player.busy, "marking does not disturb the sound"
-    shown, found = panel.plot._bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
+    shown, found = panel.plot.bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
     assert shown.crossings == 2 and shown.value == pytest.approx(np.exp(np.log(found).mean()))
     assert "2 marks" in panel.foot.remarks and "not blind" in panel.foot.remarks
     for left in (1, 0):
         window.state.undo_stack.undo()
         assert len(along.crossings) == left
-    assert panel.plot._bands.limit is None and "not blind" not in panel.foot.remarks
+    assert panel.plot.bands.limit is None and "not blind" not in panel.foot.remarks
     window.state.undo_stack.redo()
     panel.foot.mark_button.click()
     assert len(along.crossings) == 2
@@ -596,7 +596,7 @@ def test_what_cannot_be_played_along_the_front_is_said(window: MainWindow, qtbot
 def test_what_has_not_said_the_sentence_is_made_ahead(
     window: MainWindow, lasting_sink: NullSink, results: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    idle = window.state.making._idle._idle
+    idle = window.state.making.idle.timer
     usual = idle.interval()
     idle.setInterval(300)
     window.results.close(results)
@@ -665,7 +665,7 @@ def test_takes_of_different_timing_go_on_at_the_same_word_with_their_tokens(wind
     player.pause()
     deck.seek(0.9)
     qtbot.waitUntil(lambda: not player.busy and abs(player.position - 0.9) < 0.01)
-    panel.plot._go_to(panel.scene.index[front[1].key])
+    panel.plot.go_to(panel.scene.index[front[1].key])
     assert deck.sound is deck.row[1]
     expected = same_place(deck.row[0].frames, deck.row[1].frames, 0.9)
     assert expected == pytest.approx(1.0, abs=0.15), "in the second word"
@@ -675,6 +675,6 @@ def test_takes_of_different_timing_go_on_at_the_same_word_with_their_tokens(wind
     assert decoding.side == CHOSEN and decoding.headline.text().startswith("Chosen point")
     decoding.side_buttons.chosen.emit("A")
     assert decoding.side == CHOSEN, "there is no A to show"
-    panel.plot._go_to(None)
+    panel.plot.go_to(None)
     qtbot.waitUntil(lambda: compared.chosen is None)
     assert decoding.side != CHOSEN

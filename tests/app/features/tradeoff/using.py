@@ -122,7 +122,7 @@ def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = T
 def go(window: MainWindow, key: str) -> None:
     """Choose a point as the user does."""
     panel = window.panels["tradeoff"]
-    panel.plot._go_to(panel.scene.index[key])
+    panel.plot.go_to(panel.scene.index[key])
 
 
 def longest_silence(samples: np.ndarray) -> int:
