@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paretone.models.base import ModelInfo, OperationCounts
+from paretone.models.base import OperationCounts
 from paretone.session.commands import Command
 from paretone.session.events import JobFinished, ModelLoaded, Prepared
 from paretone.setting.setting import Setting
@@ -18,10 +18,9 @@ from paretone_app.features.strategy.state import StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.records import LAYERS, STEPS, record
+from tests.engine.known_model import FLOW
 
-INFO = ModelInfo(
-    "f5-mini", "Small", "flow", "small", "here", "0" * 64, "none", "cpu", "float32", 24000, LAYERS, 2, 1000, "test"
-)
+INFO = replace(FLOW, layers=LAYERS)
 OPERATIONS = OperationCounts(attention=4.0, feed_forward=6.0, fixed=1.0, layers=LAYERS, branches=2)
 
 

@@ -66,6 +66,9 @@ def test_commands_have_help_and_a_version(without_model: Console) -> None:
         ("steps:steps=7,spacing=epss", "by ';', not ',', and put quotes.*: 'steps:steps=7;spacing=epss'"),
         ("steps:steps=2;steps=3", "'steps' of Step pruning is given twice; give each knob once"),
         ("steps:steps=seven", "Steps must be a number, not 'seven'"),
+        ("speculative:weights=", "weights= names no weights"),
+        ("ditreducio:weights=table", "DiTReducio has no knob named 'weights'"),
+        ("speculative:weights=draft-2;tolerance=7", "must lie between"),
     ],
 )
 def test_techniques_that_cannot_be_read_are_refused(typed: str, words: str) -> None:

@@ -27,9 +27,7 @@ def test_memory_of_the_cpu() -> None:
     error = caught(lambda: torch.empty(10**14))
     assert isinstance(error, RuntimeError)
     assert is_out_of_memory(error)
-    assert sentence(error, "synthesising") == (
-        "This machine ran out of memory while synthesising; use a shorter text or close other programs."
-    )
+    assert sentence(error, "synthesising").startswith("This machine ran out of memory while synthesising")
 
 
 def test_memory_of_a_graphics_card() -> None:

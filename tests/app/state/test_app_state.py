@@ -453,10 +453,7 @@ def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
     setting = state.selection.baseline_setting
     assert state.cost.why_ask(setting) == ""
     state.selection.set_text("x" * int(LETTERS_A_SECOND * LONG_SECONDS * 2))
-    assert state.cost.why_ask(setting) == (
-        "The whole text makes about 10 min of speech. "
-        "How long that takes on this machine is not known before a first take."
-    )
+    assert "about 10 min of speech" in state.cost.why_ask(setting)
     measured(presenter, "y" * 9000, 250.0)
     assert state.cost.why_ask(setting) == ""
     measured(presenter, "y" * 9000, 1900.0)

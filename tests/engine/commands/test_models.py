@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from paretone import cli
-from paretone.commands.technique_args import typed_technique
-from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.files.checkpoints import fingerprint
 from paretone.setting.knobs import Number
@@ -175,16 +173,3 @@ def test_tables_are_calibrated_on_the_weights_that_are_named(
     assert cli.main(["calibrate", "--text", "Oh.", "--profile", str(path), *plan, *named]) == 0
     used = Profile.load(path).setting.technique("guidance_free")
     assert (used.knobs["weight"], len(used.artefact)) == (0.5, 64)
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("speculative:weights=", "weights= names no weights"),
-        ("ditreducio:weights=table", "DiTReducio has no knob named 'weights'"),
-        ("speculative:weights=draft-2;tolerance=7", "must lie between"),
-    ],
-)
-def test_what_makes_no_sense_is_said_before_a_model_is_loaded(typed: str, words: str) -> None:
-    with pytest.raises(SettingError, match=words):
-        typed_technique(typed)

@@ -12,6 +12,7 @@ from paretone.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigr
 from paretone.models.catalogue import voice, voices
 from paretone.paths import resource
 from paretone.training.natural_teacher import original_speech
+from tests.engine.recorder import Follower
 from tests.packages import needs
 from tests.workload import workload
 
@@ -80,15 +81,8 @@ def test_long_recordings_are_heard_in_pieces_between_which_judging_can_be_cancel
     assert len(pieces(noise[: 60 * JUDGE_RATE])) == 1, "as it is"
     monkeypatch.setattr(intelligibility, "LONGEST_SECONDS", 0.5)
     monkeypatch.setattr(intelligibility, "_CUT_SECONDS", 0.2)
-    asked = []
-
-    def check() -> None:
-        asked.append(True)
-        if len(asked) == 2:
-            raise Cancelled
-
     with pytest.raises(Cancelled):
-        judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE, check)
+        judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE, Follower(cancel_at=2).check)
 
 
 def test_sentences_and_recordings_must_match(judge: Judge) -> None:

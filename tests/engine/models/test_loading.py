@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -33,6 +32,8 @@ from paretone.studies.execution import TaskRunner
 from paretone.studies.study import Equipment
 from paretone.training.fine_tuning import flow_speaker
 from paretone.training.requests import FineTuningRequest
+from tests.engine.models.files.test_checkpoints import RunsCode
+from tests.engine.recorder import Follower
 from tests.engine.small_vocos import write_vocos
 
 
@@ -139,20 +140,10 @@ def without(name: str) -> Damage:
     return lambda folder: (folder / name).unlink()
 
 
-class MakesFolder:
-    """Unpickling an instance without protection would create ``path``."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple:
-        return os.mkdir, (str(self.path),)
-
-
 def with_code(name: str) -> Damage:
     def damage(folder: Path) -> None:
         (folder / "model.safetensors").unlink()
-        torch.save({"model_state_dict": {"a": MakesFolder(folder / "ran")}}, folder / name)
+        torch.save({"model_state_dict": {"a": RunsCode(folder / "ran")}}, folder / name)
 
     return damage
 
@@ -201,11 +192,8 @@ def test_what_is_wrong_with_a_model_is_said(folder: Path, damage: Damage, words:
 
 
 def test_loading_can_be_cancelled(folder: Path) -> None:
-    def cancel() -> None:
-        raise Cancelled
-
     with pytest.raises(Cancelled):
-        load_model("f5-mini", folder=str(folder), device="cpu", check=cancel)
+        load_model("f5-mini", folder=str(folder), device="cpu", check=Follower(cancel_at=1).check)
 
 
 def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:

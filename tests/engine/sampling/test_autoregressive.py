@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuar
 from paretone.sampling.cache import MOST_KEPT
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
+from tests.engine.recorder import Follower
 
 PROMPT = [3, 1, 4, 1, 5]
 NEVER, ALWAYS = -50.0, 50.0
@@ -78,16 +78,10 @@ def test_speech_of_a_known_length_stops_after_it() -> None:
 
 
 def test_it_can_be_stopped_between_tokens() -> None:
-    calls = itertools.count()
-
-    def check() -> None:
-        if next(calls) == 3:
-            raise Cancelled
-
-    model, found = small_model(stop_score=NEVER), []
+    model, found, follower = small_model(stop_score=NEVER), [], Follower(cancel_at=4)
     with pytest.raises(Cancelled):
-        found.extend(decode(model, request_of(model), Greedy(), Uniforms(0), check))
-    assert next(calls) == 4
+        found.extend(decode(model, request_of(model), Greedy(), Uniforms(0), follower.check))
+    assert follower.checks == 4
 
 
 # --- Common beginnings ------------------------------------------------------------------------------------------------

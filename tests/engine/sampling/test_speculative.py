@@ -52,6 +52,20 @@ def pair(stop_score: float = NEVER) -> tuple[TokenModel, TokenModel]:
 
 
 @torch.inference_mode()
+def distributions(
+    target: TokenModel, draft: TokenModel, request: Request, sampler: TokenSampler, tokens: list[int]
+) -> list[torch.Tensor]:
+    """What the target and the draft draw each of ``tokens`` from, and what follows them: (places, ids) each."""
+    positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
+    found = []
+    for model in (target, draft):
+        embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
+        hidden = model.transformer(embedded, positions=positions)
+        logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
+        found.append(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens))
+    return found
+
+
 def places_of(
     target: TokenModel,
     draft: TokenModel,
@@ -64,15 +78,8 @@ def places_of(
     places within shares."""
     tokens = tokens_of(list(cycles))
     stopped = cycles[-1].stopped
-    positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
-    distributions = []
-    for model in (target, draft):
-        embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
-        hidden = model.transformer(embedded, positions=positions)
-        logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
-        distributions.append(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens))
     chance, found = random.Random(seed), []
-    for place, (q, p) in enumerate(zip(*distributions, strict=True)):
+    for place, (q, p) in enumerate(zip(*distributions(target, draft, request, sampler, tokens), strict=True)):
         if place == len(tokens) and not stopped:
             break
         order = (p - q).argsort(descending=True)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from paretone.models.families.language_network import TokenModel
-from paretone.sampling.autoregressive import Cycle, Request, within_length
+from paretone.sampling.autoregressive import Cycle, Request
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, TokenGroups, Verification, by_block, by_group, by_token, residual
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of
-from tests.engine.sampling.test_speculative import CRITICAL, distance, pair, places_of
+from tests.engine.sampling.test_speculative import CRITICAL, distance, distributions, pair, places_of
 from tests.workload import workload
 
 IDS = 3
@@ -231,7 +231,6 @@ def test_groups_hold_different_ids_and_nothing_drafted_is_nothing_accepted() -> 
 
 
 # --- On what a model decodes ------------------------------------------------------------------------------------------
-@torch.inference_mode()
 def places_of_groups(
     target: TokenModel,
     draft: TokenModel,
@@ -242,14 +241,8 @@ def places_of_groups(
 ) -> list[float]:
     """Place of each token's group in the target's distribution of groups, as :func:`places_of` has it for tokens."""
     tokens = tokens_of(list(cycles))
-    positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
     every = TokenGroups(groups, target.rows)
-    masses = []
-    for model in (target, draft):
-        embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
-        hidden = model.transformer(embedded, positions=positions)
-        logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
-        masses.append(every.masses(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens)))
+    masses = map(every.masses, distributions(target, draft, request, sampler, tokens))
     numbers = every.masses(torch.eye(target.rows)).argmax(-1)
     chance, found = random.Random(5), []
     for token, q, p in zip(tokens, *masses, strict=False):

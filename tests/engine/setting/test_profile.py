@@ -24,6 +24,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
 from paretone.techniques import compatibility_of, ditreducio, precision, resolve
 from paretone.techniques.ditreducio.table import StrategyTable
+from tests.engine.known_model import FLOW
 from tests.voices import FIRST, SECOND
 
 STEPS, LAYERS = 4, 2
@@ -31,24 +32,8 @@ CHECKPOINT = "0123456789abcdef" * 4
 
 
 def info(**changes: object) -> ModelInfo:
-    values = {
-        "id": "f5-mini",
-        "title": "F5 mini",
-        "family": "flow",
-        "variant": "f5-mini",
-        "checkpoint": "model.safetensors",
-        "fingerprint": CHECKPOINT,
-        "licence": "Apache-2.0",
-        "device": "CPU",
-        "precision": "float32",
-        "sample_rate": 24_000,
-        "layers": LAYERS,
-        "branches": 2,
-        "parameters": 1,
-        "text_front_end": "phones",
-        "knobs": entry("f5-mini").options,
-    }
-    return ModelInfo(**(values | changes))
+    known = replace(FLOW, title="F5 mini", variant="f5-mini", layers=LAYERS, knobs=entry("f5-mini").options)
+    return replace(known, **{"fingerprint": CHECKPOINT, **changes})
 
 
 def compatibility(**changes: object) -> Compatibility:

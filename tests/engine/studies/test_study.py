@@ -109,10 +109,8 @@ def test_a_search_is_read() -> None:
     assert words.excess(0.04, 0.03) == pytest.approx(0.0)
     assert similarity.excess(0.57, 0.60) == pytest.approx(0.01)
     assert similarity.excess(0.59, 0.60) < 0
-    assert found.search.words == (
-        "The setting with the lowest RTF and the lowest Log-mel distance whose Word error rate is at most 0.01 above "
-        "the baseline's and whose SIM-o is at least 0.02 below the baseline's."
-    )
+    for said in ("lowest RTF and the lowest Log-mel", "rate is at most 0.01 above", "SIM-o is at least 0.02 below"):
+        assert said in found.search.words
     assert found.takes == 13 * 3
     assert [one.origin for one in found.candidates] == [BASELINE]
 

@@ -113,9 +113,7 @@ def test_reasons_why_not(model: F5Speech) -> None:
 
 def test_what_cannot_be_guided_so_is_said(model: F5Speech) -> None:
     of = using("separate_guidance", text_from=0.6, text_until=0.3)
-    assert problem(model.info, of) == (
-        "Guidance by the text begins at 0.6 and ends at 0.3; let it end later, or set its strength to 0."
-    )
+    assert "begins at 0.6 and ends at 0.3" in (problem(model.info, of) or "")
     of = using("saturating_guidance").with_technique(UsedTechnique("guidance_interval", Values(steps=2)))
     assert "ends guidance at a given step already" in (problem(model.info, of) or "")
     with pytest.raises(SettingError, match="has a weight for the text and one for the voice among its own options"):

@@ -41,6 +41,7 @@ from paretone.techniques.resolving import remarks as remarks_of
 from paretone.techniques.steps import TECHNIQUE
 from paretone.techniques.trained import fitting, named
 from tests.engine import small_speech, speaking
+from tests.engine.known_model import FLOW, LANGUAGE
 from tests.engine.small_language import write_draft, write_model
 from tests.engine.small_omni_mini import write_model as write_omni_mini
 from tests.engine.small_speech import VOICE
@@ -53,26 +54,8 @@ OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=
 
 
 def info(**changes: object) -> ModelInfo:
-    values = {
-        "id": "small",
-        "title": "Small",
-        "family": "flow",
-        "variant": "small",
-        "checkpoint": "somewhere",
-        "fingerprint": "0" * 64,
-        "licence": "none",
-        "device": "CPU: 2 cores",
-        "precision": "float32",
-        "sample_rate": 24_000,
-        "layers": LAYERS,
-        "branches": 2,
-        "parameters": 1,
-        "text_front_end": "test",
-        "knobs": OPTIONS,
-        "precisions": ("float32", "bfloat16"),
-        "weight_sets": (HALF, TWO_THIRDS),
-    }
-    return ModelInfo(**(values | changes))
+    small = replace(FLOW, id="small", layers=LAYERS, knobs=OPTIONS, precisions=("float32", "bfloat16"))
+    return replace(small, **{"weight_sets": (HALF, TWO_THIRDS), **changes})
 
 
 def setting(*used: UsedTechnique, **options: object) -> Setting:
@@ -393,8 +376,6 @@ def test_what_contradicts_itself_is_refused(used: tuple, options: dict, words: s
 
 
 # --- Trained weights --------------------------------------------------------------------------------------------------
-FLOW = ModelInfo("f5-mini", "Small", "flow", "s", "here", "0" * 64, "none", "cpu", "float32", 24000, 4, 2, 9, "test")
-LANGUAGE = replace(FLOW, id="lm-mini", family="language", branches=1)
 DRAFT = DraftWeights("d", "d" * 64, (0, 1, 3), (0, 1), True)
 LONG, SHORT, EARLY, OTHER = (
     StudentWeights(path, path * 64, layers, stage, minutes)

@@ -71,19 +71,17 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: M
     run(window, window.action.baseline, qtbot)
     assert "press <b>Calibrate</b>" in guide.hint.text()
     chosen.switch("ditreducio", False)
-    assert guide.hint.text() == "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
+    assert "switch a technique on" in guide.hint.text()
     strategy, threshold = window.features["strategy"].strategy, window.features["threshold"].threshold
-    assert strategy.grid.empty_text() == (
-        "No strategy table yet: switch DiTReducio on in Setup, then calibrate (Ctrl+K), or import a table."
-    )
-    assert threshold.verdict.text().startswith("No measurements yet: switch DiTReducio on in Setup, then calibrate")
+    for said in (strategy.grid.empty_text(), threshold.verdict.text()):
+        assert "switch DiTReducio on in Setup, then calibrate" in said
     chosen.switch("steps", True)
     assert "press <b>Accelerated</b>" in guide.hint.text(), "step pruning needs no table"
     assert not guide.buttons[1].isVisible()
     chosen.switch("steps", False)
     chosen.switch("ditreducio", True)
     assert "press <b>Calibrate</b>" in guide.hint.text()
-    assert strategy.grid.empty_text() == "No strategy table yet: calibrate first (Ctrl+K), or import a table."
+    assert "calibrate first" in strategy.grid.empty_text()
 
 
 def test_what_stands_against_the_next_step_is_said_instead_of_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
-from paretone.models.base import ModelInfo
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -30,6 +29,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.acting import acts, acts_of
 from tests.app.conftest import in_front
+from tests.engine.known_model import LANGUAGE
 
 KEY = Qt.Key
 RECORD = ImportanceRecord(
@@ -198,15 +198,6 @@ def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:
     assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
 
 
-INFO = ModelInfo(
-    *("lm-mini", "LM mini", "language", "llama", "", "f" * 64, "Apache-2.0", "CPU", "float32", 24000),
-    layers=4,
-    branches=1,
-    parameters=1,
-    text_front_end="",
-)
-
-
 MEASURED = ImportanceRecord("lm-mini", "f" * 64, 4, (LayerImportance(DIVERGENCE, (7.0, 0.1, 0.2, 0.3)),))
 
 
@@ -215,7 +206,9 @@ def state(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppS
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     made = AppState(Jobs(lambda command: None))
     made.selection.model_id = "lm-mini"
-    made.selection.info = replace(INFO, checkpoint=str(tmp_path / "model" / "model.safetensors"))
+    made.selection.info = replace(
+        LANGUAGE, fingerprint="f" * 64, checkpoint=str(tmp_path / "model" / "model.safetensors")
+    )
     return made
 
 

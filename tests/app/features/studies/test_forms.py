@@ -29,6 +29,7 @@ from paretone_app.features.studies.forms import (
     values_of,
 )
 from paretone_app.features.studies.panel import plan_words
+from tests.engine.known_model import LANGUAGE
 
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
 STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)
@@ -138,7 +139,7 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
 
 
 def loaded(family: str, layers: int) -> ModelInfo:
-    return ModelInfo("lm-mini", "Mine", family, "", "", "0" * 64, "", "cpu", "float32", 24000, layers, 1, 1, "test")
+    return replace(LANGUAGE, family=family, layers=layers)
 
 
 def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:

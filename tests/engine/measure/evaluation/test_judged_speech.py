@@ -13,6 +13,7 @@ from paretone.measure.evaluation.judges import MARGIN_SECONDS, RATE, speech_in
 from paretone.measure.evaluation.judging import judged_figures
 from tests.engine.measure.evaluation import natural
 from tests.engine.measure.evaluation.natural import speech
+from tests.engine.recorder import Follower
 
 OTHER_RATE = 24_000
 
@@ -72,8 +73,5 @@ def test_without_the_weights_there_is_the_rest_and_all_once_they_are_installed()
 
 
 def test_it_can_be_cancelled() -> None:
-    def check() -> None:
-        raise Cancelled
-
     with pytest.raises(Cancelled):
-        judged_figures(speech(), natural.RATE, check=check)
+        judged_figures(speech(), natural.RATE, check=Follower(cancel_at=1).check)

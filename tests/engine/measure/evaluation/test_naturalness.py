@@ -18,6 +18,7 @@ from paretone.measure.evaluation.naturalness import FURTHEST, LENGTH, MOST_WINDO
 from paretone.measure.evaluation.speakers import VoiceJudge
 from paretone.models.base import Voice
 from tests.engine.measure.evaluation.natural import RATE, TEXT, muffled, noisy, speech, with_dropouts
+from tests.engine.recorder import Follower
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +67,8 @@ def test_windows_cover_a_recording_from_end_to_end() -> None:
 
 
 def test_judging_can_be_cancelled_between_windows(judge: NaturalnessJudge) -> None:
-    asked = []
-
-    def check() -> None:
-        asked.append(True)
-        if len(asked) == 2:
-            raise Cancelled
-
     with pytest.raises(Cancelled):
-        judge.score(np.zeros(10 * LENGTH, np.float32), check)
+        judge.score(np.zeros(10 * LENGTH, np.float32), Follower(cancel_at=2).check)
 
 
 def test_other_weights_are_refused(tmp_path: Path) -> None:

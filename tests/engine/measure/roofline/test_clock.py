@@ -15,6 +15,7 @@ from paretone.measure.roofline.clock import Clock, TimedComponent, TimedPhase
 from paretone.measure.roofline.counts import Work
 from paretone.measure.roofline.report import FEED_FORWARD, HEAD, PROJECTIONS, REST, SAVED_TOGETHER, WITHIN_NOISE
 from tests.engine.measure.roofline.known import ceilings
+from tests.engine.recorder import Follower
 
 CPU = torch.device("cpu")
 
@@ -107,8 +108,6 @@ def test_few_rounds_say_nothing_of_noise():
 
 
 def test_measuring_can_be_cancelled():
-    def tick() -> None:
-        raise Cancelled
-
+    clock = Clock(CPU, Follower(cancel_at=1).check, rounds=1)
     with pytest.raises(Cancelled):
-        Clock(CPU, tick, rounds=1).measure(TimedPhase("a", "A", 1, (TimedComponent(HEAD),), ((HEAD, busy(8)),)))
+        clock.measure(TimedPhase("a", "A", 1, (TimedComponent(HEAD),), ((HEAD, busy(8)),)))

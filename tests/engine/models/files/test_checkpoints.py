@@ -34,6 +34,7 @@ from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as llasa
 from tests.engine.models.megatts3 import small_release as megatts3
 from tests.engine.models.omnivoice import small_release as omnivoice
+from tests.engine.recorder import Follower
 from tests.engine.test_reading import ALIASES
 from tests.workload import crossed, workload
 
@@ -389,14 +390,11 @@ def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.safetensors", "a.pt"])
 def test_reading_and_fingerprinting_can_be_cancelled(tmp_path: Path, name: str) -> None:
-    def cancel() -> None:
-        raise Cancelled
-
     path = saved(tmp_path / name)
     with pytest.raises(Cancelled):
-        read_checkpoint(path, cancel)
+        read_checkpoint(path, Follower(cancel_at=1).check)
     with pytest.raises(Cancelled):
-        fingerprint(path, cancel)
+        fingerprint(path, Follower(cancel_at=1).check)
 
 
 Change = Callable[[Tensor], Tensor]

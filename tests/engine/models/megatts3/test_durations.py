@@ -13,6 +13,7 @@ from paretone.models.megatts3.aligner import END, START, Aligner, AlignerConfig,
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, Tempo, settled_durations
 from paretone.models.megatts3.phones import Timed, phone_number
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of
+from tests.engine.recorder import Follower
 
 PHONES = torch.tensor([[145, 101, 120, 130, 163, 110]])
 TONES = torch.full_like(PHONES, 3)
@@ -174,16 +175,10 @@ def test_decoding_stops_at_the_limit_or_at_the_end_token(aligner: Aligner) -> No
 
 
 def test_decoding_can_be_cancelled(aligner: Aligner) -> None:
-    calls = []
-
-    def check() -> None:
-        calls.append(None)
-        if len(calls) == 3:
-            raise Cancelled
-
+    follower = Follower(cancel_at=3)
     with pytest.raises(Cancelled):
-        aligner.tokens(log_mel(tone(1.0)), 50, check)
-    assert len(calls) == 3
+        aligner.tokens(log_mel(tone(1.0)), 50, follower.check)
+    assert follower.checks == 3
 
 
 def test_sizes_come_from_the_weights_and_foreign_weights_are_named() -> None:

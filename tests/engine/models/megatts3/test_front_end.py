@@ -23,6 +23,7 @@ from paretone.models.megatts3.front_end import OfficialFrontEnd, read_text, spli
 from paretone.models.megatts3.graphemes import END, GraphemeModel
 from paretone.models.megatts3.phones import MegaPassage, Timed, separated
 from tests.engine.models.megatts3.small_release import FIRST, write_folder, write_release
+from tests.engine.recorder import Follower
 from tests.packages import needs
 
 pytestmark = needs("transformers")
@@ -119,13 +120,10 @@ def test_sounds_without_a_phone_are_counted(
 
 
 def test_errors_of_parts_come_through_and_cancelling_works(front_end: OfficialFrontEnd, voice: Path) -> None:
-    def cancel() -> None:
-        raise Cancelled
-
     with pytest.raises(TextError):
         front_end.passages("", voice)
     with pytest.raises(Cancelled):
-        front_end.passages("Hello.", voice, check=cancel)
+        front_end.passages("Hello.", voice, check=Follower(cancel_at=1).check)
     voice.with_suffix(".npy").unlink()
     with pytest.raises(AudioError) as raised:
         front_end.prompt(voice)

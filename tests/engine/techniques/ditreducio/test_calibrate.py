@@ -18,14 +18,8 @@ from paretone.session.events import PreparationReport, Progress
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.calibrate_command import _Calibration, _figures, _planned, _shown, _Trials, declare
 from paretone.techniques.ditreducio.record import CALIBRATION, Trial
+from tests.engine.commands.test_terminal import Screen
 from tests.engine.techniques.ditreducio.observing import calibrate
-
-
-class Screen(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def report(error: float = 0.1, accepted: bool = True) -> PreparationReport:
