@@ -24,7 +24,6 @@ from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.reading import read_text, shown
 from paretone.serving import records, replies
-from paretone.setting.library import Library
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -170,6 +169,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         files.write(keep / "load.json", listed_replies.encode())
     record = None
     if options.record is not None:
+        from paretone.setting.library import Library
+
         with Library(data_folder() / "takes") as library:
             for one in (take for of_load in takes for take in of_load):
                 library.add(one)
