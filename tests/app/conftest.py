@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings
@@ -28,6 +29,8 @@ from tests.app.holding import Posts
 from tests.app.presenters import Presenter
 from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech
+
+Widget = TypeVar("Widget", bound=QWidget)
 
 PATIENCE_MILLISECONDS = 120_000
 """When a test gives up; never what it measures."""
@@ -126,14 +129,20 @@ def ready(window: MainWindow, qtbot: QtBot) -> MainWindow:
     return window
 
 
-def in_front(widget: QWidget, qtbot: QtBot, width: int = 0, height: int = 0) -> None:
-    """Show ``widget`` as the active window, in this size if one is given; it is closed after the test."""
+def on_screen(widget: Widget, qtbot: QtBot, width: int = 0, height: int = 0) -> Widget:
+    """Show ``widget``, in this size if one is given; it is closed after the test."""
     qtbot.addWidget(widget)
     if width:
         widget.resize(width, height)
     widget.show()
-    widget.activateWindow()
+    return widget
+
+
+def in_front(widget: Widget, qtbot: QtBot, width: int = 0, height: int = 0) -> Widget:
+    """As ``on_screen``, and as the active window."""
+    on_screen(widget, qtbot, width, height).activateWindow()
     qtbot.waitUntil(widget.isActiveWindow)
+    return widget
 
 
 def close(window: MainWindow, qtbot: QtBot) -> None:

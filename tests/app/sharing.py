@@ -61,7 +61,7 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.undo_stack.clear()
     window.results.takes.read()
     window.results.takes.delete([one.id for one in window.results.takes.all])
-    state.cost._measured.clear()
+    state.cost.measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)
     state.selection.model_changed.emit()  # Cards and rows that stayed in sight go.

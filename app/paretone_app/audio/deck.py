@@ -113,7 +113,7 @@ class Deck(QObject):
         """Their loop, and their last loop."""
         self._load_pending = False
         self._play_wanted = False
-        self._late: Analysis | None = None
+        self.late: Analysis | None = None
         self._patient = False
         """Whether A and B are heard to their end before new ones replace them."""
         self._later_take = False
@@ -163,7 +163,7 @@ class Deck(QObject):
 
     def _take_over(self, analysis: Analysis) -> None:
         if self.lent:
-            self._late = analysis
+            self.late = analysis
             return
         self.analysis = analysis
         if self.sound is None:
@@ -271,7 +271,7 @@ class Deck(QObject):
         self.lent_changed.emit(False)
         # The test's sounds are loaded; they fall silent before the next poll of the player.
         self.loaded, self._load_pending = (), True
-        late, self._late = self._late, None
+        late, self.late = self.late, None
         if late is not None:
             self._take_over(late)
 

@@ -234,9 +234,7 @@ class Mixer:
         """Execute pending commands without sound. Only while nothing calls :meth:`render`."""
         self._faded = self.fade_length
         while self._commands:
-            command, arguments = self._commands.popleft()
-            command(*arguments)
-            self._handled += 1
+            self._obey_next()
             self._faded = self.fade_length
         self._publish()
 

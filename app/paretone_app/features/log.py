@@ -61,9 +61,9 @@ class LogPanel(QWidget):
         super().__init__()
         self._colours = colours
         self._entries: list[tuple[str, Level, str]] = []
-        self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
-        self._text.setMaximumBlockCount(_LONGEST)
-        self._text.setTabChangesFocus(True)
+        self.text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
+        self.text.setMaximumBlockCount(_LONGEST)
+        self.text.setTabChangesFocus(True)
         titles = "Everything", "Information", "Warnings", "Errors"
         self.level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
         self.level.setCurrentIndex(Level.INFO)
@@ -71,7 +71,7 @@ class LogPanel(QWidget):
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
         clear = build.button("C&lear", self.clear)
         row = build.row(build.title_of("Sh&ow", self.level), self.level, 1, copy, clear)
-        build.fill(VBoxLayout(self), [row, self._text], (GAP,) * 4)
+        build.fill(VBoxLayout(self), [row, self.text], (GAP,) * 4)
 
     def add(self, level: Level, text: str) -> None:
         entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()
@@ -92,10 +92,10 @@ class LogPanel(QWidget):
 
     def clear(self) -> None:
         self._entries.clear()
-        self._text.clear()
+        self.text.clear()
 
     def _show_all(self) -> None:
-        self._text.clear()
+        self.text.clear()
         lowest = self.level.currentData()
         for entry in self._entries:
             if entry[1] >= lowest:
@@ -109,10 +109,10 @@ class LogPanel(QWidget):
             Level.WARNING: self._colours.warning,
             Level.ERROR: self._colours.danger,
         }
-        at_end = self._text.verticalScrollBar().value() == self._text.verticalScrollBar().maximum()
-        cursor = QTextCursor(self._text.document())
+        at_end = self.text.verticalScrollBar().value() == self.text.verticalScrollBar().maximum()
+        cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        if not self._text.document().isEmpty():
+        if not self.text.document().isEmpty():
             cursor.insertBlock()
         style = QTextCharFormat()
         style.setForeground(QColor(self._colours.muted))
@@ -120,7 +120,7 @@ class LogPanel(QWidget):
         style.setForeground(QColor(colours[level]))
         cursor.insertText(text, style)
         if at_end:
-            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
+            self.text.verticalScrollBar().setValue(self.text.verticalScrollBar().maximum())
 
 
 class LogPresenter(Presenter):

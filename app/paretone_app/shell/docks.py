@@ -60,7 +60,7 @@ class Docks(QObject):
             dock.visibilityChanged.connect(self._look_soon)
             dock.toggleViewAction().triggered.connect(lambda on, one=dock: self._give_room(one) if on else None)
             self._docks[place.name] = dock
-        self._kept: dict[QDockWidget, int] = {}
+        self.kept: dict[QDockWidget, int] = {}
         """Widths of the sides, as last laid out or dragged."""
         self.unlock(False)
 
@@ -102,16 +102,16 @@ class Docks(QObject):
 
     def _note_widths(self) -> None:
         sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
-        self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
+        self.kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
         """Keep the widths of the sides, as last laid out or dragged, after a resize; the centre gets the rest."""
-        if not self._kept and self.host.isVisible():
+        if not self.kept and self.host.isVisible():
             self._note_widths()
         # The contents of a side may have grown: Qt would lay the centre over it.
         sides = {
             dock: max(width, dock.minimumSizeHint().width())
-            for dock, width in self._kept.items()
+            for dock, width in self.kept.items()
             if dock.isVisible() and not dock.isFloating()
         }
         centre = next((dock for dock in self._in(Region.CENTRE) if not dock.visibleRegion().isEmpty()), None)
@@ -141,17 +141,17 @@ class Docks(QObject):
         shown = {dock: not dock.isHidden() for dock in self._docks.values()}
         seen = [dock for dock in self._docks.values() if self.is_seen(dock)]
         if folded:
-            self._wide = self.host.saveState(self.version), dict(self._kept)
+            self._wide = self.host.saveState(self.version), dict(self.kept)
             # Onto a visible one: Qt forgets the place of a group whose first tab is hidden.
             there = next((dock for dock in below if shown[dock]), below[0])
             for dock in right:
                 self.host.tabifyDockWidget(there, dock)
             # Narrower if needed, but never wider than the user's width.
             share = self._shares[Region.LEFT]
-            self._kept = {dock: min(self._kept[dock], share) for dock in self._in(Region.LEFT) if dock in self._kept}
+            self.kept = {dock: min(self.kept[dock], share) for dock in self._in(Region.LEFT) if dock in self.kept}
             self._share_height()
         elif self._wide is not None:
-            layout, self._kept = self._wide
+            layout, self.kept = self._wide
             self.host.restoreState(layout, self.version)
         else:
             self._arrange()
@@ -174,7 +174,7 @@ class Docks(QObject):
         _raise(dock)
         shares = self._shares
         if region in shares and not dock.isFloating():
-            self._kept[dock] = shares[region]
+            self.kept[dock] = shares[region]
             self.host.resizeDocks([dock], [shares[region]], Qt.Orientation.Horizontal)
         elif region is Region.BELOW and not dock.isFloating():
             height = round(self.host.height() * self.workspace.below)
@@ -366,12 +366,12 @@ class Docks(QObject):
 
     def _share_out(self, fronts: dict[Region, QDockWidget]) -> None:
         width = max(self.host.width(), 50 * self.host.fontMetrics().height())
-        self._kept = {
+        self.kept = {
             fronts[one]: wanted for one, wanted in self._shares.items() if one in fronts and not fronts[one].isHidden()
         }
-        rest = width - sum(self._kept.values())
+        rest = width - sum(self.kept.values())
         self.host.resizeDocks(
-            [*self._kept, fronts[Region.CENTRE]], [*self._kept.values(), rest], Qt.Orientation.Horizontal
+            [*self.kept, fronts[Region.CENTRE]], [*self.kept.values(), rest], Qt.Orientation.Horizontal
         )
         self._share_height()
 

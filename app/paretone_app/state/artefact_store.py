@@ -31,7 +31,7 @@ class ArtefactStore(ArtefactSource):
 
     def __init__(self, state: AppState, technique: Technique, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._state, self._selection, self._technique, self._folder = state, state.selection, technique, folder
+        self._state, self._selection, self._technique, self.folder = state, state.selection, technique, folder
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
         self.kept: list[Any] = self._stored(folder)
@@ -105,9 +105,9 @@ class ArtefactStore(ArtefactSource):
 
     def keep(self, artefact: Any) -> None:
         self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
-        path = self._folder / self.file_name(artefact)
+        path = self.folder / self.file_name(artefact)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps(self.content(artefact)).encode())
         except OSError as error:
             self.problems.append(self.unwritten.format(path=path, reason=reason(error)))

@@ -46,7 +46,7 @@ class Cost(QObject):
         self._selection = selection
         self._artefacts = artefacts
         self.operations: OperationCounts | None = None
-        self._measured: dict[Setting, tuple[Measurements, int]] = {}
+        self.measured: dict[Setting, tuple[Measurements, int]] = {}
         """Last measurements per setting (seed ignored), with the number of characters spoken."""
         self._places: dict[str, tuple[str, str]] = {}
         """By model: weights and device of its last measurements."""
@@ -58,16 +58,16 @@ class Cost(QObject):
             place = info.all_weights, info.device
             if self._places.setdefault(info.id, place) != place:
                 self._places[info.id] = place
-                self._measured = {one: known for one, known in self._measured.items() if one.model != info.id}
+                self.measured = {one: known for one, known in self.measured.items() if one.model != info.id}
         if not isinstance(event, TakeReady):
             return
         take = event.take
         if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
-            self._measured.pop(setting, None)  # Newest last.
-            self._measured[setting] = take.measurements, len(take.text.strip())
-            while len(self._measured) > MOST_SETTINGS:
-                del self._measured[next(iter(self._measured))]
+            self.measured.pop(setting, None)  # Newest last.
+            self.measured[setting] = take.measurements, len(take.text.strip())
+            while len(self.measured) > MOST_SETTINGS:
+                del self.measured[next(iter(self.measured))]
         if event.operations is not None and take.setting.model == self._selection.model_id:
             self.set_operations(event.operations)
 
@@ -90,16 +90,16 @@ class Cost(QObject):
         """Expected seconds for ``text`` (the selected one) under ``setting``; ``None`` before the model's first
         take."""
         letters = len((self._selection.text if text is None else text).strip())
-        same = self._measured.get(replace(setting, seed=0))
+        same = self.measured.get(replace(setting, seed=0))
         if same is not None:
             return same[0].seconds / same[1] * letters
-        plain = self._measured.get(replace(setting, seed=0, techniques=()))
+        plain = self.measured.get(replace(setting, seed=0, techniques=()))
         if plain is not None:
             measured, spoken = plain
             ratio = self.ops_ratio if setting == self._selection.setting else None
             saved = measured.backbone_seconds * (1.0 - (1.0 if ratio is None else ratio))
             return (measured.seconds - saved) / spoken * letters
-        others = (one for known, one in self._measured.items() if known.model == setting.model)
+        others = (one for known, one in self.measured.items() if known.model == setting.model)
         return max((measured.seconds / spoken * letters for measured, spoken in others), default=None)
 
     def why_ask(self, setting: Setting) -> str:

@@ -30,7 +30,7 @@ from paretone_app.plotting.chart import Chart, TableTwin
 from paretone_app.plotting.plots import bar_centre, nearest, position, shape, whole_numbers, within, words
 from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.app.conftest import in_front
+from tests.app.conftest import in_front, on_screen
 from tests.app.features.layers.test_panel import RECORD
 from tests.app.features.roofline.test_panel import report
 from tests.engine.views.test_figure import figure as of
@@ -62,9 +62,7 @@ def made(kind: type[Chart]) -> Chart:
 
 @pytest.mark.parametrize("kind", [Plain, RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
 def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> None:
-    chart = made(kind)
-    qtbot.addWidget(chart)
-    chart.show()
+    chart = on_screen(made(kind), qtbot)
     QTest.keyClick(chart, Qt.Key.Key_T)
     twin = chart.findChild(TableTwin)
     lines = [line.split("\t") for line in chart.as_text().splitlines()]
@@ -79,10 +77,7 @@ def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> 
 
 @pytest.mark.parametrize("kind", [Plain, LayerBars])
 def test_a_chart_saves_itself_as_it_is_shown(qtbot: QtBot, kind: type[Chart], tmp_path: Path) -> None:
-    chart = made(kind)
-    qtbot.addWidget(chart)
-    chart.resize(500, 300)
-    chart.show()
+    chart = on_screen(made(kind), qtbot, 500, 300)
     titles = [action.text() for action in chart.actions()]
     assert titles[2:] == ["Save as SVG…", "Save as PNG…", "Save as CSV…"]
     for ending in ("svg", "png", "csv"):
@@ -99,8 +94,7 @@ def test_a_chart_saves_itself_as_it_is_shown(qtbot: QtBot, kind: type[Chart], tm
 
 @pytest.mark.parametrize("kind", [Waterfall, RunningPlot])
 def test_theme_and_font_are_followed_and_the_focus_is_seen(qtbot: QtBot, kind: type[Chart]) -> None:
-    chart = made(kind)
-    in_front(chart, qtbot, 500, 360)
+    chart = in_front(made(kind), qtbot, 500, 360)
     chart.clearFocus()
     light = chart.grab().toImage()
     chart.set_colours(DARK)
@@ -141,10 +135,7 @@ def test_words_keep_clear_of_each_other_of_points_and_of_the_edge(qtbot: QtBot) 
 
 
 def test_a_frame_maps_figures_both_ways_up(qtbot: QtBot) -> None:
-    chart = made(Plain)
-    qtbot.addWidget(chart)
-    chart.resize(400, 300)
-    chart.show()
+    chart = on_screen(made(Plain), qtbot, 400, 300)
     frame = chart.frame
     frame.left.choose = partial(whole_numbers, 1.0, 4.0)
     for across, up in ((Scale(1.0, 100.0, True), Scale(0.0, 4.0)), (Scale(0.0, 4.0), Scale(22.5, 0.5))):

@@ -13,6 +13,7 @@ from paretone_app.shell.docks import Docks
 from paretone_app.shell.entries import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.widgets.layouts import Shrinkable
+from tests.app.conftest import on_screen
 
 PLACES = tuple(place for feature in FEATURES for place in feature.places if place.region in DOCKED)
 
@@ -23,11 +24,7 @@ def places_of(workspace: Workspace) -> tuple[Place, ...]:
 
 @pytest.fixture
 def host(qtbot: QtBot) -> QMainWindow:
-    made = QMainWindow()
-    qtbot.addWidget(made)
-    made.resize(1440, 900)
-    made.show()
-    return made
+    return on_screen(QMainWindow(), qtbot, 1440, 900)
 
 
 def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
@@ -175,10 +172,7 @@ def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMai
 def test_a_panel_scrolls_where_it_has_less_room_than_it_needs(qtbot: QtBot) -> None:
     panel = QWidget()
     panel.setMinimumSize(900, 700)
-    area = Shrinkable(panel)
-    qtbot.addWidget(area)
-    area.resize(400, 300)
-    area.show()
+    area = on_screen(Shrinkable(panel), qtbot, 400, 300)
     assert area.minimumSizeHint().width() < 400 and area.minimumSizeHint().height() < 300
     assert (panel.width(), panel.height()) == (900, 700)
     assert area.horizontalScrollBar().maximum() > 0 and area.verticalScrollBar().maximum() > 0

@@ -15,7 +15,7 @@ from paretone_app.shell.banner import INFO, MOST, Banner, Message
 from paretone_app.shell.entries import EXPLORE, LISTEN
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
 
 LOOKED_AT = ("takes",)
 
@@ -204,10 +204,7 @@ def test_all_messages_can_be_read_again(borrowed_window: MainWindow, qtbot: QtBo
 
 def test_no_line_of_a_long_sentence_is_cut(theme: Theme, qtbot: QtBot) -> None:
     theme.apply(Scheme.LIGHT)
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(1024, 700)
-    window.show()
+    window = on_screen(QWidget(), qtbot, 1024, 700)
     banner = Banner(window)
     banner.place(QRect(10, 10, 1004, 680))
     for words in (12, 3, 40, 90):

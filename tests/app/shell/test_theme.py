@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from paretone.paths import resource
 from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND, Colours
 from paretone_app.shell.theme import Scheme, Theme, icon, icon_names, palette, pixmap, set_look, style_sheet
+from tests.app.conftest import on_screen
 from tests.app.contrast import contrast
 
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
@@ -54,9 +55,7 @@ def test_the_scheme_changes_palette_and_plots(theme: Theme, qapp: QApplication) 
 
 def test_a_look_can_change_after_it_was_shown(theme: Theme, qtbot) -> None:
     theme.apply(Scheme.LIGHT)
-    label = QLabel("a sentence")
-    qtbot.addWidget(label)
-    label.show()
+    label = on_screen(QLabel("a sentence"), qtbot)
     set_look(label, "warning")
     assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.warning)
     set_look(label, "good")

@@ -331,7 +331,7 @@ def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
             assert docks["setup"].width() <= at_first[0]
     host = docks.shown.host
     _drag(host, QPoint(docks["setup"].geometry().right() + 2, host.height() // 2), 100)
-    qtbot.waitUntil(lambda: docks.shown._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
+    qtbot.waitUntil(lambda: docks.shown.kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
     resize(1440, 900)
     assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"
     docks.default_layout()

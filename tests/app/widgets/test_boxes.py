@@ -32,6 +32,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.screen_readers import CHART, tell_roles
+from tests.app.conftest import on_screen
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
 
@@ -162,9 +163,7 @@ def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> 
 
 
 def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) -> None:
-    box = DoubleSpinBox(maximum=1.0, decimals=3, value=0.1)
-    qtbot.addWidget(box)
-    box.show()
+    box = on_screen(DoubleSpinBox(maximum=1.0, decimals=3, value=0.1), qtbot)
     box.selectAll()
     qtbot.keyClicks(box, "15")
     qtbot.keyClick(box, Qt.Key.Key_Return)
@@ -178,9 +177,7 @@ def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) 
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert box.value() == 0.1
     assert QToolTip.text() == "“-” is no number; the value stays 0.100."
-    whole = SpinBox(minimum=4, maximum=64, value=32, suffix=" steps")
-    qtbot.addWidget(whole)
-    whole.show()
+    whole = on_screen(SpinBox(minimum=4, maximum=64, value=32, suffix=" steps"), qtbot)
     whole.selectAll()
     qtbot.keyClicks(whole, "2")
     qtbot.keyClick(whole, Qt.Key.Key_Return)

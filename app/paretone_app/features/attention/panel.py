@@ -177,7 +177,7 @@ class AttentionPlot(ZoomChart):
         self.image = pg.ImageItem(axisOrder="row-major")
         self.frame.view.addItem(self.image, ignoreBounds=True)
         self.frame.margins = QMarginsF(0.0, 0.4, 0.8, 2.7)
-        self._boundary = Shapes(self.frame, 1)
+        self.boundary_lines = Shapes(self.frame, 1)
         self._weights = np.zeros((1, 1))
         self._unit = ""
         self.extent = 1.0
@@ -214,7 +214,7 @@ class AttentionPlot(ZoomChart):
         across, up = (one or whole for one, whole in zip(self.sections, self.wholes, strict=True))
         ink = pen(self.colours.accent, 1.0, Qt.PenStyle.DashLine)
         ends, at = (0.0, self.extent), self.boundary
-        self._boundary.shapes = [] if at is None else [Shape((at, at), ends, ink), Shape(ends, (at, at), ink)]
+        self.boundary_lines.shapes = [] if at is None else [Shape((at, at), ends, ink), Shape(ends, (at, at), ink)]
         self.frame.set_scales(across, up)
 
     def show_again(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QLabel, QLayout, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QLayout, QSizePolicy, QWidget
 
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale
@@ -37,7 +37,7 @@ from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+from paretone_app.widgets.layouts import GridLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.side_panel import CHOSEN, TakePanel
 
 _IDEAL, _LEAST = (14.0, 8.0), (10.0, 5.5)
@@ -205,10 +205,7 @@ class DecodingPanel(TakePanel):
         self.strip = TokenStrip(colours)
         self.strip.activated.connect(self._hear)
         self.strip.cursor_moved.connect(self._read)
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self.strip)
+        self._area = Scrolled(self.strip)
         self.strip.line_shown.connect(self._keep_in_view)
         self.strip.height_wanted.connect(self._limit_height)
         self.reading = build.label(look="muted", name="Token under the cursor", yielding=True)

@@ -7,7 +7,7 @@ from itertools import accumulate
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from paretone_app.features.demasking.grid import DemaskingGrid
@@ -19,7 +19,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import Slider
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 from paretone_app.widgets.side_panel import TakePanel
 
@@ -126,10 +126,7 @@ class DemaskingPanel(TakePanel):
         self.grid.cursor_moved.connect(lambda codebook, frame: self._read())
         self.grid.activated.connect(self._hear)
         self.grid.step_wanted.connect(lambda by: self.go_to(self.step + by))
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self.grid)
+        self._area = Scrolled(self.grid)
         self.legend = build.label(name="Legend", rich=True, yielding=True)
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)

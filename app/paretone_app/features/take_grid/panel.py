@@ -71,7 +71,7 @@ class TakeCells(CursorCanvas):
         self.setMouseTracking(True)
         self.grid: TakeGrid | None = None
         self._states: Mapping[Cell, tuple[str, str]] = {}
-        self._playing = ""
+        self.playing = ""
         self.cursor_cell: Cell = 0, 0
         self._hovered: Cell | None = None
         self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
@@ -87,8 +87,8 @@ class TakeCells(CursorCanvas):
 
     def show_playing(self, take: str) -> None:
         """Mark the take being heard, by id; ``""`` for none."""
-        if take != self._playing:
-            self._playing = take
+        if take != self.playing:
+            self.playing = take
             self.update()
 
     def set_cursor(self, row: int, column: int) -> None:
@@ -222,7 +222,7 @@ class TakeCells(CursorCanvas):
         take, state = grid.takes[row][column], self._states.get((row, column))
         if take is None:
             return ["" if state is None else "…" if state[0] == WAITING else "!"]
-        sound = "♪ " if take.id == self._playing else ""
+        sound = "♪ " if take.id == self.playing else ""
         value, difference = grid.values[row, column], grid.differences[row, column]
         if np.isnan(value):
             return [f"{sound}?"]

@@ -55,7 +55,7 @@ class CellHearing(QObject):
     ) -> None:
         super().__init__(parent)
         self._player, self._load_audio = player, load_audio
-        self._sounds: OrderedDict[str, Sound] = OrderedDict()
+        self.sounds: OrderedDict[str, Sound] = OrderedDict()
         self._row: tuple[Sound, ...] = ()
         self._wanted = ""
 
@@ -73,8 +73,8 @@ class CellHearing(QObject):
         self._wanted = take.id
         if take.id == self.heard:
             return
-        if take.id in self._sounds:
-            self._play(take, self._sounds[take.id])
+        if take.id in self.sounds:
+            self._play(take, self.sounds[take.id])
             return
         load, player = self._load_audio(), self._player.player
 
@@ -96,9 +96,9 @@ class CellHearing(QObject):
             return
         if is_silent(made.samples):
             self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
-        self._sounds[take.id] = made
-        while len(self._sounds) > _KEPT:
-            self._sounds.popitem(last=False)
+        self.sounds[take.id] = made
+        while len(self.sounds) > _KEPT:
+            self.sounds.popitem(last=False)
         if self._wanted == take.id:
             self._play(take, made)
 

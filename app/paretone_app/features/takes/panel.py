@@ -78,24 +78,24 @@ class TakesPanel(QWidget):
         self._colours = colours
         self._reference: Take | None = None
         self._letter = LANES[0]
-        self._model = TakesModel(self)
+        self.model = TakesModel(self)
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
         self._remembered: frozenset[str] = frozenset()
 
         search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
-        self._starred = QCheckBox("Starred onl&y")
-        self._starred.setToolTip("Show takes with a star")
+        self.starred = QCheckBox("Starred onl&y")
+        self.starred.setToolTip("Show takes with a star")
         self._faulty = QCheckBox("Fau&lty only")
         self._faulty.setToolTip("Show takes in which a check found a fault")
         self._faulty.toggled.connect(self._apply_filter)
         self.search.textChanged.connect(self._apply_filter)
-        self._starred.toggled.connect(self._apply_filter)
+        self.starred.toggled.connect(self._apply_filter)
 
         self.table = build.named(QTableView(sortingEnabled=True, showGrid=False), "Takes")
         self.table.setAlternatingRowColors(True)
-        self.table.setModel(self._model)
+        self.table.setModel(self.model)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setTabKeyNavigation(False)
@@ -122,7 +122,7 @@ class TakesPanel(QWidget):
         self._fitting = QTimer(self, singleShot=True, interval=0)
         self._fitting.timeout.connect(self._fit)
         header.sectionResized.connect(lambda number, *_: None if self._fits else self._by_hand.add(number))
-        seen = self._model.modelReset, self._model.rowsInserted, self._model.dataChanged
+        seen = self.model.modelReset, self.model.rowsInserted, self.model.dataChanged
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):
             signal.connect(lambda *_: self._fitting.start())
 
@@ -139,13 +139,13 @@ class TakesPanel(QWidget):
             self.table.addAction(action)
             buttons.add(ActionButton(action))
         buttons.arrange()
-        self._difference = build.words(name="Difference of the selected take to the reference", rich=True)
+        self.difference = build.words(name="Difference of the selected take to the reference", rich=True)
         self.pages = Invited(self.table, _INVITATION, in_a_line=True)
-        top = build.row((self.search, 1), self._faulty, self._starred)
-        layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self._difference, buttons), (GAP, NEAR, GAP, NEAR))
+        top = build.row((self.search, 1), self._faulty, self.starred)
+        layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self.difference, buttons), (GAP, NEAR, GAP, NEAR))
         layout.setSpacing(NEAR)
-        self._model.modelAboutToBeReset.connect(self._remember_selection)
-        self._model.modelReset.connect(self._restore_selection)
+        self.model.modelAboutToBeReset.connect(self._remember_selection)
+        self.model.modelReset.connect(self._restore_selection)
         kept.changed.connect(self._show_takes)
         self._show_takes()
 
@@ -179,15 +179,15 @@ class TakesPanel(QWidget):
         self._show_difference()
 
     def _show_takes(self) -> None:
-        self._model.set_takes(self.kept.all)
+        self.model.set_takes(self.kept.all)
         self._enable()
 
     def add_failed(self, take: FailedTake) -> None:
-        self._model.add_failed(take)
+        self.model.add_failed(take)
         self._enable()
 
     def show_waiting(self, takes: Sequence[WaitingTake]) -> None:
-        self._model.set_waiting(takes)
+        self.model.set_waiting(takes)
         self._enable()
 
     def show_comparison(self, compared: Comparison) -> None:
@@ -196,15 +196,15 @@ class TakesPanel(QWidget):
         for take, side in zip(compared.lanes, LANES, strict=False):
             if take is not None:
                 sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
-        self._model.set_sides(sides)
+        self.model.set_sides(sides)
         self._show_difference()
 
     def show_playing(self, take: str) -> None:
         """Mark the take being played, by id; ``""`` for none."""
-        self._model.set_playing(take)
+        self.model.set_playing(take)
 
     def selected(self) -> list[TakeSummary]:
-        return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
+        return [self.model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 
     def _selected_rows(self) -> list[int]:
         """Selected rows, in order. Uses ranges of whole rows, which is faster than the selection model's list."""
@@ -214,24 +214,22 @@ class TakesPanel(QWidget):
 
     def select(self, takes: Collection[str]) -> None:
         """Select takes by id, as far as shown; scroll to the first."""
-        rows = self._model.rows_of(takes)
+        rows = self.model.rows_of(takes)
         chosen = QItemSelection()
         for _, run in itertools.groupby(enumerate(rows), lambda one: one[1] - one[0]):
             together = [row for _, row in run]
             chosen.append(
-                QItemSelectionRange(
-                    self._model.index(together[0], 0), self._model.index(together[-1], len(COLUMNS) - 1)
-                )
+                QItemSelectionRange(self.model.index(together[0], 0), self.model.index(together[-1], len(COLUMNS) - 1))
             )
         self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if rows:
-            self.table.scrollTo(self._model.index(rows[0], 0))
+            self.table.scrollTo(self.model.index(rows[0], 0))
 
     def go_to(self, take: str) -> None:
         """Select and focus the take with this id, removing a filter that hides it."""
-        if not self._model.rows_of((take,)):
+        if not self.model.rows_of((take,)):
             self.search.clear()
-            self._starred.setChecked(False)
+            self.starred.setChecked(False)
             self._faulty.setChecked(False)
         self.select((take,))
         self.table.setFocus()
@@ -245,10 +243,10 @@ class TakesPanel(QWidget):
         self._enable()
 
     def _apply_filter(self) -> None:
-        self._model.show_only(self.search.text(), self._starred.isChecked(), self._faulty.isChecked())
+        self.model.show_only(self.search.text(), self.starred.isChecked(), self._faulty.isChecked())
 
     def _enable(self) -> None:
-        self.pages.show_content(not self._model.is_empty)
+        self.pages.show_content(not self.model.is_empty)
         for action in self._actions:
             action.refresh()
         self._show_difference()
@@ -261,11 +259,11 @@ class TakesPanel(QWidget):
         selected = self.selected() if len(self._selected_rows()) == 1 else []
         if selected and isinstance(selected[0], Unmade):
             reason = html.escape(selected[0].why_no_audio)
-            self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
+            self.difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
             return
         if self._reference is None or len(selected) != 1 or selected[0].id == self._reference.id:
             what = "Select one take to see its differences from {}." if self._reference else "Choose take {} first."
-            self._difference.setText(f'<span style="color:{self._colours.muted}">{what.format(self._letter)}</span>')
+            self.difference.setText(f'<span style="color:{self._colours.muted}">{what.format(self._letter)}</span>')
             return
         take = selected[0]
         parts = []
@@ -274,7 +272,7 @@ class TakesPanel(QWidget):
             what, *values = difference_words(one)
             shown = [html.escape(value if len(value) <= 24 else f"{value[:22]}…") for value in values]
             parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
-        self._difference.setText(f"Against {self._letter}: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
+        self.difference.setText(f"Against {self._letter}: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     @property
     def chosen(self) -> TakeSummary:
@@ -332,7 +330,7 @@ class TakesPanel(QWidget):
 
         def put(there: bool) -> None:
             for one in failed:
-                (self._model.add_failed if there else self._model.forget)(one)
+                (self.model.add_failed if there else self.model.forget)(one)
             try:
                 (self.kept.restore if there else self.kept.delete_again)(deleted)
             except PlainError as error:

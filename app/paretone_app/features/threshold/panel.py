@@ -264,7 +264,7 @@ class ThresholdPanel(QWidget):
         self._calibrate = calibrate
         self._derived = derive
         self._colours = colours
-        self._record: CalibrationRecord | None = None
+        self.record: CalibrationRecord | None = None
         self.derivation: Derivation | None = None
         """The table at δ and whether it is exact; ``None`` without a record."""
         self._operations: OperationCounts | None = None
@@ -328,9 +328,9 @@ class ThresholdPanel(QWidget):
 
     def set_record(self, record: CalibrationRecord | None) -> None:
         """Show the measurements of a calibration. δ stays; see :meth:`set_threshold`."""
-        if record is self._record:
+        if record is self.record:
             return
-        self._record = record
+        self.record = record
         if record is not None:
             self._metric = str(record.knobs["metric"])
         for action in self._errors:
@@ -351,7 +351,7 @@ class ThresholdPanel(QWidget):
 
     def set_metric(self, metric: str) -> None:
         """Set the error metric whose unit is shown without a record."""
-        if self._record is None and metric != self._metric:
+        if self.record is None and metric != self._metric:
             self._metric = metric
             self._label()
 
@@ -381,9 +381,9 @@ class ThresholdPanel(QWidget):
     def as_text(self) -> str:
         head, *rows = self.histogram.as_text().split("\n")
         lines = [f"{head}\t({UNITS[self._metric]})", *rows, "", "threshold\tskipped share"]
-        if self._record is not None:
+        if self.record is not None:
             thresholds = np.arange(THRESHOLD.minimum, THRESHOLD.maximum + THRESHOLD.step / 2, THRESHOLD.step)
-            lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self._record, one):.4f}" for one in thresholds]
+            lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self.record, one):.4f}" for one in thresholds]
         return "\n".join(lines)
 
     def _drag(self, position: float) -> None:
@@ -397,8 +397,8 @@ class ThresholdPanel(QWidget):
             self._move_to(self._pending)
 
     def _return(self) -> None:
-        if self._record is not None:
-            self._move_to(self._record.threshold)
+        if self.record is not None:
+            self._move_to(self.record.threshold)
 
     def _move_to(self, threshold: float) -> None:
         self._pending = None
@@ -412,10 +412,10 @@ class ThresholdPanel(QWidget):
         self.threshold_changed.emit(threshold)
 
     def _derive(self) -> None:
-        if self._record is None:
+        if self.record is None:
             self.derivation = None
         else:
-            self.derivation = (self._derived or self._record.derive)(self.threshold)
+            self.derivation = (self._derived or self.record.derive)(self.threshold)
 
     def _change_axis(self) -> None:
         self._draw()
@@ -428,7 +428,7 @@ class ThresholdPanel(QWidget):
 
     def _draw(self) -> None:
         """Draw everything that depends on the record and the axis, not on δ."""
-        record, logarithmic = self._record, self.log_box.isChecked()
+        record, logarithmic = self.record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
         calibrated = self.threshold if record is None else record.threshold
         if every.size:
@@ -452,7 +452,7 @@ class ThresholdPanel(QWidget):
         derivation = self.derivation
         self.share.share = None if derivation is None else 100 * derivation.table.skipped_share
         for plot in (self.histogram, self.share):
-            plot.show_threshold(self.threshold, None if self._record is None else self._record.exact_interval)
+            plot.show_threshold(self.threshold, None if self.record is None else self.record.exact_interval)
         with QSignalBlocker(self.spin_box):
             self.spin_box.setValue(self.threshold)
 
@@ -473,7 +473,7 @@ class ThresholdPanel(QWidget):
         self._calibrate.setText(f"Calibrate at δ = {general(self.threshold)}")
         self.calibrate_button.setVisible(not exact)
         set_look(self.calibrate_button, "" if derivation is None else "primary")
-        self.return_button.setEnabled(self._record is not None and self._record.threshold != self.threshold)
+        self.return_button.setEnabled(self.record is not None and self.record.threshold != self.threshold)
         said = f"δ is {general(self.threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
         for plot in (self.histogram, self.share):
             plot.summary = said
@@ -482,7 +482,7 @@ class ThresholdPanel(QWidget):
             label.setAccessibleName(f"{name}: {label.text()}")
 
     def _say_verdict(self) -> None:
-        derivation, record = self.derivation, self._record
+        derivation, record = self.derivation, self.record
         self.pages.show_content(record is not None)
         self._top.setVisible(record is not None)
         if derivation is None or record is None:

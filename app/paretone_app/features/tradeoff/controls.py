@@ -74,7 +74,7 @@ class TradeoffDetails(QWidget):
         self._spoken: tuple[str, str, int] | None = None
         self._playing = ""
         """Id of the take being played."""
-        self._title = build.words("title")
+        self.title = build.words("title")
         self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -98,7 +98,7 @@ class TradeoffDetails(QWidget):
         self.only_button.setCheckable(True)
         hearing = build.row(self.hear_button, self.a_button, self.b_button)
         using = build.row((self.keep_button, 1), (self.use_button, 1))
-        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, hearing, using, self.only_button))
+        build.fill(VBoxLayout(self), (self.title, (area, 1), self.sentence, hearing, using, self.only_button))
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @property
@@ -137,12 +137,12 @@ class TradeoffDetails(QWidget):
         self.point = point
         colours = self._colours
         if point is None:
-            self._title.setText(f"{count} points selected" if count else "No point selected")
+            self.title.setText(f"{count} points selected" if count else "No point selected")
             self._text.setText(_in_colour(_NOTHING, colours.muted))
             self._text.setAccessibleDescription(_NOTHING)
             self._show_difference("", "")
         else:
-            self._title.setText(point.title)
+            self.title.setText(point.title)
             parts = [
                 figures_html(point, shown.options, colours),
                 _in_colour(origin(point), colours.muted),

@@ -366,10 +366,10 @@ class ParallelPanel(QWidget):
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._counts = build.label(look="muted", name="What is brushed")
+        self.counts = build.label(look="muted", name="What is brushed")
         self.clear_button = ActionButton(self._clear)
         self.study_button, self.rank_button = ActionButton(study, "Study within…"), ActionButton(rank, "Rank by ear…")
-        foot = build.row((self._counts, 1), self.study_button, self.rank_button, self.clear_button)
+        foot = build.row((self.counts, 1), self.study_button, self.rank_button, self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot))
         self.setFocusProxy(self.axes)
         self.axes.ranges_changed.connect(self._brush)
@@ -391,7 +391,7 @@ class ParallelPanel(QWidget):
         self.axes.show_points(shown, PointStyles(self._colours), "" if current is None else current.key)
         kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
-        self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
+        self.counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
         self._clear.set_reason("" if shown.ranges else "Nothing is brushed.")
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -160,7 +160,7 @@ class TradeoffPlot(ZoomChart):
         self.drags_along = False
         """Whether dragging from a point moves along the front."""
         self._dragging = False
-        self._hovered: int | None = None
+        self.hovered: int | None = None
         self._pressed: QPointF | None = None
         self._adding = False
         self._band = QGraphicsRectItem(self.frame)
@@ -175,7 +175,7 @@ class TradeoffPlot(ZoomChart):
         self.sections = across, up
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
-        self.scene, self._hovered = shown, None
+        self.scene, self.hovered = shown, None
         self.bands.heard = shown.heard
         self.bands.redraw()
         if self._current not in shown.index:
@@ -231,7 +231,7 @@ class TradeoffPlot(ZoomChart):
         self._mark()
 
     def _mark(self) -> None:
-        self.marks.show(self.scene, self._current, self._selected, self._hovered, self.hasFocus())
+        self.marks.show(self.scene, self._current, self._selected, self.hovered, self.hasFocus())
 
     def _place_focus(self) -> None:
         super()._place_focus()
@@ -243,7 +243,7 @@ class TradeoffPlot(ZoomChart):
         return self.drawn.wholes
 
     def draw_section(self) -> None:
-        self._hovered = None
+        self.hovered = None
         self.drawn.show_sections(self.sections)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -365,8 +365,8 @@ class TradeoffPlot(ZoomChart):
                 self._show_band(box)
             return
         index = self.drawn.nearest(event.position())
-        if index != self._hovered:
-            self._hovered = index
+        if index != self.hovered:
+            self.hovered = index
             self._mark()
             text = "" if index is None else tip(self.scene.points[index], self.scene)
             QToolTip.showText(event.globalPosition().toPoint(), text, self)
@@ -411,8 +411,8 @@ class TradeoffPlot(ZoomChart):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        if self._hovered is not None:
-            self._hovered = None
+        if self.hovered is not None:
+            self.hovered = None
             self._mark()
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:

@@ -26,8 +26,7 @@ PARTS = f"{SMALL} strategy attention"
 
 @pytest.fixture
 def panel(qtbot) -> AttentionPanel:
-    panel = AttentionPanel(LIGHT, *acts(1))
-    in_front(panel, qtbot, 1000, 480)
+    panel = in_front(AttentionPanel(LIGHT, *acts(1)), qtbot, 1000, 480)
     panel.setFocus()
     panel.set_layout(LAYERS, STEPS)
     return panel
@@ -147,7 +146,7 @@ def test_the_end_of_the_prompt_is_drawn_both_ways(panel: AttentionPanel) -> None
     panel.show_capture(capture(2))
     for plot in shown(panel):
         assert plot.boundary == PROMPT
-        lines = sorted((tuple(one.x), tuple(one.y)) for one in plot._boundary.shapes)
+        lines = sorted((tuple(one.x), tuple(one.y)) for one in plot.boundary_lines.shapes)
         assert lines == [((0.0, FRAMES), (PROMPT, PROMPT)), ((PROMPT, PROMPT), (0.0, FRAMES))]
     press(panel.seconds_box, KEY.Key_Space)
     for plot in shown(panel):

@@ -29,7 +29,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts, acts_of
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
 from tests.app.features.other_families import PATIENCE, ended, loading, window_with
 from tests.engine.speaking import TEXT, write_all
 
@@ -75,7 +75,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
     assert presenter.state.artefact == grid
     presenter.write(path)
     assert PlacedGrid.from_json(json.loads(path.read_text())) == grid
-    again = GridState(state, presenter.state._folder)
+    again = GridState(state, presenter.state.folder)
     assert again.find(take.setting.technique(NAME)) == grid and not again.problems
     state.artefacts.add(NAME, presenter.state)
 
@@ -93,10 +93,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
 
 
 def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
-    panel = GridPanel(LIGHT, *acts(3))
-    qtbot.addWidget(panel)
-    panel.resize(700, 300)
-    panel.show()
+    panel = on_screen(GridPanel(LIGHT, *acts(3)), qtbot, 700, 300)
     panel.begin("naturalness")
     first, second = Trial(0, 0, (0.0, 0.4, 1.0), (-3.5, 0.1), True), Trial(1, 1, (0.0, 0.3, 1.0), (-3.2, 0.1), False)
     panel.add_trials([first, second])
@@ -225,5 +222,5 @@ def test_groups_are_found_heard_saved_and_used(
     assert presenter.state.artefact is None and panel.pages.is_empty
     state.selection.set_knob(TECHNIQUE, "cosine", 0.1)
     assert presenter.state.artefact == groups
-    (path,) = presenter.state._folder.glob("*.json")
+    (path,) = presenter.state.folder.glob("*.json")
     assert read(path) == groups

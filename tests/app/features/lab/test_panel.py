@@ -28,6 +28,7 @@ from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.widgets.action import ActionButton
 from tests.app.acting import acts_of
+from tests.app.conftest import in_front
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
@@ -58,13 +59,7 @@ def player(lasting_sink: NullSink) -> Iterator[Player]:
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> LabPanel:
-    made = LabPanel(LIGHT, acts_of(LabActions))
-    qtbot.addWidget(made)
-    made.resize(900, 480)
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
-    return made
+    return in_front(LabPanel(LIGHT, acts_of(LabActions)), qtbot, 900, 480)
 
 
 @pytest.fixture

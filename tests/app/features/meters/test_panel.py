@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.session.events import Telemetry
@@ -23,9 +24,14 @@ def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:
     return Telemetry(job, 0, 2, 3, 8, 0.1, 9.5, elapsed, 1.0, factor, 0.4, 200 * 2**20)
 
 
-def test_live_figures_and_curve(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
+@pytest.fixture
+def meters(qtbot: QtBot) -> MetersPanel:
+    made = MetersPanel(LIGHT)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_live_figures_and_curve(meters: MetersPanel) -> None:
     meters.show_telemetry(telemetry(1, 0.5, None))
     assert meters.factor.text() == "–"
     meters.show_telemetry(telemetry(1, 1.0, 0.62))
@@ -38,9 +44,7 @@ def test_live_figures_and_curve(qtbot: QtBot) -> None:
     assert list(meters.plot.series[0].y) == [0.9], "another job begins another curve"
 
 
-def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
+def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(meters: MetersPanel) -> None:
     pause = meters.figures["pause"].value
     meters.show_telemetry(telemetry(1, 0.5, 0.6))
     assert pause.text() == "0.00 s"
@@ -52,9 +56,7 @@ def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(qtbot: QtBot
     assert pause.text() == "–"
 
 
-def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
+def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(meters: MetersPanel) -> None:
     meters.show_telemetry(telemetry(7, 0.5, 0.6))
     meters.forget(6, "cancelled")
     assert meters.factor.text() == "0.60", "that was another job"
@@ -66,9 +68,7 @@ def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(qtbot: QtBot) -> Non
     assert list(meters.plot.series[0].y) == []
 
 
-def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
+def test_an_estimate_and_a_measured_factor_are_told_apart(meters: MetersPanel) -> None:
     meters.show_telemetry(telemetry(1, 0.1, 1.4))
     assert (meters.factor.text(), meters.factor_note.text()) == ("1.40", "running estimate")
     assert "estimate from the steps done" in meters.factor.toolTip()
@@ -77,9 +77,7 @@ def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     assert "estimate" not in meters.factor.toolTip()
 
 
-def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
-    meters = MetersPanel(LIGHT)
-    qtbot.addWidget(meters)
+def test_models_with_tokens_are_measured_in_tokens(meters: MetersPanel) -> None:
     live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12, 0.03)
     meters.show_telemetry(live)
     assert meters.figures["rate"].name.text() == "Tokens/s"

@@ -23,8 +23,7 @@ def speech() -> np.ndarray:
 @pytest.fixture
 def empty(qtbot) -> Iterator[Host]:
     """A host without takes, with the focus in Listen."""
-    host = Host()
-    in_front(host, qtbot, 900, 660)
+    host = in_front(Host(), qtbot, 900, 660)
     host.listen.setFocus()
     yield host
     host.playback.shut_down()

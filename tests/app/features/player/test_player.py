@@ -164,7 +164,7 @@ def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qt
     panel.deck.toggle_play()
     panel.deck.hear_from("B", 0.2)
     panel.deck.set_take("B", take(0.25 * speech, "meanwhile"))
-    qtbot.waitUntil(lambda: panel.deck._late is not None)
+    qtbot.waitUntil(lambda: panel.deck.late is not None)
     panel.playback.follow()
     assert (panel.deck.heard, moved) == ("A", [])
     assert player.mixer.programme.recordings[0].length == 48000, "what was lent is still loaded"

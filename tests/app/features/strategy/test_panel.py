@@ -34,8 +34,7 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 def open_panel(qtbot, colours: Colours = LIGHT) -> StrategyPanel:
-    panel = StrategyPanel(colours, QUndoStack(), acts_of(StrategyActions))
-    in_front(panel, qtbot, 700, 480)
+    panel = in_front(StrategyPanel(colours, QUndoStack(), acts_of(StrategyActions)), qtbot, 700, 480)
     panel.setFocus()
     return panel
 

@@ -26,6 +26,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.selection import Selection
 from tests.app.acting import acts_of
+from tests.app.conftest import in_front, on_screen
 from tests.app.features.studies.studying import texts
 from tests.engine.studies import small
 
@@ -34,11 +35,7 @@ FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a th
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> StudiesPanel:
-    made = StudiesPanel(LIGHT, acts_of(StudiesActions))
-    qtbot.addWidget(made)
-    made.resize(1000, 600)
-    made.show()
-    return made
+    return on_screen(StudiesPanel(LIGHT, acts_of(StudiesActions)), qtbot, 1000, 600)
 
 
 @pytest.fixture
@@ -242,9 +239,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
 
 
 def test_named_values_are_ticked_by_their_titles(qtbot: QtBot) -> None:
-    editor = AxesEditor("f5-mini")
-    qtbot.addWidget(editor)
-    editor.show()
+    editor = on_screen(AxesEditor("f5-mini"), qtbot)
     line = editor.add(Varied("multistep", "method", "unipc"))
     qtbot.waitUntil(line.choices.isVisible)
     shown = [one for one in editor.findChildren(QCheckBox) if one.isVisible() and one is not line.without]
@@ -261,11 +256,7 @@ def test_named_values_are_ticked_by_their_titles(qtbot: QtBot) -> None:
 
 
 def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> None:
-    editor = AxesEditor("f5-mini")
-    qtbot.addWidget(editor)
-    editor.show()
-    editor.activateWindow()
-    qtbot.waitUntil(editor.isActiveWindow)
+    editor = in_front(AxesEditor("f5-mini"), qtbot)
     editor.add_button.setFocus()
     qtbot.keyClick(editor.add_button, Qt.Key.Key_Space)
     (line,) = editor.lines

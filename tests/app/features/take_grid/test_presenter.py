@@ -182,7 +182,7 @@ def test_pointing_at_cells_plays_them_at_the_same_place(
         QTest.mouseMove(cells, middle(panel, (0, 1)))
         qtbot.waitUntil(lambda: deck.sound.key == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
         assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "round and round"
-        qtbot.waitUntil(lambda: cells._playing == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: cells.playing == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
         qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
         QTest.mouseMove(cells, middle(panel, (1, 1)))
         qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
@@ -203,7 +203,7 @@ def test_pointing_at_cells_plays_them_at_the_same_place(
 
 def test_a_take_that_is_gone_is_said_in_a_sentence(window: MainWindow, results: Path, qtbot: QtBot) -> None:
     panel, notices = window.panels["take_grid"], window.notices
-    window.features["take_grid"].hearing._sounds.clear()
+    window.features["take_grid"].hearing.sounds.clear()
     aside = (results / "audio").rename(results / "aside")
     try:
         panel.cells.setFocus()

@@ -29,6 +29,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.state.comparison import Comparison
 from tests.app.acting import acts_of
+from tests.app.conftest import on_screen
 from tests.disk import counts_open_files, unnamed_files
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
@@ -63,10 +64,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def panel(library: Library, qtbot: QtBot) -> TakesPanel:
-    made = TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions))
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    return on_screen(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions)), qtbot)
 
 
 def column(title: str) -> int:
@@ -145,7 +143,7 @@ def test_sides_and_the_difference_to_a_are_shown(panel: TakesPanel) -> None:
     panel.show_comparison(compared)
     assert shown(panel, "Lane") == ["B", "", "3", "A"]
     panel.table.selectRow(0)
-    text = panel._difference.text()
+    text = panel.difference.text()
     assert "DiTReducio" in text and "Sentence 3." in text and "steps" not in text
 
 
@@ -153,7 +151,7 @@ def test_stars_filter_and_last(panel: TakesPanel, library: Library) -> None:
     panel.table.selectRow(1)
     panel.star()
     assert library.summary(f"{2:032x}").starred
-    panel._starred.setChecked(True)
+    panel.starred.setChecked(True)
     assert shown(panel, "Text") == ["Sentence 2."]
 
 
@@ -216,7 +214,7 @@ def test_ten_thousand_rows_are_asked_for_only_where_they_are_seen(
     panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary, asked, plain = library.summary(f"{0:032x}"), [], TakesModel.data
-    panel._model.set_takes([replace(summary, id=f"{one}", text=f"Number {one}") for one in range(10_000)])
+    panel.model.set_takes([replace(summary, id=f"{one}", text=f"Number {one}") for one in range(10_000)])
     assert panel.table.model().rowCount() == 10_000
     monkeypatch.setattr(TakesModel, "data", lambda self, *given: asked.append(1) or plain(self, *given))
     panel.grab()
@@ -286,7 +284,7 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     assert {one.title for one in COLUMNS if one.numeric and shown(panel, one.title)[0] != "–"} == set(), "no figures"
     assert panel.table.model().index(0, column("Setting")).data(Qt.ItemDataRole.ToolTipRole) == why
     panel.table.selectRow(0)
-    assert why in panel._difference.text()
+    assert why in panel.difference.text()
     enabled = {one.text() for one in panel.table.actions() if one.isEnabled()}
     assert enabled == {"use", "delete"} and why in panel.can.set_a.reason
     with pytest.raises(PlainError, match="failed and has no audio"):

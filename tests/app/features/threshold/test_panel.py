@@ -28,8 +28,7 @@ KEY = Qt.Key
 
 @pytest.fixture
 def empty(qtbot) -> ThresholdPanel:
-    panel = ThresholdPanel(LIGHT, Action("Calibrate"))
-    in_front(panel, qtbot, 700, 480)
+    panel = in_front(ThresholdPanel(LIGHT, Action("Calibrate")), qtbot, 700, 480)
     panel.setFocus()
     return panel
 
@@ -179,7 +178,7 @@ def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel
     with qtbot.waitSignal(panel.threshold_changed):
         QTest.mouseClick(panel.histogram, Qt.MouseButton.LeftButton, pos=place(panel.histogram, 0.2))
     assert panel.threshold == pytest.approx(0.2, abs=0.01)
-    assert panel.histogram.interval == panel._record.exact_interval
+    assert panel.histogram.interval == panel.record.exact_interval
     panel.set_threshold(0.0)
     red = QColor(LIGHT.danger)
     shown, y = panel.histogram.grab().toImage(), place(panel.histogram, 0.1).y()

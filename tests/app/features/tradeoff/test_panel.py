@@ -51,7 +51,7 @@ def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -
 def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(panel: TradeoffPanel) -> None:
     details = panel.details
     panel.choose("a")
-    assert details._text.text().startswith("<div style='margin-bottom:5px'><table")
+    assert details.text.startswith("<div style='margin-bottom:5px'><table")
     assert "<b>1</b>" in details.text and "0.9–1.1" in details.text and "n = 4" in details.text
     assert details.fold.text() == "Differences from its baseline" and details.difference.isHidden()
     details.fold.click()

@@ -122,7 +122,7 @@ def test_a_range_is_brushed_moved_and_cleared_with_the_mouse(panels: tuple[Trade
     drag(beside, 1, 0.4, 0.9)
     (brush,) = tradeoff.filter.ranges
     assert brush.axis == SPEED and brush.low == pytest.approx(1 + 4 * 0.4, abs=0.15)
-    assert kept(tradeoff) == {"2", "3"} and "2 of 5 points" in beside._counts.text()
+    assert kept(tradeoff) == {"2", "3"} and "2 of 5 points" in beside.counts.text()
     drag(beside, 1, 0.6, 0.3)
     (moved,) = tradeoff.filter.ranges
     assert moved.high - moved.low == pytest.approx(brush.high - brush.low) and moved.low < brush.low

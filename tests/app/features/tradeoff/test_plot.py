@@ -79,7 +79,7 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
     drag(panel, area.topLeft().toPoint() + QPoint(2, 2), place_of(panel, "b") + QPoint(12, 12))
     assert [one.key for one in panel.plot.selected] == ["a", "b"]
     assert [one.key for one in spy.at(0)[0]] == ["a", "b"]
-    assert "2 points selected" in panel.details._title.text()
+    assert "2 points selected" in panel.details.title.text()
     drag(panel, place_of(panel, "c") - QPoint(9, 9), place_of(panel, "c") + QPoint(9, 9), SHIFT)
     assert [one.key for one in panel.plot.selected] == ["a", "b", "c"]
     panel.details.only_button.click()
@@ -96,7 +96,7 @@ def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2 nat. log" in QToolTip.text()
     corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
     QTest.mouseMove(panel.plot, corner)
-    qtbot.waitUntil(lambda: panel.plot._hovered is None)
+    qtbot.waitUntil(lambda: panel.plot.hovered is None)
 
 
 # --- Sections --------------------------------------------------------------------------------------------------------

@@ -27,15 +27,13 @@ from paretone_app.features.training.model import figure_wording, training
 from paretone_app.features.training.panel import CHECKPOINT, TrainingActions, TrainingCurves, TrainingPanel
 from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of
+from tests.app.conftest import on_screen
 from tests.app.presenters import INFO, Presenter
 
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TrainingPanel:
-    made = TrainingPanel(LIGHT, acts_of(TrainingActions))
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    return on_screen(TrainingPanel(LIGHT, acts_of(TrainingActions)), qtbot)
 
 
 def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:

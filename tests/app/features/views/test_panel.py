@@ -32,8 +32,7 @@ KEY = Qt.Key
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> ViewsPanel:
-    panel = ViewsPanel(LIGHT, *acts(2), [Action(one) for one in PLOTS])
-    in_front(panel, qtbot, 1000, 480)
+    panel = in_front(ViewsPanel(LIGHT, *acts(2), [Action(one) for one in PLOTS]), qtbot, 1000, 480)
     panel.set_model(8, "flow")
     return panel
 
