@@ -44,7 +44,7 @@ _KEYS = {"Control": 37, "Shift": 50, "Alt": 64}
 """Key codes of modifiers on the keyboard that Xvfb has."""
 _SYMBOLS = {
     **{"Backspace": 0xFF08, "Tab": 0xFF09, "Return": 0xFF0D, "Escape": 0xFF1B, "Home": 0xFF50, "End": 0xFF57},
-    **{"Space": 0x20, "Left": 0xFF51, "Up": 0xFF52, "Right": 0xFF53, "Down": 0xFF54, "F6": 0xFFC3},
+    **{"Space": 0x20, "Left": 0xFF51, "Up": 0xFF52, "Right": 0xFF53, "Down": 0xFF54, "F6": 0xFFC3, "Delete": 0xFFFF},
 }
 _PRESS, _RELEASE, _TYPE = 0, 1, 3
 

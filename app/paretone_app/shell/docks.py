@@ -77,10 +77,6 @@ class Docks(QObject):
                 if dock.isFloating() and dock.toggleViewAction().isChecked():
                     dock.setVisible(kind is QEvent.Type.Show)
             self._look_soon()
-        elif kind is QEvent.Type.ChildPolished and self.workspace.gallery:
-            # Keep the focus off the tabs, which are hidden.
-            for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-                bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         return False
 
     def _look_soon(self) -> None:
@@ -91,6 +87,10 @@ class Docks(QObject):
             return
         covered = [one for one in self._wanted.values() if not one.isHidden() and not self.is_seen(one)]
         self._wanted.clear()
+        for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            # Keep the focus off hidden tabs, and off bars that the host keeps for later.
+            reachable = bar.count() > 0 and self.host.property("tabs") == "yes"
+            bar.setFocusPolicy(Qt.FocusPolicy.TabFocus if reachable else Qt.FocusPolicy.NoFocus)
         for dock in covered:
             _raise(dock)
         if covered:

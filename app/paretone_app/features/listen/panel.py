@@ -36,6 +36,8 @@ from paretone_app.widgets.screen_readers import GROUP, PICTURE
 FRAME_MILLISECONDS = 15
 _DRAW_MILLISECONDS = 100
 """Between two drawings of a take that streams."""
+_OF_OTHERS = "Pin as reference", "Subtract from reference"
+"""What can be done with any lane but the reference."""
 _HEAD = 0.24, 9, 20
 """Width of the heads: share of the panel's, least and most in font heights."""
 
@@ -80,8 +82,8 @@ class LaneHead(QFrame):
             one.setFont(text_font(self.font(), SMALL))
         for name, text, tip, keys in (
             ("hear", "Hear", "Switch to this lane", "Return"),
-            ("pin", "Pin as reference", "Differences, pitch and length are compared with this lane", "P"),
-            ("subtract", "Subtract from reference", "Show the reference minus this lane", "D"),
+            ("pin", _OF_OTHERS[0], "Differences, pitch and length are compared with this lane", "P"),
+            ("subtract", _OF_OTHERS[1], "Show the reference minus this lane", "D"),
             ("up", "Move up", "Exchange it with the lane above", "Alt+Up"),
             ("down", "Move down", "Exchange it with the lane below", "Alt+Down"),
             ("remove", "Remove from lanes", "The take stays in Takes", "Del"),
@@ -111,7 +113,7 @@ class LaneHead(QFrame):
         for one in (self.note, self.pin, self.remove):
             one.setVisible(bool(title))
         for action in self.actions():
-            action.setEnabled(bool(title))
+            action.setEnabled(bool(title) and not (self._pinned and action.text() in _OF_OTHERS))
         self.setAccessibleName(f"Lane {self.letter}: {shown}")
         said = *facts, f"Note: {note}" if note else "", detail, "Reference" if self._pinned else ""
         self.setAccessibleDescription(". ".join(filter(None, said)))

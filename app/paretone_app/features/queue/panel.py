@@ -115,6 +115,10 @@ class QueuePanel(QWidget):
         chosen, column = self.chosen, max(0, self.table.currentColumn())
         self._jobs = list(jobs)
         self.table.show_rows([(one.title, one.setting, one.model, one.state, one.ends) for one in jobs])
+        for row, one in enumerate(jobs):  # How far it is would be said again and again.
+            said = f"{row + 1} of {len(jobs)}: {one.title}", one.setting, one.model, one.state.partition(",")[0]
+            place = self.table.model().index(row, 0)
+            self.table.model().setData(place, ". ".join(filter(None, said)), Qt.ItemDataRole.AccessibleTextRole)
         self.pages.show_content(bool(jobs))
         row = next((place for place, one in enumerate(jobs) if chosen and one.number == chosen.number), None)
         if row is None:

@@ -28,6 +28,7 @@ from paretone_app.features.tradeoff.words import (
     plain,
     why_html,
 )
+from paretone_app.numbers import counted
 from paretone_app.plotting.points import paint_glyph
 from paretone_app.results.points import STUDY, TAKE, Point, Sound, technique_title
 from paretone_app.shell.colours import Colours
@@ -349,7 +350,7 @@ class TradeoffLegend(Flow):
                 glyph = looks.glyph((name,) if name != BASELINE else ())
                 button.setIcon(_icon(glyph, looks.colours, side, self.devicePixelRatioF()))
                 button.setIconSize(QSize(side, side))
-                button.setAccessibleName(f"{title}: {counts[name]} points")
+                button.setAccessibleName(f"{title}: {counted(counts[name], 'point', 'points')}")
         self._kinds.setVisible(mixed)
         self._set_colours(looks.colours)
         self.arrange()
