@@ -136,12 +136,7 @@ class PreferencesDialog(QDialog):
 
     def show_choices(self, scheme: Scheme, devices: Sequence[str], device: str, folder: str) -> None:
         self.scheme.setCurrentIndex(self.scheme.findData(scheme))
-        offered = (BEST, *devices)
-        if [self.device.itemData(one) for one in range(self.device.count())] != list(offered):
-            self.device.clear()
-            for one in offered:
-                self.device.addItem("Best available" if one == BEST else one.upper(), one)
-        self.device.setCurrentIndex(self.device.findData(device))
+        build.offer(self.device, [("Best available", BEST), *((one.upper(), one) for one in devices)], device)
         self.folder.setText(folder)
 
 

@@ -27,7 +27,7 @@ from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
 from paretone_app.numbers import fixed, percent
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.theme import GAP, set_look
+from paretone_app.shell.theme import GAP
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
@@ -127,11 +127,8 @@ class DestinationDialog(QDialog):
         self.setWindowTitle(title)
         self.form = FormLayout()
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        self.summary = QLabel(wordWrap=True)
-        set_look(self.summary, "muted")
         self.path = QLineEdit()
-        self.note = QLabel(wordWrap=True)
-        set_look(self.note, "warning")
+        self.summary, self.note = build.words("muted"), build.words("warning")
 
     # --- For subclasses -----------------------------------------------------------------------------------------------
     @property

@@ -182,8 +182,7 @@ class KnobControls(QWidget):
             combo = ComboBox()
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             combo.setMinimumContentsLength(6)
-            for value, title in zip(knob.values, knob.titles or knob.values, strict=True):
-                combo.addItem(title, value)
+            build.offer(combo, zip(knob.titles or knob.values, knob.values, strict=True), None)
             combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))
             return combo
         if not isinstance(knob, Number):

@@ -25,7 +25,6 @@ from paretone_app.shell.theme import set_look, text_font
 from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import CopyKey, ExportButtons, JobProgress, TextsTable
@@ -263,10 +262,8 @@ class RooflinePanel(SidePanel):
         self.again_button = ActionButton(can.again)
         top.addWidget(self.again_button)
         tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
-        self.ceilings_box = build.named(ComboBox(), "Ceilings", tip)
-        self.ceilings_box.addItem("This machine", None)
-        for one in self._known_cards():
-            self.ceilings_box.addItem(one.device, one)
+        cards = [(one.device, one) for one in self._known_cards()]
+        self.ceilings_box = build.combo("Ceilings", [("This machine", None), *cards], tip)
         self.ceilings_box.currentIndexChanged.connect(self._show)
         top.addWidget(self.ceilings_box)
         self.cancel_button = ActionButton(can.cancel, "Cance&l")

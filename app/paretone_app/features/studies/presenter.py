@@ -28,6 +28,7 @@ from paretone_app.numbers import counted
 from paretone_app.results.reader import Results
 from paretone_app.shell.bridge import arrived
 from paretone_app.shell.entries import Findable
+from paretone_app.state.availability import require
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
@@ -305,8 +306,7 @@ class StudiesPresenter(Presenter):
             self._notices.warn(found.folder_problem)
 
     def close(self) -> None:
-        if reason := self._why_not_close():
-            raise StudyError(reason)
+        require(self._why_not_close())
         self.opened.close()
 
     # --- Running -----------------------------------------------------------------------------------------------------
@@ -317,8 +317,7 @@ class StudiesPresenter(Presenter):
     def run(self, ray: str = "", workers: int = 0) -> None:
         """Run the rest of the shown study, on the Ray cluster at ``ray`` if given. Raises :class:`PlainError` if not
         possible."""
-        if reason := self.why_not_run():
-            raise StudyError(reason)
+        require(self.why_not_run())
         seen = self._shown
         # The folder may be back, on a disk for example. On a cluster, the workers' folder counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
@@ -360,8 +359,7 @@ class StudiesPresenter(Presenter):
         are refused at the run. Raises :class:`PlainError`."""
         from paretone.studies.definition import with_folder
 
-        if reason := self._why_not_close():
-            raise StudyError(reason)
+        require(self._why_not_close())
         seen = self._shown
         if not seen.file.exists():
             self._write_again(seen)

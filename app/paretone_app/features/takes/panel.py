@@ -33,6 +33,7 @@ from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import GAP, NEAR
+from paretone_app.state.availability import require
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.state.editing import Edit
@@ -284,8 +285,7 @@ class TakesPanel(QWidget):
 
     def load_chosen(self) -> Take:
         """The selected take, with its audio. Raises :class:`PlainError` if there is none."""
-        if reason := self._why_no_audio():
-            raise PlainError(reason)
+        require(self._why_no_audio())
         return self.kept.library.load(self.chosen.id)
 
     def star(self) -> None:

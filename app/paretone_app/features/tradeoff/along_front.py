@@ -26,6 +26,7 @@ from paretone_app.numbers import counted
 from paretone_app.results.points import candidate_key
 from paretone_app.results.reader import Results
 from paretone_app.shell.bridge import arrived
+from paretone_app.state.availability import require
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
 from paretone_app.state.synthesis import Wanted, wanted_take
@@ -420,8 +421,7 @@ class AlongFront(QObject):
     def rank(self) -> None:
         """Set up a blind ranking of the shown points. Raises :class:`SettingError` if too few have audio, or too
         many are shown."""
-        if reason := self.why_not_rank():
-            raise SettingError(reason)
+        require(self.why_not_rank())
         self._lab.propose(RANKING, self._panel.scene.spoken)
 
 

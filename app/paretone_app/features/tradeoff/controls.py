@@ -167,14 +167,10 @@ class TradeoffDetails(QWidget):
 
     def _show_sentences(self) -> None:
         sounds = self.point.sounds if self.point is not None else ()
-        with QSignalBlocker(self.sentence):
-            self.sentence.clear()
-            for one in sounds:
-                seed = f", seed {one.seed}" if len({each.seed for each in sounds}) > 1 else ""
-                self.sentence.addItem(f"{shown_name(one.voice)}{seed}: “{one.text}”", one.spoken)
-            chosen = self.sound
-            if chosen is not None:
-                self.sentence.setCurrentIndex(sounds.index(chosen))
+        several = len({one.seed for one in sounds}) > 1
+        titles = (f"{shown_name(one.voice)}{f', seed {one.seed}' if several else ''}: “{one.text}”" for one in sounds)
+        chosen = None if self.sound is None else self.sound.spoken
+        build.offer(self.sentence, zip(titles, (one.spoken for one in sounds), strict=True), chosen)
         self._show_hear()
         self.sentence.setVisible(len(sounds) > 1)
 
@@ -229,13 +225,8 @@ class PlotOptionsLine(QWidget):
     def show_options(self, options: PlotOptions, known: Sequence[TradeoffAxis]) -> None:
         for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
-            with QSignalBlocker(combo):
-                combo.clear()
-                for one in offered:
-                    combo.addItem(_axis_title(one), one.name)
-                    combo.setItemData(combo.count() - 1, one.definition, Qt.ItemDataRole.ToolTipRole)
-                combo.setCurrentIndex(combo.findData(name))
-                combo.setToolTip(_explained(name))
+            build.offer(combo, [(_axis_title(one), one.name, one.definition) for one in offered], name)
+            combo.setToolTip(_explained(name))
         with QSignalBlocker(self):
             for name, box in self.boxes.items():
                 box.setChecked(getattr(options, name))
