@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from paretone.session.engine_thread import EngineThread
 from paretone.setting.profile import Profile
 from paretone_app.features.export import ProfileDialog
-from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import close
+from tests.end_to_end.conftest import PATIENCE_MILLISECONDS, Outcome
 from tests.prompts import short_prompts  # noqa: F401
 from tests.screen import display, done_on_a_screen  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
@@ -31,8 +30,6 @@ from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
-PATIENCE_MILLISECONDS = 240_000
-"""When the test gives up; never what it measures."""
 TEXT = workload("The salt breeze came across from the sea.", "The salt breeze.")
 STEPS = workload(8, 3)
 PICTURE = "PARETONE_PICTURE"
@@ -44,24 +41,12 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_pick_calibrate_synthesise_switch_export(
-    qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path
+    window: MainWindow, outcome_of: Outcome, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    qapp.setQuitOnLastWindowClosed(False)
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
-    window.theme.apply(Scheme.LIGHT)
-    window.resize(1440, 900)
-    window.show()
-    window.activateWindow()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     assert window.state.selection.info.id == "f5-mini"
 
-    def wait_for_job(press) -> None:
-        # The model is ready a moment before its loading has ended, and that end must not be taken for the new job's.
-        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-            press()
-        assert blocker.args[1].value == "finished", blocker.args[2]
+    def wait_for_job(press: Callable[[], object]) -> None:
+        assert outcome_of(press)[0] == "finished"
 
     # Pick: a voice from the list, a sentence by typing, some steps.
     window.panels["setup"].voice_choice.voice.setFocus()
@@ -153,7 +138,6 @@ def test_pick_calibrate_synthesise_switch_export(
     window.workspaces.go_to("listen")
     qtbot.wait(200)
     window.grab().save(picture or str(tmp_path / "window.png"))
-    close(window, qtbot)
 
 
 @pytest.mark.slow

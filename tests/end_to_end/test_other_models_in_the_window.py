@@ -3,59 +3,24 @@ one, and the bundled speech language model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from paretone.session.engine_thread import EngineThread
 from paretone.session.events import AudioReady
 from paretone.wording import percent
-from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import close
+from tests.end_to_end.conftest import Outcome
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.prompts import short_prompts  # noqa: F401
 from tests.same_sound import assert_same_sound
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("short_prompts")]
-PATIENCE_MILLISECONDS = 240_000
-"""When the test gives up; never what it measures."""
 CONTROL = Qt.KeyboardModifier.ControlModifier
 MEGATTS3, LM_MINI = "megatts3-mini", "lm-mini"
-
-Outcome = Callable[[Callable[[], object]], tuple[str, str]]
-
-
-@pytest.fixture
-def window(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
-    qapp.setQuitOnLastWindowClosed(False)
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
-    window.theme.apply(Scheme.LIGHT)
-    window.resize(1440, 900)
-    window.show()
-    window.activateWindow()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    yield window
-    close(window, qtbot)
-
-
-@pytest.fixture
-def outcome_of(window: MainWindow, qtbot: QtBot) -> Outcome:
-    """Presses something, and waits for the job that this begins: its outcome, and the sentence if it failed."""
-
-    def outcome_of(press: Callable[[], object]) -> tuple[str, str]:
-        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-            press()
-        return blocker.args[1].value, blocker.args[2]
-
-    return outcome_of
 
 
 def test_a_model_of_three_branches_then_a_language_model(
