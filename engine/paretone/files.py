@@ -180,7 +180,6 @@ def _opened_to_pour(path: Path) -> int:
 
 
 def _pour(handle: int, content: bytes, path: Path) -> None:
-    """Write all of ``content`` to the open ``handle``."""
     rest = memoryview(content)
     last = time.monotonic()
     while rest:

@@ -82,7 +82,6 @@ class _Taken:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Forwards at full size, whole takes, quality, memory."""
     if arguments.quick:
         arguments.rounds, arguments.full_rounds, arguments.generations, arguments.sentences = 4, 1, 15, 2
     model = masked.loaded(arguments)

@@ -39,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Fill canvases in every way, in the same rounds."""
     model, setting = masked.loaded(arguments), bundled.setting(arguments)
     plain = model.networks.plain
     ways = predictors(plain, model.networks.own)
@@ -79,7 +78,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
-    """Single forwards at OmniVoice's size, with random weights."""
     bundled.say(f"forwards at OmniVoice's size, {rounds} rounds …")
     plain = random_network(FULL_SIZE, device)
     ways = predictors(plain, FusedMasked.of(plain))

@@ -97,7 +97,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Speak the sentences in every way and judge them."""
     texts = sentences() if arguments.text_file is None else typed_lines(arguments.text_file)
     texts = texts[: arguments.sentences]
     if len(texts) < 2:

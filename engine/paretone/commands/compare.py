@@ -312,7 +312,6 @@ class _Compared:
 
 
 def _checked(one: _Measured, terminal: Terminal) -> tuple[Checked, Checked]:
-    """Faults of the last takes of a text."""
     terminal.wait("Checking for faults")
     first, second = (checked_for_faults(speech_of(take, one.spoken.text, one.spoken.voice)) for take in one.last)
     return first, second
@@ -340,7 +339,6 @@ def _evaluation(options: argparse.Namespace) -> EvaluationSet | None:
 
 
 def _spoken(options: argparse.Namespace, sides: tuple[Side, Side]) -> tuple[StudySentence, ...]:
-    """The texts of the arguments in their voice."""
     profile = next((side.profile for side in sides if side.profile), None)
     voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
     return tuple(StudySentence(text, voice) for text in arguments.texts(options))

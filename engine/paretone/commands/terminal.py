@@ -172,7 +172,6 @@ class Session:
     def load(
         self, model: str, folder: str = "", variant: str = "", device: str = "auto", vocoder: str = ""
     ) -> SpeechModel:
-        """Load a model in place of the present one."""
         self.terminal.status(f"Loading {model}")
         self.carry_out(LoadModel(JOB, model, folder, variant, device, vocoder))
         return self.model

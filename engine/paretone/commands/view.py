@@ -30,7 +30,6 @@ MOST_COLUMNS = 16
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for every view."""
     names = parser.add_subparsers(title="views", metavar="NAME", required=True)
     for view in views():
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
@@ -51,7 +50,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Compute the view, and optionally write its table."""
     view = options.view
     table = None if options.csv is None else writable(options.csv)
     model_id = options.model or arguments.DEFAULT_MODEL

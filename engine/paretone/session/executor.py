@@ -60,7 +60,6 @@ class JobObserver(Observer):
         self.post(EngineStatus(self.job, text))
 
     def caution(self, sentence: str) -> None:
-        """Post a caution before speaking."""
         self.check()
         self.post(Caution(self.job, sentence))
 
@@ -70,7 +69,6 @@ class JobObserver(Observer):
         self.advance(report.steps_done, report.steps_in_all, _position(report))
 
     def progress(self, done: int, total: int, text: str = "") -> None:
-        """Report progress in units of the job."""
         self.check()
         self.advance(done, total, text)
 
@@ -102,7 +100,6 @@ class SynthesisObserver(JobObserver):
         return self._pace.first_audio_seconds if self._pace.playing else None
 
     def step(self, report: StepReport) -> None:
-        """Report progress, speed and memory of the sampling loop."""
         super().step(report)
         self._report = report
         self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
@@ -180,7 +177,6 @@ class RepeatingObserver(JobObserver):
         self.done = 0
 
     def step(self, report: StepReport) -> None:
-        """Report the progress over all runs."""
         self.check()
         share = min(1.0, report.steps_done / report.steps_in_all)
         text = f"Repeat {self.done + 1} of {self._times}"

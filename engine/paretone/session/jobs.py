@@ -55,7 +55,6 @@ def load_model(command: commands.LoadModel, executor: Executor, job: RunningJob)
 
 
 def download_model(command: commands.DownloadModel, executor: Executor, job: RunningJob) -> events.ModelDownloaded:
-    """Download the missing files of the checkpoint."""
     observer = JobObserver(job)
     files = download(
         entry(command.model).published, Path(command.folder), command.licence, observer.progress, observer.check
@@ -75,7 +74,6 @@ def install_extra(command: commands.InstallExtra, executor: Executor, job: Runni
 
 
 def export_profile(command: commands.ExportProfile, executor: Executor, job: RunningJob) -> events.ProfileExported:
-    """Write a profile in the form of its target."""
     # Imported on use, as below: loading a model needs no export.
     from paretone.export.targets import export
 
@@ -86,7 +84,6 @@ def export_profile(command: commands.ExportProfile, executor: Executor, job: Run
 
 
 def export_weights(command: commands.ExportWeights, executor: Executor, job: RunningJob) -> events.WeightsExported:
-    """Write a student or a draft as a checkpoint."""
     from paretone.export.language import LanguageExport, export_language
 
     folder = Path(command.folder)
@@ -184,7 +181,6 @@ class StudyObserver(MeasuringObserver, StudyFollower):
         self.post(events.Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Report progress with the study's own estimate."""
         self.check()
         self._seconds_left = seconds_left
         self.post(events.Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))

@@ -139,7 +139,6 @@ def make_take_for_later(command: commands.MakeTake, executor: Executor, job: Run
 
 
 def decode_partial(command: commands.DecodePartial, executor: Executor, job: RunningJob) -> events.PartialDecoded:
-    """Decode a passage in its state after a step."""
     observer = JobObserver(job)
     model = executor.model_for(command.setting)
     if not isinstance(model, MaskedSpeech):
@@ -161,7 +160,6 @@ def encode(command: commands.EncodePrompts, executor: Executor, job: RunningJob)
 
 
 def hear(command: commands.HearTokens, executor: Executor, job: RunningJob) -> events.TokensHeard:
-    """Decode tokens to sound."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
     plan = resolve(model.info, command.setting)
     samples = model.heard(command.tokens, command.text, command.voice, plan, check)
@@ -179,7 +177,6 @@ def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
 def capture_attention(
     command: commands.CaptureAttention, executor: Executor, job: RunningJob
 ) -> events.AttentionCaptured:
-    """Run up to a step and capture the attention of a layer there."""
     observer = JobObserver(job)
     model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
     script = scripted(model, command.text, command.voice, command.setting, command.artefacts, observer)
@@ -196,7 +193,6 @@ def compute_view(command: commands.ComputeView, executor: Executor, job: Running
 
 
 def measure_roofline(command: commands.MeasureRoofline, executor: Executor, job: RunningJob) -> events.RooflineMeasured:
-    """Measure every component against the machine's ceilings."""
     # Imported on use: torch's profiler is slow to import.
     from paretone.measure.roofline import measuring
 

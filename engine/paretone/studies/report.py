@@ -213,7 +213,6 @@ def _floor(results: Results) -> list[str]:
 
 
 def _tests(results: Results) -> list[str]:
-    """Paired tests of each setting against its baseline."""
     *lines, note = wording.paired_lines(results, len(results.settings)) or [""]
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return [f"<h2>Against the baseline</h2><ul>{items}</ul><p><small>{escape(note)}</small></p>"] if lines else []

@@ -303,11 +303,9 @@ class _Pace:
         self._to_come[self._places[setting]] = takes
 
     def give_up(self, setting: str) -> None:
-        """Remove one expected take."""
         self._to_come[self._places[setting]] -= 1
 
     def note(self, task: Task, seconds: float) -> None:
-        """Record a finished task and its duration."""
         if isinstance(task, Speak):
             place = self._places[task.cell.setting]
             self._to_come[place] -= 1

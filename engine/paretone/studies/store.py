@@ -238,7 +238,6 @@ class Store(Database):
         return next(iter(self._read(parse, f"SELECT {', '.join(names)} FROM study")), {})
 
     def add_setting(self, candidate: Candidate) -> None:
-        """Record a setting proposed by a search."""
         with self._written() as connection:
             _add_settings(connection, [candidate])
 
@@ -330,7 +329,6 @@ class Store(Database):
         return self._read(_take, f"SELECT {', '.join(_COLUMNS)} FROM takes ORDER BY round, created")
 
     def take(self, cell: Cell) -> StoredTake | None:
-        """Take of ``cell``, or ``None`` if unfinished."""
         found = self._read(_take, f"SELECT {', '.join(_COLUMNS)} FROM takes WHERE {_OF_CELL}", astuple(cell))
         return found[0] if found else None
 

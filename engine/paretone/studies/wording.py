@@ -65,7 +65,6 @@ def answer_lines(search: Search, results: Results) -> list[str]:
 
 
 def lost_lines(results: Results) -> list[str]:
-    """Sentence on lost audio and its repair."""
     count = len(results.lost)
     if not count:
         return []

@@ -241,6 +241,5 @@ class WordJudge:
         self._judge = Recogniser(texts)
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """Word errors in a recording of ``text``."""
         errors = self._judge.word_errors([text], [(samples, rate)])
         return Verdict("words", {"edits": float(errors.edits[0]), "words": float(errors.words[0])}, errors.heard[0])

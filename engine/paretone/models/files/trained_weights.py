@@ -98,7 +98,6 @@ def interval_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
 
 
 def user_folder(model: str) -> Path:
-    """Folder of the user's own interval weights."""
     return own_place(model) / INTERVALS
 
 

@@ -165,8 +165,6 @@ class StudentOptions(Distillation, TokenOptions):
 
 
 class StudentRecipe(CompanionRecipe[TokenNetwork]):
-    """Trains a student of ``teacher``; see :class:`paretone.training.session.Recipe`."""
-
     options: StudentOptions
 
     name, kind = "spade", "student"
