@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count, cycle
 from typing import Any
 
@@ -154,7 +155,7 @@ class Measured:
     seconds: float
     """From the first counted request to the last answer."""
     client_seconds: float
-    """Processor time of this client per request."""
+    """Processor time of this client per request, while it asked."""
 
     @property
     def answered(self) -> tuple[Reply, ...]:
@@ -254,12 +255,12 @@ class Load:
         ) as session:
             await self._warm(session, level)
             began, used = time.perf_counter(), time.process_time()
-            replies = await self._watched(self._open(session, level) if level.rate else self._closed(session, level))
-            counted = max(len(replies), 1)
-            return Measured(level, tuple(replies), time.perf_counter() - began, (time.process_time() - used) / counted)
+            answers = await self._watched(self._open(session, level) if level.rate else self._closed(session, level))
+            seconds, used = time.perf_counter() - began, time.process_time() - used
+        return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1))
 
-    async def _watched(self, work: Any) -> list[Reply]:
-        """The replies of ``work``; cancelled when ``check`` raises."""
+    async def _watched(self, work: Any) -> list[_Answer]:
+        """The answers to ``work``; cancelled when ``check`` raises."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
@@ -271,7 +272,7 @@ class Load:
 
     async def _warm(self, session: aiohttp.ClientSession, level: Level) -> None:
         asked = [ask(session, self._target, self._texts[0], None, time.perf_counter()) for _ in range(self._warm_up)]
-        found = await self._watched(asyncio.gather(*asked))
+        found = [one() for one in await self._watched(asyncio.gather(*asked))]
         if found and all(one.failure for one in found):
             raise PlainError(f"{self._target.endpoint} does not speak: {found[0].failure}. {found[0].detail}".strip())
 
@@ -280,27 +281,27 @@ class Load:
         for number in count():
             yield next(texts), self._seeds[number // len(self._texts) % len(self._seeds)]
 
-    async def _closed(self, session: aiohttp.ClientSession, level: Level) -> list[Reply]:
-        wanted, replies, began, started = self._wanted(), [], time.perf_counter(), 0
+    async def _closed(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
+        wanted, answers, began, started = self._wanted(), list[_Answer](), time.perf_counter(), 0
 
         async def client() -> None:
             nonlocal started
             while self._goes_on(started, began):
                 started += 1
                 text, seed = next(wanted)
-                replies.append(await ask(session, self._target, text, seed, time.perf_counter()))
-                self._progress(level, len(replies), self._requests)
+                answers.append(await ask(session, self._target, text, seed, time.perf_counter()))
+                self._progress(level, len(answers), self._requests)
 
         await asyncio.gather(*(client() for _ in range(level.clients)))
-        return replies
+        return answers
 
-    async def _open(self, session: aiohttp.ClientSession, level: Level) -> list[Reply]:
-        wanted, replies, began = self._wanted(), [], time.perf_counter()
+    async def _open(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
+        wanted, answers, began = self._wanted(), list[_Answer](), time.perf_counter()
         arrivals, due, under_way = random.Random(0), began, set()
 
         async def one(text: str, seed: int | None, due: float) -> None:
-            replies.append(await ask(session, self._target, text, seed, due))
-            self._progress(level, len(replies), self._requests)
+            answers.append(await ask(session, self._target, text, seed, due))
+            self._progress(level, len(answers), self._requests)
 
         started = 0
         try:
@@ -312,7 +313,7 @@ class Load:
         finally:
             for task in under_way:
                 task.cancel()
-        return replies
+        return answers
 
     def _goes_on(self, started: int, began: float, due: float | None = None) -> bool:
         """Whether another request begins, now or when it is ``due``."""
@@ -321,13 +322,17 @@ class Load:
         return started < self._requests
 
 
-async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: int | None, due: float) -> Reply:
+_Answer = Callable[[], Reply]
+"""Reads the samples that came: after the load, as all streams share this processor."""
+
+
+async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: int | None, due: float) -> _Answer:
     """One request; ``due``: when it should begin, by :func:`time.perf_counter`."""
     pieces: list[tuple[float, bytes]] = []
     rate = PCM_RATE
 
-    def failed(kind: str, detail: str) -> Reply:
-        return Reply(text, seed, kind, detail, seconds=time.perf_counter() - due)
+    def failed(kind: str, detail: str) -> _Answer:
+        return partial(Reply, text, seed, kind, detail, seconds=time.perf_counter() - due)
 
     try:
         async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
@@ -343,7 +348,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         return failed("cut off", str(error))
     except aiohttp.ClientError as error:
         return failed("no connection", str(error))
-    return _reply(text, seed, pieces, time.perf_counter() - due, target.form, rate)
+    return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate)
 
 
 def _reply(
