@@ -38,6 +38,7 @@ from paretone.extras import why_no_search
 from paretone.listening.trials import MUSHRA
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone_app.engines.dialogs import HostDialog
 from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
@@ -55,8 +56,11 @@ from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.take_grid.panel import Chosen
 from paretone_app.features.take_grid.presenter import TakeGridPresenter
 from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
+from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.features.views.presenter import ViewsPresenter
+from paretone_app.results.points import SERVER
 from paretone_app.shell.headless_tour import finished, make_takes, perform, started, until
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
@@ -231,12 +235,49 @@ async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
         panel.url.setText(f"http://{said.partition('http://')[2].partition('/v1')[0]}")
         panel.clients.setText("1 2 4 8 16")
         presenter.measure()
-        await until(lambda: panel.state.text() == "Measured.", window)
+        await until(lambda: panel.state.text() == "Measured and judged.", window)
         async with _alone(window, "servers", 1240, 420) as shown:
             yield shown
     finally:
         server.send_signal(signal.SIGINT)
         await asyncio.to_thread(server.communicate)
+
+
+@asynccontextmanager
+async def _servers_front(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A measured server next to the settings of the example study: first audio against word errors."""
+    if not any(one.kind == SERVER for one in window.results.points):
+        async with _servers(window):
+            pass
+    panel = built(window.features.find(TradeoffPresenter).tradeoff)
+    async with _points(window) as shown:
+        _show_axes(panel, "first_audio_seconds", "word_error_rate")
+        await _until(lambda: any(one.kind == SERVER for one in panel.scene.points), window)
+        panel.choose(next(one.key for one in panel.scene.points if one.kind == SERVER))
+        try:
+            yield shown
+        finally:
+            _show_axes(panel, PlotOptions.x, PlotOptions.y)
+
+
+@asynccontextmanager
+async def _host(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The dialog that asks for another machine."""
+    window.action["add_host"].trigger()
+    dialog = next(one for one in window.findChildren(HostDialog) if one.isVisible())
+    dialog.host.setText("gpu1.example.org")
+    dialog.start.setText("srun --gres=gpu:1 paretone serve")
+    try:
+        yield dialog
+    finally:
+        dialog.reject()
+
+
+def _show_axes(panel: TradeoffPanel, x: str, y: str) -> None:
+    line = panel.options_line
+    for choice, name in ((line.x_choice, x), (line.y_choice, y)):
+        choice.setCurrentIndex(choice.findData(name))
+        choice.activated.emit(choice.currentIndex())
 
 
 @asynccontextmanager
@@ -343,8 +384,7 @@ async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
     panel = built(window.features.find(TradeoffPresenter).tradeoff)
     line = panel.options_line
     async with _points(window) as shown:
-        line.y_choice.setCurrentIndex(line.y_choice.findData("ops_ratio"))
-        line.y_choice.activated.emit(line.y_choice.currentIndex())
+        _show_axes(panel, PlotOptions.x, "ops_ratio")
         for box in (line.boxes["ratios"], line.boxes["published"]):
             box.setChecked(True)
         theirs = {name for one in panel.scene.points if one.published for name in one.techniques}
@@ -500,6 +540,8 @@ async def _lanes(window: MainWindow) -> AsyncIterator[QWidget]:
 # each other, so that each is loaded once.
 PICTURES = (
     GuidePicture("servers", _servers),
+    GuidePicture("servers-front", _servers_front),
+    GuidePicture("add-host", _host),
     GuidePicture("studies", _studies),
     GuidePicture("studies-new", _new_study),
     GuidePicture("trade-off", _chosen_point),

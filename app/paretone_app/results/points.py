@@ -180,10 +180,6 @@ def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
             found[metric.name] = Estimate(0.0, 0.0, 0.0, 1, 1)
         elif (figure := figure_of(metric, one)) is not None:
             found[metric.name] = figure
-    if not one.measurements.seconds:
-        # An imported take without its times.
-        for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
-            found.pop(name, None)
     return {**found, **scores.of_take(one.setting)}
 
 

@@ -53,6 +53,11 @@ class Metric:
         return self.statistic == "p90"
 
     @property
+    def is_timed(self) -> bool:
+        """Whether it is a time, or a ratio of times."""
+        return self.wall_time or self.name in ("speed_up", "cpu_time_factor", "other_share")
+
+    @property
     def label(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
@@ -63,8 +68,9 @@ _FROM_OUTSIDE = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds
 
 def _measured(name: str) -> _Of:
     def of(measured: Measurements, heard: Metrics, distance: float | None) -> float | None:
-        known = name in _FROM_OUTSIDE or measured.device != SERVED
-        return getattr(measured, name) if known else None
+        inside = name not in _FROM_OUTSIDE and measured.device == SERVED
+        untimed = name != "ops_ratio" and not measured.seconds
+        return None if inside or untimed else getattr(measured, name)
 
     return of
 

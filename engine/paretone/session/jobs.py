@@ -198,6 +198,8 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
     folder = Path(command.folder) if command.folder else results_folder(command.file)
     workers: TaskExecutor
     if command.ray:
+        if study.batch > 1:
+            raise StudyError("Takes are spoken at once on this machine only; leave batch or the cluster out.")
         workers = Cluster(command.ray, command.workers, executor.load)
     else:
         # Before the model is loaded. On a cluster the workers need the judges instead.

@@ -31,6 +31,7 @@ class Measurements:
     """
 
     seconds: float = 0.0
+    """0 for takes that were not timed."""
     audio_seconds: float = 0.0
     first_audio_seconds: float = 0.0
     """Seconds from the request to the first playable audio (TTFA)."""
@@ -68,6 +69,12 @@ class Measurements:
     def real_time_factor(self) -> float:
         """Wall seconds per second of new audio; 0 without audio."""
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
+
+    @property
+    def untimed(self) -> Measurements:
+        """Without times and memory, as of a take that was spoken with others."""
+        kept = "audio_seconds", "evaluations", "tokens", "target_passes", "ops_ratio", "device", "streaming_difference"
+        return Measurements(**{name: getattr(self, name) for name in kept})
 
     @property
     def flow_seconds(self) -> float | None:

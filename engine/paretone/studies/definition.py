@@ -118,6 +118,7 @@ class _Reader:
         tables = given if isinstance(given, list) else [given]
         grids = [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
+        batch = self._batch(rounds, search)
         listed = self._listed()
         servers = servers_of(fields, self._root)
         if not (listed or grids or search or servers):
@@ -134,6 +135,7 @@ class _Reader:
             utterances=utterances,
             seeds=seeds,
             rounds=rounds,
+            batch=batch,
             judges=self._judges(search, seeds),
             calibration=tuple(Utterance(text, utterances[0].voice) for text in calibration),
             search=search,
@@ -147,6 +149,15 @@ class _Reader:
         )
         fields.require_known()
         return study
+
+    def _batch(self, rounds: int, search: Search | None) -> int:
+        batch = self._fields.whole("batch", 1, minimum=1, maximum=64)
+        if batch > 1 and rounds > 1:
+            raise StudyError("rounds repeat takes to time them, and with batch nothing is timed; leave one out.")
+        timed = next((one for one in map(metric, search.metrics if search else ()) if one.is_timed), None)
+        if batch > 1 and timed is not None:
+            raise StudyError(f"the search asks for {timed.title}, and with batch nothing is timed; leave batch out.")
+        return batch
 
     def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
         for one in map(metric, search.metrics if search else ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,10 @@ from paretone.measure.processor_time import clock_name
 from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
 from paretone.models.base import SpeechModel, Synthesis
+from paretone.models.families.together import Turn, speak_together
 from paretone.observer import Observer, Passing
+from paretone.setting.plan import Plan
+from paretone.setting.setting import Setting
 from paretone.setting.take import Take, Trace
 from paretone.studies.hooks import calibrated
 from paretone.studies.sentences import StudySentence
@@ -100,9 +104,12 @@ class TaskRunner:
         except Cancelled:
             raise
         except Exception as error:
-            text = sentence(error, "making a take of a study", self._device)
-            whole_setting = isinstance(error, PlainError) and not is_out_of_memory(error) and isinstance(task, Prepare)
-            return Failed(task, text, time.perf_counter() - started, whole_setting)
+            return self._failed(task, error, started)
+
+    def _failed(self, task: Task, error: Exception, started: float) -> Failed:
+        text = sentence(error, "making a take of a study", self._device)
+        whole_setting = isinstance(error, PlainError) and not is_out_of_memory(error) and isinstance(task, Prepare)
+        return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
@@ -123,8 +130,7 @@ class TaskRunner:
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
         try:
-            setting = with_named_weights(task.setting, model.info)
-            plan = resolve(model.info, spoken.instructed(setting), task.artefacts)
+            setting, plan = self._planned(model, task)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = Passing(observer, "caution")
@@ -141,9 +147,69 @@ class TaskRunner:
         memory = PeakMemory(self._device)
         with stopwatch(self._device) as watch:
             synthesis = said()
+        return self._made(task, setting, synthesis, started, watch.seconds, memory.peak_bytes)
+
+    def carry_out_together(self, tasks: Sequence[Task], observer: Observer) -> list[Outcome]:
+        """As :meth:`carry_out` each of ``tasks``, with all takes among them spoken at once and not timed."""
+        model, started = self.equip(observer), time.perf_counter()
+        found: dict[int, Outcome] = {}
+        turns: list[Turn] = []
+        quiet = Passing(observer, "caution")
+
+        def ended(place: int, task: Speak, setting: Setting, result: Synthesis | BaseException) -> None:
+            try:
+                if isinstance(result, BaseException):
+                    raise result
+                made = self._made(task, setting, result, started)
+                if isinstance(made, Made):
+                    made = replace(made, busy_seconds=made.busy_seconds / len(turns))
+                found[place] = made
+            except Exception as error:
+                found[place] = self._failed(task, error, started)
+
+        for place, task in enumerate(tasks):
+            if not isinstance(task, Speak):
+                found[place] = self.carry_out(task, observer)
+                continue
+            spoken = task.spoken
+            try:
+                setting, plan = self._planned(model, task)
+            except PlainError as error:
+                found[place] = Failed(task, str(error), 0.0, whole_setting=True)
+                continue
+            try:
+                model.make_ready(plan, quiet, spoken.voice)
+                script = model.script(spoken.text, spoken.voice, plan, quiet)
+                turns.append(Turn(script, partial(ended, place, task, setting), quiet))
+            except Cancelled:
+                raise
+            except Exception as error:
+                found[place] = self._failed(task, error, started)
+        waiting = iter(turns)
+        speak_together(model, lambda: next(waiting, None), max(len(turns), 1))
+        observer.check()
+        return [found[place] for place in range(len(tasks))]
+
+    def _planned(self, model: SpeechModel, task: Speak) -> tuple[Setting, Plan]:
+        """Raises :class:`PlainError` for a setting that cannot be run."""
+        setting = with_named_weights(task.setting, model.info)
+        return setting, resolve(model.info, task.spoken.instructed(setting), task.artefacts)
+
+    def _made(
+        self,
+        task: Speak,
+        setting: Setting,
+        synthesis: Synthesis,
+        started: float,
+        clock_seconds: float = 0.0,
+        peak_bytes: int = 0,
+    ) -> Made | Failed:
+        """``clock_seconds`` of 0: it was not timed."""
+        spoken = task.spoken
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0
+        assert self._model is not None
         take = make_take(
             synthesis,
             spoken.text,
@@ -151,11 +217,13 @@ class TaskRunner:
             setting,
             self._machine,
             self._device,
-            model.info.all_weights,
+            self._model.info.all_weights,
             name=take_id(task.cell),
-            peak_memory_bytes=memory.peak_bytes,
+            peak_memory_bytes=peak_bytes,
             listen=first,
         )
+        if not clock_seconds:
+            take = replace(take, measurements=take.measurements.untimed)
         verdicts: tuple[Verdict, ...] = ()
         seams = seams_of(take)
         if first:
@@ -168,7 +236,8 @@ class TaskRunner:
         seconds = time.perf_counter() - started
         # The requester has the baseline.
         task = replace(task, baseline=None)
-        return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts, seams)
+        clock = clock_name(self._device) if clock_seconds else ""
+        return Made(task, take, clock_seconds, clock, seconds, verdicts, seams)
 
     def hear(
         self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()

@@ -23,7 +23,7 @@ from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
-from paretone.setting.take import SERVED, Measurements
+from paretone.setting.take import Measurements
 from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial
@@ -248,7 +248,7 @@ def results(store: Store) -> Results:
         no_reference,
         heard,
         tuple(dict.fromkeys(take.machine for take in takes)),
-        tuple(dict.fromkeys(take.clock for take in takes if take.measurements.device != SERVED)),
+        tuple(dict.fromkeys(take.clock for take in takes if take.clock)),
         store.trials(),
         _failed(store, takes),
         sum(take.busy_seconds for take in takes) + store.preparing_seconds,

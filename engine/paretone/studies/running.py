@@ -123,7 +123,9 @@ class Queue:
             for seed in study.seeds:
                 for spoken in study.utterances:
                     # First-round takes are measured against the baseline's, which must exist.
-                    order = running_order(others, number) if others else ()
+                    # Takes that are spoken at once are best alike, and are not timed.
+                    turned = running_order(others, number) if others else ()
+                    order = others if study.batch > 1 else turned
                     keys = (*baselines, *order) if turn == 0 else running_order((*baselines, *others), number)
                     cells = [Cell(key, spoken.key, seed, turn) for key in keys]
                     left = deque(cell for cell in cells if cell not in self._done)
@@ -387,34 +389,35 @@ class TaskExecutor(Protocol):
 
 
 class LocalExecutor:
-    """This process as the only worker."""
+    """This process as the only worker, which speaks as many takes at once as the study's batch."""
 
     def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
-        self._load, self._model = load, model
+        self._load, self._model, self._batch = load, model, 1
         self._runner: TaskRunner | None = None
-        self._task: Task | None = None
+        self._tasks: dict[object, Task] = {}
         self.size = 1
 
     def begin(self, equipment: Equipment, observer: Observer) -> str:
         # Imported here: only running a study needs torch.
         from paretone.studies.execution import TaskRunner
 
+        self._batch = equipment.batch
         self._runner = TaskRunner(equipment, self._load, self._model)
         return self._runner.equip(observer).info.all_weights
 
     def idle(self) -> list[object]:
-        return [] if self._task else ["here"]
+        return [place for place in range(self._batch) if place not in self._tasks]
 
     def start(self, worker: object, task: Task) -> None:
-        self._task = task
+        self._tasks[worker] = task
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
-        if self._runner is None or self._task is None:
+        tasks, self._tasks = self._tasks, {}
+        if self._runner is None or not tasks:
             raise StudyError("There is no task to wait for.")
-        try:
-            return [("here", self._runner.carry_out(self._task, observer))]
-        finally:
-            self._task = None
+        if self._batch > 1:
+            return list(zip(tasks, self._runner.carry_out_together(list(tasks.values()), observer), strict=True))
+        return [(worker, self._runner.carry_out(task, observer)) for worker, task in tasks.items()]
 
     def end(self) -> None:
         self._runner = None

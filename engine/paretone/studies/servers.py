@@ -34,7 +34,6 @@ from paretone.wording import plain
 if TYPE_CHECKING:
     from paretone.serving.load import Reply, Target
 
-CLOCK = "the client's clock"
 TOKEN = "PARETONE_SERVER_TOKEN"
 """Environment variable with the token of servers that need one: studies are passed on, tokens are not."""
 USUAL_CLIENTS = 8
@@ -163,10 +162,10 @@ class Asking:
         began = time.perf_counter()
         take = reply.take(task.setting, spoken.voice.id, self._machine, take_id(cell))
         if cell.round:
-            return Made(task, replace(take, samples=take.samples[:0]), reply.seconds, CLOCK, reply.seconds)
+            return Made(task, replace(take, samples=take.samples[:0]), reply.seconds, "", reply.seconds)
         if self._judges is None:
             self._judges = [judge_named(name).ready(self._study.equipment(()).texts) for name in self._study.judges]
         given = spoken.text, spoken.voice, take.samples, take.sample_rate
         verdicts = tuple(heard(one, *given) for one in self._judges)
         busy = reply.seconds + time.perf_counter() - began
-        return Made(task, take, reply.seconds, CLOCK, busy, verdicts)
+        return Made(task, take, reply.seconds, "", busy, verdicts)

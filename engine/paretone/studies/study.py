@@ -74,6 +74,8 @@ class Study:
     utterances: tuple[StudySentence, ...]
     seeds: tuple[int, ...] = (0,)
     rounds: int = 1
+    batch: int = 1
+    """Takes that are spoken at once; beyond 1 nothing is timed."""
     judges: tuple[str, ...] = ()
     calibration: tuple[Utterance, ...] = ()
     search: Search | None = None
@@ -105,7 +107,9 @@ class Study:
     def equipment(self, judges: Sequence[str]) -> Equipment:
         """What its tasks need, with these judges."""
         texts = tuple(dict.fromkeys(one.text for one in self.utterances))
-        return Equipment(self.model, self.folder, self.variant, self.device, tuple(judges), texts, self.vocoder)
+        return Equipment(
+            self.model, self.folder, self.variant, self.device, tuple(judges), texts, self.vocoder, self.batch
+        )
 
     def to_json(self) -> dict:
         return dict(self.definition)
@@ -160,6 +164,7 @@ class Equipment:
     texts: tuple[str, ...] = ()
     """All sentences of the study, the vocabulary of the offline judge."""
     vocoder: str = ""
+    batch: int = 1
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,7 @@ class Made:
     clock_seconds: float
     """Seconds by ``clock``, for speed-ups."""
     clock: str
+    """``""``: it counts for no speed-up."""
     busy_seconds: float
     """Wall seconds of the worker, warm-up and judges included."""
     verdicts: tuple[Verdict, ...] = field(default=())

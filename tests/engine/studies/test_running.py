@@ -21,6 +21,7 @@ from paretone.errors import Cancelled, PlainError, StudyError
 from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judges import JudgeKind, Verdict
 from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.metrics import metric
 from paretone.models.base import Voice
 from paretone.speaking import synthesise
 from paretone.studies.results import read
@@ -71,6 +72,39 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     assert "Read by the test." in kept.notes
     # A later round measures speed only: its sound is that of the first.
     assert len(audio(tmp_path / "s")) == 18
+
+
+def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path) -> None:
+    alone, together = study(seeds=[1, 2]), study(seeds=[1, 2], batch=4)
+    assert finished(tmp_path / "alone", alone) == finished(tmp_path / "together", together) == FINISHED
+    with Store(tmp_path / "alone") as one, Store(tmp_path / "together") as other:
+        kept = {take.cell: one.audio(take.take) for take in one.takes()}
+        found = {take.cell: (take, other.audio(take.take)) for take in other.takes()}
+    assert found.keys() == kept.keys() and len(found) == 18
+    assert all(np.abs(audio - kept[cell]).max() < 1e-3 for cell, (_, audio) in found.items())
+    assert not any(take.clock_seconds or take.measurements.seconds for take, _ in found.values())
+    results = read(tmp_path / "together")
+    figures = results.settings[1].figures
+    assert figures["ops_ratio"].value == pytest.approx(0.5) and figures["log_mel_distance"].value > 0
+    assert not any(metric(name).is_timed for name in figures) and not results.clocks
+    follower = Follower(cancel_after=3)
+    with pytest.raises(Cancelled):
+        finished(tmp_path / "cut", together, follower)
+    assert finished(tmp_path / "cut", together) == FINISHED
+    with Store(tmp_path / "cut") as store:
+        assert {one.cell for one in store.takes()} == set(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rounds": 2}, "rounds repeat takes to time them"),
+        ({"search": {"space": {"steps": [2, 4]}}}, "the search asks for RTF"),
+    ],
+)
+def test_nothing_that_needs_times_is_spoken_at_once(change: dict, words: str) -> None:
+    with pytest.raises(StudyError, match=words):
+        study(batch=4, **change)
 
 
 def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
