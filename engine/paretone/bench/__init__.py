@@ -20,7 +20,7 @@ from paretone.commands.arguments import Parser
 from paretone.errors import PlugInError, SettingError
 from paretone.setting.plan import attempted, described
 from paretone.techniques import techniques
-from paretone.techniques.registry import plug_in, registry
+from paretone.techniques.registry import plug_in, report_taken
 
 BENCHES: dict[str, str] = {
     "omnivoice": "paretone.bench.omnivoice",
@@ -48,9 +48,7 @@ def benches() -> dict[str, str]:
     for technique in techniques():
         for name, module in technique.benches:
             if name in BENCHES:
-                registry().report(
-                    f"{technique.title}: its bench {name!r} was left out: there is one of that name; rename it."
-                )
+                report_taken(technique, "bench", name)
             found[name] = module
     return found | BENCHES
 

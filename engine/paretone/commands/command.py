@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from paretone.techniques.registry import brought, registry
+from paretone.techniques.registry import brought, report_taken
 
 if TYPE_CHECKING:
     from paretone.commands.terminal import Session
@@ -48,9 +48,7 @@ def technique_commands(names: Iterable[str]) -> tuple[Command, ...]:
     for technique, there in brought("commands"):
         command = Command.of(there)
         if command.name in taken:
-            registry().report(
-                f"{technique.title}: its command {command.name!r} was left out: there is one of that name; rename it."
-            )
+            report_taken(technique, "command", command.name)
             continue
         taken.add(command.name)
         found.append(command)

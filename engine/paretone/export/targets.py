@@ -35,7 +35,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, foreseen, technique
 from paretone.techniques.registry import brought as modules_of
-from paretone.techniques.registry import plug_in, registry
+from paretone.techniques.registry import plug_in, registry, report_taken
 
 PROGRAMS = ("f5_tts", "f5_triton", "vllm_omni", "sglang", "omnivoice", "crispasr", "transformers", "vllm", "gguf")
 """Files of :mod:`paretone.export.programs`, in the order of lists."""
@@ -95,10 +95,7 @@ def targets() -> tuple[Target, ...]:
             continue
         for target in brought:
             if target.name in found:
-                registry().report(
-                    f"{owner.title}: its export target {target.name!r} was left out: there is one of that name; "
-                    "rename it."
-                )
+                report_taken(owner, "export target", target.name)
             found.setdefault(target.name, target)
     return tuple(found.values())
 

@@ -63,6 +63,11 @@ def brought(what: str) -> Iterator[tuple[Technique, Any]]:
                 yield one, found
 
 
+def report_taken(owner: Technique, kind: str, name: str) -> None:
+    """Report that what ``owner`` brings was left out, because there is another ``kind``, such as "bench", so named."""
+    registry().report(f"{owner.title}: its {kind} {name!r} was left out: there is one of that name; rename it.")
+
+
 def named(name: str) -> Any:
     """The module called ``name``, or an object ``"package.module:object"``."""
     module, _, within = name.partition(":")

@@ -16,7 +16,7 @@ from paretone.errors import PlainError, PlugInError, SettingError
 from paretone.measure.machine import describe
 from paretone.setting.knobs import checked
 from paretone.setting.plan import kind_of
-from paretone.techniques.registry import brought, named, registry
+from paretone.techniques.registry import brought, named, report_taken
 from paretone.views.figure import Figure, Provenance
 from paretone.views.view import Findings, Task, View
 
@@ -36,9 +36,7 @@ def views() -> tuple[View, ...]:
     for technique, there in brought("views"):
         one = there if isinstance(there, View) else there.VIEW
         if one.name in found:
-            registry().report(
-                f"{technique.title}: its view {one.name!r} was left out: there is one of that name; rename it."
-            )
+            report_taken(technique, "view", one.name)
             continue
         found[one.name] = one
     for one in map(named_view, OWN):
