@@ -82,6 +82,11 @@ class Point:
         return self.kind == PUBLISHED
 
     @property
+    def further(self) -> tuple[str, ...]:
+        """Its remarks but the one that says what it is, of takes and measured servers."""
+        return self.remarks[self.kind == TAKE or (self.kind == SERVER and self.folder is None) :]
+
+    @property
     def candidate(self) -> str:
         """Key of its setting without seed and artefacts, as in studies; ``""`` for published results."""
         return "" if self.setting is None else candidate_key(self.setting)

@@ -50,7 +50,8 @@ class Wanted:
     model: str
     voice: str
     token: str
-    clients: tuple[int, ...]
+    loads: tuple[tuple[int, float], ...]
+    """Clients, or requests a second; the other is 0."""
     requests: int
     keeps: bool
     reference: str
@@ -72,7 +73,11 @@ class ServersPanel(QWidget):
         self.model = build.named(QLineEdit(placeholderText="the server's own"), "Model to ask for")
         self.voice = build.named(QLineEdit(placeholderText="the server's own"), "Voice to ask for")
         self.token = build.named(QLineEdit(echoMode=QLineEdit.EchoMode.Password), "Token", "It is not kept")
-        self.clients = build.named(QLineEdit("1 2 4"), "Clients at once", "One load after another, such as 1 2 4 8")
+        self.clients = build.named(
+            QLineEdit("1 2 4"),
+            "Clients at once",
+            "One load after another, such as 1 2 4 8; 0.5/s: so many requests a second, at random times",
+        )
         self.requests = build.named(
             SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"
         )
@@ -143,14 +148,15 @@ class ServersPanel(QWidget):
         if not re.match(r"https?://[^\s/]+", url):
             raise SettingError(f"“{url}” is no address; type one such as http://127.0.0.1:8880.")
         numbers = re.findall(r"[^\s,;]+", self.clients.text())
-        if not numbers or not all(one.isdecimal() and 0 < int(one) <= 1000 for one in numbers):
-            raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4.")
+        loads = tuple(map(_load, numbers))
+        if not loads or not all(0 < max(one) <= 1000 for one in loads):
+            raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
         reference = self.reference.text().strip()
         if reference and not Path(reference).is_file():
             raise SettingError(f"There is no recording {reference}; check the path.")
         requests, keeps = self.requests.value(), self.keeps.isChecked()
-        return Wanted(url, model, voice, token, tuple(map(int, numbers)), requests, keeps, reference)
+        return Wanted(url, model, voice, token, loads, requests, keeps, reference)
 
     def show_state(self, text: str) -> None:
         self.state.setText(localised(text))
@@ -182,6 +188,12 @@ class ServersPanel(QWidget):
             self.canvas.show_figure(None if record is None else latency_over_load([record]))
         except SettingError:  # Open loops have no number of clients.
             self.canvas.show_figure(None)
+
+
+def _load(text: str) -> tuple[int, float]:
+    """Clients and requests a second of a typed load; 0 and 0 for anything else."""
+    rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", text)
+    return (int(text) if text.isdecimal() else 0, float(rate[1]) if rate else 0.0)
 
 
 def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ class ServersPresenter(Presenter):
         load = Load(target, texts, requests=wanted.requests, check=check, progress=progress)
         machine = describe().line
         self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
-        for found in load.run([Level(clients=one) for one in wanted.clients]):
+        for found in load.run([Level(*one) for one in wanted.loads]):
             self._told.emit((found.row(), found.takes(wanted.named, target, machine) if wanted.keeps else []))
 
     def _hear(self, told: object) -> None:

@@ -30,7 +30,7 @@ from paretone_app.features.tradeoff.words import (
 )
 from paretone_app.numbers import counted
 from paretone_app.plotting.points import paint_glyph
-from paretone_app.results.points import STUDY, TAKE, Point, Sound, technique_title
+from paretone_app.results.points import STUDY, Point, Sound, technique_title
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import NEAR, set_look
@@ -149,7 +149,7 @@ class TradeoffDetails(QWidget):
                 _in_colour(origin(point), colours.muted),
                 "" if reason is None else why_html(reason, shown.options, colours),
                 _in_colour(doubt(point), colours.warning),
-                *(_in_colour(one, colours.muted) for one in (point.remarks if point.kind != TAKE else ())),
+                *(_in_colour(one, colours.muted) for one in point.further),
                 *(_in_colour(one, colours.muted) for one in point.machines),
             ]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))

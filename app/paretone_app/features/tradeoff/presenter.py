@@ -274,6 +274,8 @@ class TradeoffPresenter(Presenter):
 
     def _why_not_use(self) -> str:
         point = built(self.tradeoff).plot.current
+        if point is not None and point.setting is None and point.sounds:
+            return "A server runs elsewhere; Setup has settings of models that are loaded here."
         if point is None or point.setting is None or point.setting.model == self._state.selection.model_id:
             return ""
         return f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"

@@ -85,8 +85,7 @@ def tip(point: Point, shown: Scene) -> str:
         lines.append("On the front: no other shown point is better on one axis and at least as good on the other.")
     if place in shown.ghosts:
         lines.append("A ghost, for comparison.")
-    remarks = point.remarks if point.kind != TAKE else ()
-    lines += (escape(one) for one in (origin(point), doubt(point), *remarks, *point.machines) if one)
+    lines += (escape(one) for one in (origin(point), doubt(point), *point.further, *point.machines) if one)
     # Otherwise an unbroken line makes it as wide as the screen.
     return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
 

@@ -88,12 +88,14 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     panel.url.setText(address)
     panel.clients.setText("1 none")
     assert "numbers of clients" in measure.reason
-    panel.clients.setText("1 2")
+    panel.clients.setText("1 2 20/s")
     panel.requests.setValue(3)
     panel.keeps.setChecked(False)
     assert measured(borrowed_window, qtbot) == "Measured."
     cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
-    assert [one[:3] for one in cells] == [[address, load, "3 of 3"] for load in ("1 client", "2 clients")]
+    assert [one[:3] for one in cells] == [
+        [address, load, "3 of 3"] for load in ("1 client", "2 clients", "20 requests/s")
+    ]
     assert all(float(one[6]) > 0 and one[10:] == ["", ""] for one in cells)
     assert [one.x for one in panel.canvas.figure.panels[1].curves] == [(1.0, 2.0)], "latency over load"
 
@@ -153,6 +155,15 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     qtbot.waitUntil(lambda: any("naturalness" in one.figures for one in results.points if one.kind == SERVER))
     point = next(one for one in results.points if one.sounds and one.kind == SERVER)
     assert {one.take for one in point.sounds} == {one.id for one in takes}
+    tradeoff = borrowed_window.panels["tradeoff"]
+    tradeoff.options_line.y_choice.setCurrentIndex(tradeoff.options_line.y_choice.findData("naturalness"))
+    tradeoff.options_line.chosen.emit()
+    qtbot.waitUntil(lambda: point.key in {one.key for one in tradeoff.scene.points})
+    qtbot.waitUntil(lambda: not results.busy)
+    tradeoff.choose(point.key)
+    borrowed_window.features["tradeoff"].refresh()
+    assert "runs elsewhere" in borrowed_window.action["point_use"].reason
+    assert borrowed_window.action["point_a"].isEnabled(), "its replies are takes"
     assert not {one.id for one in takes} & {one.key for one in results.points}, "one point for all of them"
     borrowed_window.panels["servers"].voice.clear()
 
