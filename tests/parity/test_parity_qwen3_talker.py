@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.models.files.checkpoints import loaded_strictly
-from paretone.models.qwen3_tts.frames import Drafting, FrameModel, FramePredictor
+from paretone.models.qwen3_tts.frames import FrameModel, FramePredictor
 from paretone.models.qwen3_tts.talker import LEAST_FRAMES, FramePrompt, Talker, TalkerConfig
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler
+from paretone.setting.plan import InnerDrafts
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 
 RELATIVE, PROBABILITY = 1e-4, 1e-5
@@ -172,7 +173,7 @@ def test_parity_qwen3_drafted_codes(fixture: Fixture, layers: int, most: int) ->
     model, sampled = FrameModel.of(talker_of(fixture)), fixture.description["cases"]["sampled"]
     if layers >= model.predictor.transformer.config.layers:
         pytest.skip("no layers are left to check")
-    drafting, how = model.drafting(Drafting(layers, most)), sampled["settings"]
+    drafting, how = model.drafting(InnerDrafts(layers, most)), sampled["settings"]
     others = Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
     first = Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"])
     prompt, uniforms = prompt_of(fixture, "sampled"), replay(fixture["sampled.uniforms"])
@@ -204,7 +205,7 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
         with torch.inference_mode():
             once = plain.scores(torch.stack([state, first, *known])[None])
         assert_within(once[0], fixture["parallel.logits"][row], "scores in one pass")
-        drafted, of_drafts = predictor.drafted(Drafting(1, config.groups)).predict(state, first, Greedy(), uniforms)
+        drafted, of_drafts = predictor.drafted(InnerDrafts(1, config.groups)).predict(state, first, Greedy(), uniforms)
         assert torch.equal(drafted, ids) and 0 < operations != of_drafts > 0
     loss = F.cross_entropy(fixture["parallel.logits"].flatten(0, 1), fixture["greedy.ids"].long().flatten())
     assert_close(loss, fixture["parallel.loss"], 1e-5, "the loss that training needs")

@@ -246,7 +246,8 @@ class Selection(QObject):
     # --- Voice, text and seed -----------------------------------------------------------------------------------------
     @property
     def voices(self) -> tuple[Voice, ...]:
-        return (*catalogue.voices(self.model_id, self.model_folder), *self.own_voices)
+        brought = catalogue.voices(self.model_id, self.model_folder)
+        return brought if self.entry.voices.named is not None else (*brought, *self.own_voices)
 
     @property
     def speaker(self) -> Voice:

@@ -110,7 +110,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
     if several or len(text) > MOST_CHARACTERS:
         prints = tuple(one.fingerprint for one in artefacts)
-        identity = lines.identity_of(setting, str(voice.audio), model.info.fingerprint, prints)
+        identity = lines.identity_of(setting, voice.audio or voice.id, model.info.fingerprint, prints)
 
         def speak(one: str) -> Take:
             take, stopped = _spoken(replace(spoken, text=one), session)

@@ -33,6 +33,8 @@ class Voices:
     """File in the model's folder that makes such latents; with it any recording can be used."""
     no_latents: Callable[[Path], str] = lambda audio: f"{audio} has no latents, which this model needs."
     """Why a recording without latents cannot be used and what to do, as sentences."""
+    wordless: bool = False
+    """Whether an option lets it take a recording without its transcript."""
     named: Callable[[Path], tuple[tuple[str, str], ...]] | None = None
     """Ids and titles of its own voices, given its folder, which may not exist: it speaks in these, and takes no
     recordings. Must not raise."""

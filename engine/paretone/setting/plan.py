@@ -362,6 +362,16 @@ class FlowPlan(Plan):
 
 
 @dataclass(frozen=True)
+class InnerDrafts:
+    """How codes within a frame are drafted."""
+
+    layers: int
+    """First layers of the network within frames; they draft, and the others check."""
+    most: int
+    """Codes drafted at a time."""
+
+
+@dataclass(frozen=True)
 class LanguagePlan(Plan):
     """Plan of a model that decodes token by token."""
 
@@ -374,6 +384,8 @@ class LanguagePlan(Plan):
     ``function(tokens, **arguments)`` with a :class:`paretone.models.families.language_network.TokenModel`; returns
     another."""
     draft: DraftWeights | FeatureDraftWeights | StudentWeights | None = None
+    inner_drafts: InnerDrafts | None = None
+    """Drafts of the codes of a frame after its first; ``None``: none."""
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`paretone.sampling.tokens.TokenSampler`; returns another."""

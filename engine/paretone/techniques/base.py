@@ -253,6 +253,8 @@ class Technique:
     """Sampler options that a model must have."""
     needs_mel_flow: bool = False
     """Whether a language model must have a flow from tokens to mel frames (``mel_steps``)."""
+    needs_single_codes: bool = False
+    """Whether each token of a language model must be all that is decoded for it, not the first code of a frame."""
     describe: Callable[[Values], str] = lambda knobs: ""
     """Meaning of the knobs' values, in a few words."""
     benefit: str = ""
@@ -303,6 +305,11 @@ class Technique:
 
     def not_offered(self, info: ModelInfo) -> str:
         """Reason why the model of ``info`` is not offered it, or its device cannot run it, as a sentence, or ``""``."""
+        if self.needs_single_codes and info.codes_per_token > 1:
+            return (
+                f"{info.title} completes each token to a frame of {info.codes_per_token} codes before it reads the "
+                f"next, which {self.title} does not know; do without it."
+            )
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
 
     @property

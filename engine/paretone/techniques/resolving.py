@@ -158,6 +158,7 @@ def known(model: str) -> ModelInfo:
         knobs=entry.options,
         guidance=entry.guidance,
         mel_steps=entry.mel_steps,
+        codes_per_token=entry.codes_per_token,
     )
 
 

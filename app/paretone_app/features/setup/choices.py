@@ -198,7 +198,11 @@ class VoiceChoice(QWidget):
             worker.shut_down(wait=False)
 
     def show_model(self) -> None:
-        released = self._state.selection.entry.voices.latents
+        takes = self._state.selection.entry.voices
+        released = takes.latents
+        self.own.setVisible(takes.named is None)
+        if takes.named is not None:
+            self.own.setChecked(False)
         self.transcript.setVisible(not released)
         self.own.setToolTip(OWN_RELEASED if released else OWN)
 
@@ -211,7 +215,10 @@ class VoiceChoice(QWidget):
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
             without = HEARD if chosen.entry.voices.latents else "No transcript yet."
             said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
-            gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
+            audio = chosen.voice.audio
+            if not audio:
+                said = ""  # One of the model's own.
+            gone = f"The recording {audio} is missing." if audio and not Path(audio).is_file() else ""
             problem = gone or self._state.availability.why_not_in_voice()
             self.note.setText(problem or said)
             self.voice.setToolTip(said)
@@ -284,7 +291,7 @@ class VoiceChoice(QWidget):
         self._propose_name(Path(path))
         if not Path(path).is_file():
             self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript and not chosen.entry.voices.latents:
+        elif not transcript and not (chosen.entry.voices.latents or chosen.entry.voices.wordless):
             self._refuse("The transcript is missing: type the words spoken in the recording.")
         elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
             self._refuse(reason)

@@ -283,6 +283,8 @@ class SimilarityJudge:
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Cosine between the embeddings of a take and of its voice's recording."""
+        if not voice.audio:
+            raise AudioError(f"{voice.title} is a voice of the model's own: there is no recording to compare with.")
         if voice.audio not in self._voices:
             try:
                 require_regular(voice.audio)

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from paretone.audio.mel import slaney_filterbank
 from paretone.audio.recording import LONGEST_SECONDS, read_recording
-from paretone.errors import CheckpointError
+from paretone.errors import AudioError, CheckpointError
 from paretone.measure.evaluation.judges import RATE, Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
@@ -146,4 +146,6 @@ class VoiceJudge:
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Similarity of the recording to that of ``voice``. Raises :class:`AudioError`."""
+        if not voice.audio:
+            raise AudioError(f"{voice.title} is a voice of the model's own: there is no recording to compare with.")
         return Verdict(NAME, {FIGURE: self.similarity(self.voice_in(voice.audio), self.voice_of(samples, rate))})

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.errors import CheckpointError
+from paretone.errors import CheckpointError, SettingError
 from paretone.last_used import LastUsed
 from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeights
 from paretone.models.families import parts
@@ -39,7 +39,7 @@ from paretone.sampling.autoregressive import Check, Request
 from paretone.sampling.cache import KeyValueCache, Limits, Prefixes
 from paretone.sampling.tokens import TokenSampler, Truncation
 from paretone.sampling.verification import Rule
-from paretone.setting.plan import LanguagePlan, Part
+from paretone.setting.plan import InnerDrafts, LanguagePlan, Part
 
 IGNORED = -100
 """Label of a position that is not predicted."""
@@ -252,6 +252,10 @@ class TokenModel(nn.Module):
         made = self._made(transformer, *self._tables()).requires_grad_(False)
         made._scores = self._scores
         return made
+
+    def drafting(self, drafts: InnerDrafts) -> TokenModel:
+        """Optimised copy that drafts codes within frames. Raises :class:`SettingError` if it cannot."""
+        raise SettingError("The tokens of this model are no frames of several codes; do without drafts within frames.")
 
     def graphed(self, cache: GraphCache, bucket: int) -> TokenModel:
         """Optimised copy with recorded passes; see :mod:`paretone.models.kernels.graphs`."""
@@ -480,16 +484,19 @@ class LanguageNetworks:
         return Networks(target, draft)
 
     def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
-        """``network`` with other products, if planned."""
-        products = plan.products
-        if products is None:
+        """``network`` with other products and with drafts within its frames, if planned."""
+        products, drafts = plan.products, plan.inner_drafts
+        if products is None and drafts is None:
             return network
 
         def change() -> LanguageNetwork:
-            status("Packing weights …")
-            return LanguageNetwork(parts.products(products, network.tokens), network.tables)
+            tokens = network.tokens
+            if products is not None:
+                status("Packing weights …")
+                tokens = parts.products(products, tokens)
+            return LanguageNetwork(tokens if drafts is None else tokens.drafting(drafts), network.tables)
 
-        return self._warm(self._with_products, (network.tokens, products), change)
+        return self._warm(self._with_products, (network.tokens, products, drafts), change)
 
     def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         if plan.weights is not None:

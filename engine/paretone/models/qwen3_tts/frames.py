@@ -12,11 +12,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from paretone.errors import SettingError
 from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedTransformer
@@ -25,15 +26,7 @@ from paretone.models.kernels.scripted_causal import Frames, frame_of
 from paretone.models.qwen3_tts.talker import CodePredictor, FramePrompt, Talker
 from paretone.sampling.autoregressive import Complete, Frame
 from paretone.sampling.tokens import TokenSampler
-
-
-class Drafting(NamedTuple):
-    """How codes within a frame are drafted."""
-
-    layers: int
-    """First layers that draft; the others check."""
-    most: int
-    """Codes drafted at a time."""
+from paretone.setting.plan import InnerDrafts
 
 
 class FramePredictor:
@@ -45,7 +38,7 @@ class FramePredictor:
         narrowing: Product | None,
         heads: Sequence[Product],
         tables: Tensor,
-        drafting: Drafting | None = None,
+        drafting: InnerDrafts | None = None,
     ) -> None:
         """``tables`` (groups, codes, width) embed the codes after the first, the last one's for the talker only;
         ``narrowing`` maps from that width to the transformer's, if they differ."""
@@ -92,11 +85,14 @@ class FramePredictor:
         heads = [change(one, inner) for one in self._heads]
         return FramePredictor(self.transformer.with_products(change), narrowing, heads, self.tables, self._drafting)
 
-    def drafted(self, drafting: Drafting) -> FramePredictor:
-        """The same with codes drafted by its first layers. Raises :class:`ValueError` unless at least one layer
-        checks."""
-        if not 0 < drafting.layers < self.transformer.config.layers or drafting.most < 1:
-            raise ValueError(f"{drafting} does not fit {self.transformer.config.layers} layers.")
+    def drafted(self, drafting: InnerDrafts) -> FramePredictor:
+        """The same with codes drafted by its first layers. Raises :class:`SettingError` unless another layer checks."""
+        layers = self.transformer.config.layers
+        if not 0 < drafting.layers < layers:
+            raise SettingError(
+                f"Frames are completed by {layers} layers, of which from 1 to {layers - 1} may draft, not "
+                f"{drafting.layers}."
+            )
         return FramePredictor(self.transformer, self._narrowing, self._heads, self.tables, drafting)
 
     def graphed(self, cache: GraphCache) -> FramePredictor:
@@ -161,7 +157,7 @@ class FramePredictor:
         return torch.cat(codes)
 
     def _predict_drafted(
-        self, rows: Tensor, sampler: TokenSampler, uniforms: Sequence[float], drafting: Drafting
+        self, rows: Tensor, sampler: TokenSampler, uniforms: Sequence[float], drafting: InnerDrafts
     ) -> tuple[Tensor, float]:
         """Each group's code is drawn with its own uniform from the complete network's scores. The lower layers draft
         with the same uniforms; the upper ones continue from what the lower ones computed of all drafted rows at once,
@@ -291,9 +287,8 @@ class FrameModel(TokenModel):
     def graphed(self, cache: GraphCache, bucket: int) -> FrameModel:
         return self._with(super().graphed(cache, bucket), self.predictor.graphed(cache))
 
-    def drafting(self, drafting: Drafting) -> FrameModel:
-        """Copy whose predictor drafts codes."""
-        return self._with(self.with_transformer(self.transformer), self.predictor.drafted(drafting))
+    def drafting(self, drafts: InnerDrafts) -> FrameModel:
+        return self._with(self.with_transformer(self.transformer), self.predictor.drafted(drafts))
 
     @property
     def frame_operations(self) -> float:  # type: ignore[override]

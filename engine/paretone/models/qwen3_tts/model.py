@@ -94,7 +94,7 @@ def _release(kind: str, size: str, place: int) -> Model:
         release=Release(APACHE, files),
         kind=f"{TITLE} {_NAMES[kind]}",
         variant=name,
-        voices=Voices(named=_NAMED.get(kind)),
+        voices=Voices(wordless=kind == BASE, named=_NAMED.get(kind)),
         codes_per_token=CODES_PER_FRAME,
         recognised=recognised,
         place=place,

@@ -224,6 +224,7 @@ TECHNIQUE = Technique(
         "arXiv 2505.15380",
     ),
     families=("language",),
+    needs_single_codes=True,
     slot="draft",
     place=160,
     mark=Mark("blue", "square"),

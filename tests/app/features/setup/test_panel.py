@@ -124,6 +124,25 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     assert presenter.state.selection.voice.id == FIRST
 
 
+def test_a_model_with_voices_of_its_own_offers_these_and_takes_no_recordings(
+    panel: SetupPanel, presenter: Presenter
+) -> None:
+    choice = panel.voice_choice
+    assert choice.own.isVisibleTo(panel)
+    presenter.state.loading.load_model("Qwen3-TTS-12Hz-1.7B-CustomVoice")
+    offered = [(choice.voice.itemData(index), choice.voice.itemText(index)) for index in range(choice.voice.count())]
+    assert offered[:2] == [("vivian", "Vivian"), ("serena", "Serena")] and len(offered) == 9
+    assert presenter.state.selection.voice.id == "vivian"
+    assert not choice.note.isVisibleTo(panel) and not choice.own.isVisibleTo(panel)
+    assert panel.sampler.editor("instruction") is not None
+    presenter.state.editing.choose_voice("ryan")
+    assert presenter.state.selection.utterance.voice.title == "Ryan"
+    presenter.state.loading.load_model("Qwen3-TTS-12Hz-1.7B-VoiceDesign")
+    assert [choice.voice.itemText(index) for index in range(choice.voice.count())] == ["As described"]
+    presenter.state.loading.load_model("Qwen3-TTS-12Hz-1.7B-Base")
+    assert presenter.state.selection.voice.id == FIRST and choice.own.isVisibleTo(panel)
+
+
 def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     panel.text.selectAll()
     qtbot.keyClicks(panel.text, "Half a sentence")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +15,27 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import paretone
+from paretone import models
 from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
 from paretone.files import wav
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice, finished_part
 from paretone.models.catalogue import entry, recognised, voice, voice_or_recording, voice_problem, voices
-from paretone.models.families.together import spoken_together
+from paretone.models.families.language_network import TokenModel
+from paretone.models.kernels.graphs import GraphCache
 from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.config import SPEAKERS
 from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.observer import Observer
+from paretone.setting.knobs import Values
+from paretone.setting.plan import InnerDrafts
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
+from paretone.techniques.resolving import resolve
+from tests.engine.command_line import Console, loaded
+from tests.engine.models.families.test_together import spoken_together
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 from tests.parity.fixtures import golden_folder
@@ -223,6 +232,88 @@ def test_a_voice_is_kept(clone: QwenSpeech, recording: Voice, monkeypatch: pytes
     speak(clone, recording)
 
 
+# --- Techniques -------------------------------------------------------------------------------------------------------
+RYAN = Voice("ryan", "Ryan", "", "")
+
+
+def used(name: str, **knobs: object) -> UsedTechnique:
+    return UsedTechnique(name, Values(knobs))
+
+
+@pytest.mark.parametrize("most", [1, 5, 64])
+def test_drafts_within_frames_change_nothing(custom: QwenSpeech, most: int) -> None:
+    plain = speak(custom, RYAN)
+    drafted = speak(custom, RYAN, used("inner_drafts", layers=1, most=most))
+    assert np.abs(drafted.samples - plain.samples).max() < 1e-4
+    assert drafted.trace.decoding.tokens == plain.trace.decoding.tokens
+    assert plain.measurements.ops_ratio == 1 and drafted.measurements.ops_ratio != 1
+    with pytest.raises(SettingError, match="completed by 2 layers, of which from 1 to 1 may draft, not 2"):
+        speak(custom, RYAN, used("inner_drafts", layers=2))
+
+
+def test_fewer_layers_of_the_talker_speak(custom: QwenSpeech) -> None:
+    plain, pruned = speak(custom, RYAN), speak(custom, RYAN, used("spade", recovery="none", layers="0,2"))
+    assert pruned.measurements.ops_ratio < 1
+    assert not np.array_equal(pruned.samples[:FRAME], plain.samples[:FRAME])
+    whole = speak(custom, RYAN, used("spade", recovery="none", layers="0,1,2"))
+    assert np.abs(whole.samples - plain.samples).max() < 1e-4
+
+
+@pytest.mark.parametrize("bits", ["int8", "int4"])
+def test_packed_weights_speak(custom: QwenSpeech, bits: str) -> None:
+    packed = used("weight_only", bits=bits, anyway=True)
+    said = speak(custom, RYAN, packed)
+    assert any("rounded to" in note for note in said.notes) and len(said.samples)
+    drafted = synthesise(custom, TEXT, RYAN, setting(CUSTOM, packed))
+    assert np.array_equal(said.samples, drafted.samples)
+    networks = custom.networks(resolve(custom.info, setting(CUSTOM, packed)))
+    assert networks.target.tokens.predictor is not custom.own.tokens.predictor
+
+
+def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = setting(CUSTOM, used("graphs", bucket=32, most=64))
+    with pytest.raises(SettingError, match="CUDA graphs need an NVIDIA GPU"):
+        synthesise(custom, TEXT, RYAN, graphs)
+    plain, recorded = speak(custom, RYAN), []
+
+    def record(run):
+        output = run()
+        recorded.append(output.shape)
+
+        def replay() -> None:
+            output.copy_(run())
+
+        return replay, output
+
+    monkeypatch.setattr(custom, "info", replace(custom.info, lacking=()))
+    monkeypatch.setattr(custom, "_graphs", GraphCache(record))
+    # A processor's frames are one call already; those of a card are recorded.
+    monkeypatch.setattr(custom.own.tokens.predictor, "_frames", None)
+    said = synthesise(custom, TEXT, RYAN, graphs)
+    assert np.abs(said.samples - plain.samples).max() < 1e-4
+    assert sum(len(shape) == 1 for shape in recorded) == 1, "every frame is the same recording"
+    assert any("a frame of 8 codes" in note for note in said.notes)
+
+
+def test_what_needs_single_tokens_is_not_offered(custom: QwenSpeech) -> None:
+    with pytest.raises(SettingError, match="completes each token to a frame of 8 codes"):
+        speak(custom, RYAN, used("speculative"))
+    with pytest.raises(SettingError, match="no frames of several codes"):
+        TokenModel(custom.own.tokens.transformer, torch.zeros(3, 48), torch.zeros(3, 48), codes=2).drafting(
+            InnerDrafts(1, 1)
+        )
+
+
+def test_a_voices_prefix_is_read_once(custom: QwenSpeech) -> None:
+    custom.own.tokens.prefixes.__init__()
+    speak(custom, RYAN)
+    assert len(custom.own.tokens.prefixes) == 1
+    speak(custom, RYAN, text="Something else.")
+    assert len(custom.own.tokens.prefixes) == 1
+    speak(custom, Voice("dylan", "Dylan", "", ""))
+    assert len(custom.own.tokens.prefixes) == 2
+
+
 # --- Damaged and foreign folders --------------------------------------------------------------------------------------
 def copied(tmp_path: Path) -> Path:
     return Path(shutil.copytree(folder_of("custom_voice"), tmp_path / "copy"))
@@ -272,3 +363,39 @@ def test_a_tokenizer_of_another_release_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_folder_is_refused() -> None:
     assert "choose the one that holds config.json" in refused(folder_of("custom_voice") / "model.safetensors")
+
+
+# --- On the command line and from Python ------------------------------------------------------------------------------
+@pytest.fixture
+def console(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Console:
+    monkeypatch.setattr(models, "load_model", loaded)
+    return Console(capsys)
+
+
+def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, recording: Voice, tmp_path: Path) -> None:
+    design, out = changed(folder_of("custom_voice"), tmp_path / "design", tts_model_type="voice_design"), tmp_path / "a"
+    cloned = ("speak", "--model", BASE, "--folder", folder_of("base"), "--voice", recording.audio)
+    named = ("speak", "--model", CUSTOM, "--folder", folder_of("custom_voice"), "--voice", "dylan")
+    described = ("speak", "--model", DESIGN, "--folder", design)
+    rest = ("--text", TEXT, "--out", out.with_suffix(".wav"))
+    for given in (
+        (*cloned, "--transcript", recording.transcript),
+        (*cloned, "--no-continue"),
+        (*named, "--language", "english"),
+        (*described, "--instruction", "A calm old man."),
+    ):
+        assert console.data(*given, *rest, "--json")["audio_seconds"] > 0.1
+    failed = console(*cloned, *rest)
+    assert failed.code and "--transcript WORDS" in failed.err
+    failed = console(*described, *rest)
+    assert failed.code and "Describe the voice first" in failed.err
+    failed = console(*named[:-1], "nobody", *rest)
+    assert failed.code and "There is no voice named 'nobody'" in failed.err
+    assert [one["id"] for one in console.data("models", CUSTOM, "--json")["voices"]] == list(SPEAKERS)
+
+
+def test_it_speaks_from_python() -> None:
+    model = paretone.load(CUSTOM, folder=folder_of("custom_voice"), device="cpu")
+    said, other = (model.speak(TEXT, voice=one) for one in ("ryan", "dylan"))
+    assert "ryan" in model.voices and len(said.samples) % FRAME == 0
+    assert not np.array_equal(said.samples[:FRAME], other.samples[:FRAME])

@@ -1,0 +1,67 @@
+"""Drafts within frames: the first layers of the network that completes a frame draft its codes, and one pass of the
+other layers checks several of them. Torch-free.
+
+For models whose tokens are the first codes of frames: the other codes come from a small network, which runs once per
+code and may read more weights than the large one. Every code is drawn with its own random number from the scores of all
+layers, so that speech is the same as without drafts, up to rounding; layers whose drafts are seldom right make it
+slower. Early exits that verify themselves: LayerSkip, Elhoushi et al., arXiv 2404.16710.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import InnerDrafts, LanguagePlan
+from paretone.techniques.base import Context, Paper, Technique
+
+NAME = "inner_drafts"
+
+
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    return replace(plan, inner_drafts=InnerDrafts(int(knobs["layers"]), int(knobs["most"])))
+
+
+def describe(knobs: Values) -> str:
+    layers = int(knobs["layers"])
+    by = f"the first {layers} layers" if layers > 1 else "the first layer"
+    return f"codes of a frame drafted by {by}, up to {knobs['most']} at a time; the same speech"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Drafts within frames",
+    summary="The first layers of the network that completes a frame draft its codes; the others check several at once. "
+    "The speech is the same.",
+    benefit="Codes of a frame checked several at once",
+    paper=Paper("LayerSkip: Enabling Early Exit Inference and Self-Speculative Decoding", "arXiv 2404.16710"),
+    families=("language",),
+    options=("inner_temperature",),
+    slot="draft",
+    place=165,
+    mark=Mark("blue", "down"),
+    experimental=True,
+    knobs=(
+        Number(
+            "layers",
+            "Drafting layers",
+            "Layers that draft; the others check. Fewer draft faster and are right less often.",
+            default=1,
+            minimum=1,
+            maximum=16,
+            whole=True,
+        ),
+        Number(
+            "most",
+            "Codes drafted at a time",
+            "After the first code that the check replaces, the others are drafted again.",
+            default=5,
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+)
