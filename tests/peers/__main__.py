@@ -24,6 +24,7 @@ PEERS = {
     "llasa": "tests.peers.llasa",
     "cosyvoice2": "tests.peers.cosyvoice2",
     "omnivoice": "tests.peers.omnivoice",
+    "qwen3-tts": "tests.peers.qwen3_tts",
     "faults": "tests.peers.faults",
     "omnivoice-card": "tests.peers.omnivoice_card",
     "own-voices": "tests.peers.own_voices",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -72,6 +72,10 @@ class Peers:
     sampler: TokenSampler
     of_length: Callable[[int], Peers]
     """The same with as many tokens to speak."""
+    codes: int = 1
+    """Codes of a token's frame."""
+    frames: Callable[[], Tensor] | None = None
+    """Codes (frames, codes) of the official loop, if a token is the first of several."""
 
 
 class Steering:
@@ -164,7 +168,7 @@ def compare(
     if device.type == "cuda":
         graphs = GraphedTransformer(peers.tokens.fused_transformer, GraphCache(), BUCKET)
         models[GRAPHS] = peers.tokens.with_transformer(graphs)
-    own: dict[str, Mapping[str, object]] = {}
+    own: dict[str, dict[str, object]] = {}
     ways: dict[str, Callable[[], object]] = {OFFICIAL: peers.official}
     for way, model in models.items():
         steering = Steering(peers.sampler, tokens)
@@ -172,7 +176,10 @@ def compare(
             found = spoken(model, request, steering, steering)
         seconds[way] = watch.wall_seconds
         own[way] = _agreement(tokens, found, theirs, torch.stack(steering.scores), precision)
-        ways[way] = _repeated(model, request, peers.sampler, steering.uniforms)
+        uniforms = [one for one in steering.uniforms for _ in range(peers.codes)]
+        ways[way] = _repeated(model, request, peers.sampler, uniforms)
+        if peers.frames is not None:
+            own[way] |= _frames_equal(model, request, peers, uniforms)
     kind = name_of(precision)
     comparison = timed(ways, seconds, device, budget, f"{peers.model}, {kind}")
     own |= {
@@ -188,6 +195,20 @@ def _repeated(
     model: TokenModel, request: Request, sampler: TokenSampler, uniforms: Sequence[float]
 ) -> Callable[[], list[int]]:
     return lambda: spoken(model, request, sampler, iter(uniforms).__next__)
+
+
+def _frames_equal(model: TokenModel, request: Request, peers: Peers, uniforms: Sequence[float]) -> dict[str, object]:
+    """Equal codes within frames, for a row. Raises :class:`PlainError` for others."""
+    assert peers.frames is not None
+    theirs = peers.frames()
+    cycles = decode(model, request, peers.sampler, iter(uniforms).__next__)
+    ours = torch.tensor([cycle.frames for cycle in cycles]).to(theirs)[: len(theirs)]
+    equal = int((theirs == ours).sum())
+    if equal < theirs.numel():
+        raise PlainError(
+            f"Only {equal} of {theirs.numel()} codes are equal: our implementation has an error; report it."
+        )
+    return {"codes equal": f"{equal} of {theirs.numel()}"}
 
 
 def _agreement(
@@ -227,7 +248,9 @@ def bytes_per_pass(model: TokenModel, context: int) -> float:
     halves = isinstance(transformer.fused_layers[0].down, HalfProduct)
     layers = config.layers * config.weights_of_layer * (2 if halves else width)
     head = model.head.numel() * model.head_weight_bytes
-    return layers + head + 2.0 * config.layers * config.key_width * context * width
+    predictor = getattr(model, "predictor", None)
+    more = predictor.weight_bytes if predictor is not None else 0.0
+    return more + layers + head + 2.0 * config.layers * config.key_width * context * width
 
 
 def random_transformer(config: CausalConfig, device: torch.device, precision: torch.dtype) -> CausalTransformer:

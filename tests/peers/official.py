@@ -102,8 +102,28 @@ NEMO = Package(
     {},
     "20 MB",
 )
+QWEN3_TTS = Package(
+    "Qwen3-TTS",
+    "qwen-tts",
+    "0.1.1",
+    ("transformers==4.57.3", "huggingface-hub<1"),
+    # Recordings, and the speech tokenizer, which needs sox and onnxruntime for the unreleased 25 Hz models.
+    {
+        "librosa": (),
+        "librosa.filters": ("mel",),
+        "qwen_tts.inference.qwen3_tts_tokenizer": ("Qwen3TTSTokenizer",),
+    },
+    "qwen_tts.core.models.modeling_qwen3_tts",
+    {
+        "qwen_tts": "",
+        "qwen_tts.core": "core",
+        "qwen_tts.core.models": "core/models",
+        "qwen_tts.inference": "inference",
+    },
+    "80 MB",
+)
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {package.name: package for package in (F5, OMNIVOICE, NEMO)}
+PACKAGES = {package.name: package for package in (F5, OMNIVOICE, NEMO, QWEN3_TTS)}
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"

@@ -384,7 +384,7 @@ class LanguagePlan(Plan):
     ``function(tokens, **arguments)`` with a :class:`paretone.models.families.language_network.TokenModel`; returns
     another."""
     draft: DraftWeights | FeatureDraftWeights | StudentWeights | None = None
-    inner_drafts: InnerDrafts | None = None
+    drafts_in_frames: InnerDrafts | None = None
     """Drafts of the codes of a frame after its first; ``None``: none."""
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own

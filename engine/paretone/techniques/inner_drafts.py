@@ -20,7 +20,7 @@ NAME = "inner_drafts"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    return replace(plan, inner_drafts=InnerDrafts(int(knobs["layers"]), int(knobs["most"])))
+    return replace(plan, drafts_in_frames=InnerDrafts(int(knobs["layers"]), int(knobs["most"])))
 
 
 def describe(knobs: Values) -> str:
@@ -39,7 +39,7 @@ TECHNIQUE = Technique(
     families=("language",),
     options=("inner_temperature",),
     slot="draft",
-    place=165,
+    place=167,
     mark=Mark("blue", "down"),
     experimental=True,
     knobs=(

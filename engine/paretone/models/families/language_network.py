@@ -485,7 +485,7 @@ class LanguageNetworks:
 
     def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         """``network`` with other products and with drafts within its frames, if planned."""
-        products, drafts = plan.products, plan.inner_drafts
+        products, drafts = plan.products, plan.drafts_in_frames
         if products is None and drafts is None:
             return network
 

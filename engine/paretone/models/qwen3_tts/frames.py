@@ -79,6 +79,13 @@ class FramePredictor:
         passes += sum(self.transformer.operations(1, before) for before in range(2, self.groups + 1))
         return passes + self._operations_of_rows(self.groups + 1) + self.groups * self._operations_of_scores
 
+    @property
+    def weight_bytes(self) -> float:
+        """Bytes of weights that a frame reads, code by code."""
+        config, width = self.transformer.config, self.transformer.dtype.itemsize
+        each = getattr(self.transformer.fused_layers[0].down, "weight_bytes", width)
+        return self.groups * each * (config.layers * config.weights_of_layer + self.tables.shape[1] * config.hidden)
+
     def with_products(self, change: Callable[[Product, int], Product]) -> FramePredictor:
         width, inner = self.tables.shape[-1], self.transformer.config.hidden
         narrowing = None if self._narrowing is None else change(self._narrowing, width)
