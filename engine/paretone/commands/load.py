@@ -191,6 +191,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "processor time a request. Intervals and more percentiles: --json.",
         *_failures(found),
         *([f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()]),
+        *filter(None, map(records.inverse, rows[:1])),
         *([f"{one['load']}: {_verdict(one['judged'])}" for one in rows if one.get("judged")]),
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),

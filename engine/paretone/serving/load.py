@@ -12,10 +12,12 @@ import asyncio
 import hashlib
 import io
 import random
+import re
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -40,6 +42,8 @@ BUFFERS = (0.0, 0.1, 0.3)
 PERCENTILES = (50, 90, 95, 99)
 PCM_RATE = 24_000
 """Of raw samples, in hertz, unless the answer says otherwise: OpenAI's."""
+_RTF = re.compile(r"(x-)?(rtf|real-?time-?factor)", re.IGNORECASE)
+"""Headers with a real-time factor."""
 LONGEST_SECONDS = 600.0
 """Of one request."""
 
@@ -98,6 +102,8 @@ class Reply:
     samples: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
     """(n,), within −1 to 1."""
     sample_rate: int = PCM_RATE
+    reported: float | None = None
+    """The real-time factor that the server's headers name."""
 
     @property
     def audio_seconds(self) -> float:
@@ -200,6 +206,8 @@ class Measured:
             for share in PERCENTILES:
                 row[f"{name}_p{share}"], *interval = percentile(values, share)
                 row[f"{name}_p{share}_interval"] = interval
+        if reported := [one.reported for one in good if one.reported]:
+            row["reported_rtf"] = float(np.median(reported))
         for buffer in BUFFERS:
             found = [one.stalls(buffer) for one in good]
             row[f"underruns_{1e3 * buffer:.0f}_ms"] = sum(number for number, _ in found) / len(good)
@@ -329,7 +337,7 @@ _Answer = Callable[[], Reply]
 async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: int | None, due: float) -> _Answer:
     """One request; ``due``: when it should begin, by :func:`time.perf_counter`."""
     pieces: list[tuple[float, bytes]] = []
-    rate = PCM_RATE
+    rate, reported = PCM_RATE, None
 
     def failed(kind: str, detail: str) -> _Answer:
         return partial(Reply, text, seed, kind, detail, seconds=time.perf_counter() - due)
@@ -340,6 +348,9 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
                 return failed(f"HTTP {answer.status}", (await answer.text())[:300])
             if answer.headers.get("X-Sample-Rate", "").isdecimal():
                 rate = int(answer.headers["X-Sample-Rate"])
+            named = [value for name, value in answer.headers.items() if _RTF.fullmatch(name)]
+            with suppress(IndexError, ValueError):
+                reported = float(named[0])
             async for piece in answer.content.iter_any():
                 pieces.append((time.perf_counter() - due, piece))
     except TimeoutError:
@@ -348,11 +359,17 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         return failed("cut off", str(error))
     except aiohttp.ClientError as error:
         return failed("no connection", str(error))
-    return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate)
+    return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
 
 
 def _reply(
-    text: str, seed: int | None, pieces: Sequence[tuple[float, bytes]], seconds: float, form: str, rate: int
+    text: str,
+    seed: int | None,
+    pieces: Sequence[tuple[float, bytes]],
+    seconds: float,
+    form: str,
+    rate: int,
+    reported: float | None = None,
 ) -> Reply:
     """The reply with its sound: arrivals count samples, without the header of a WAV file."""
     body = b"".join(piece for _, piece in pieces)
@@ -375,7 +392,7 @@ def _reply(
         received += len(piece)
         if received > header:
             arrivals.append((when, (received - header) // width))
-    return Reply(text, seed, "", "", tuple(arrivals), seconds, samples, rate)
+    return Reply(text, seed, "", "", tuple(arrivals), seconds, samples, rate, reported)
 
 
 def _wav_form(body: bytes) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ those that are kept as takes.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -173,6 +174,14 @@ def marks(loads: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     if first != closed[-1][0]:
         found.setdefault(first, []).append("saturated")
     return {place: ", ".join(words) for place, words in found.items()}
+
+
+def inverse(row: Mapping[str, Any]) -> str:
+    """A sentence on a server that reports seconds of audio over wall seconds as its real-time factor, or ``""``."""
+    reported, measured = row.get("reported_rtf", 0.0), row.get("real_time_factor_p50", 0.0)
+    if reported <= 0 or measured <= 0 or abs(math.log(reported * measured)) >= abs(math.log(reported / measured)):
+        return ""
+    return f"The server reports the inverse RTF: {reported:.3g}, where wall over audio is {measured:.3g}."
 
 
 def latency_over_load(records: Sequence[ServerRecord]) -> Figure:

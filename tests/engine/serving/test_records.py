@@ -11,7 +11,7 @@ import pytest
 
 from paretone.errors import PlainError, SettingError
 from paretone.serving import records
-from paretone.serving.records import ServerRecord, latency_over_load, marks
+from paretone.serving.records import ServerRecord, inverse, latency_over_load, marks
 
 
 def load(clients: int, throughput: float, latency: float, **more: Any) -> dict[str, Any]:
@@ -33,6 +33,14 @@ def test_the_knee_has_most_throughput_per_waiting_and_saturation_needs_a_later_l
     assert marks(LOADS[::-1]) == {3: "knee", 2: "saturated"}, "whatever the order"
     assert marks(LOADS[:2]) == {} and marks(LOADS[:3]) == {1: "knee"}, "more might still come"
     assert marks(({**LOADS[0], "clients": 0},) * 4) == {}, "open loops have no clients"
+
+
+def test_a_server_that_reports_the_inverse_is_found_out() -> None:
+    assert "inverse RTF: 4, where wall over audio is 0.25" in inverse(
+        load(1, 4.0, 0.5, real_time_factor_p50=0.25, reported_rtf=4.0)
+    )
+    for reported in (0.2, 0.4, 0.0, -1.0):
+        assert not inverse(load(1, 4.0, 0.5, real_time_factor_p50=0.25, reported_rtf=reported))
 
 
 def test_the_curve_has_both_panels_with_marks_and_says_them() -> None:

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
-from paretone.serving.records import KEPT, ServerRecord, latency_over_load, marks
+from paretone.serving.records import KEPT, ServerRecord, inverse, latency_over_load, marks
 from paretone_app.numbers import fixed, localised
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -213,6 +213,6 @@ def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:
         f"{figure('underrun_seconds_0_ms')}, {figure('underrun_seconds_300_ms')}",
         figure("audio_seconds_per_second", 1),
         fixed(row["judged"]["word_error_rate"][0], 3) if "word_error_rate" in row.get("judged", {}) else "–",
-        mark,
+        ", ".join(filter(None, (mark, inverse(row) and "reports the inverse RTF"))),
         ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items()),
     )

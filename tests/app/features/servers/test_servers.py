@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
         if asked.get("voice") == "slow":
             await asyncio.sleep(60)
         if asked.get("voice") == "anna":
-            return web.Response(body=SPOKEN)
+            return web.Response(body=SPOKEN, headers={"X-RTF": "90"})
         if asked.get("voice") == "nobody":
             return web.json_response({"error": {"message": "There is no such voice."}}, status=400)
         answer = web.StreamResponse(headers={"X-Sample-Rate": "24000"})
@@ -147,6 +147,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     assert measured(borrowed_window, qtbot).startswith("Measured")
     qtbot.waitUntil(lambda: panel.state.text() == "Measured and judged.", timeout=PATIENCE_MILLISECONDS)
     assert float(panel.table.item(0, 9).text()) > 0.5, "it says something else"
+    assert panel.table.item(0, 10).text() == "reports the inverse RTF"
     takes = results.takes.all[: len(results.takes.all) - before]
     assert len(takes) == 4 == len({one.text for one in takes}) and not set(takes) & set(results.takes.measured)
     assert all(one.metrics.naturalness > 2 and one.metrics.voice_similarity > 0.9 for one in takes)
