@@ -166,8 +166,8 @@ class JudgeTake(Command):
 
 @dataclass(frozen=True)
 class JudgeReplies(Command):
-    """Judge a server's replies to one load: mono ``recordings`` (n,) at ``sample_rate`` Hz, which say ``texts``;
-    ``reference``: a file with the voice that they should have, or ``""``."""
+    """Judge a server's replies to one load: mono ``recordings`` (n,) at ``sample_rate`` Hz, which say ``texts``, in
+    ``voice``, if that is known."""
 
     activity = "judging replies"
     carried_out_by = "paretone.session.jobs:judge_replies"
@@ -175,7 +175,7 @@ class JudgeReplies(Command):
     texts: tuple[str, ...]
     recordings: tuple[np.ndarray, ...] = field(repr=False, compare=False)
     sample_rate: int
-    reference: str = ""
+    voice: Voice | None = None
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def judge_replies(command: commands.JudgeReplies, executor: Executor, job: Runni
 
     observer = JobObserver(job)
     recordings = [(samples, command.sample_rate) for samples in command.recordings]
-    reference = Path(command.reference) if command.reference else None
+    reference = None if command.voice is None else Path(command.voice.audio)
     return events.RepliesJudged(
         command.job, *judged(command.texts, recordings, reference, observer.progress, observer.check)
     )

@@ -16,6 +16,7 @@ from paretone.errors import Cancelled, PlainError
 from paretone.extras import require_serving
 from paretone.measure.machine import describe
 from paretone.models import catalogue
+from paretone.models.voices import own_voice
 from paretone.serving import records
 from paretone.serving.records import ServerRecord
 from paretone.session.commands import JudgeReplies
@@ -156,8 +157,8 @@ class ServersPresenter(Presenter):
     # --- Judging ------------------------------------------------------------------------------------------------------
     def _judge(self, place: int, takes: list[Take], reference: str) -> None:
         texts, sounds = tuple(one.text for one in takes), tuple(one.samples for one in takes)
-        rate = takes[0].sample_rate
-        job = self._state.jobs.start(Kind.REPLIES, lambda number: JudgeReplies(number, texts, sounds, rate, reference))
+        rate, voice = takes[0].sample_rate, own_voice(reference) if reference else None
+        job = self._state.jobs.start(Kind.REPLIES, lambda number: JudgeReplies(number, texts, sounds, rate, voice))
         self._judging[job.number] = self._records[0].key, place, takes
         self._hear("Measured; the replies are being judged …")
 
