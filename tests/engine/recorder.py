@@ -11,9 +11,8 @@ from paretone.models.base import Piece, Synthesis
 from paretone.observer import Observer, StepReport
 from paretone.session.commands import Command
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
+from paretone.session.events import ENDINGS, Event, JobFinished, PreparationReport, Prepared
 
-ENDS = (JobFinished, JobFailed, JobCancelled)
 PATIENCE_SECONDS = 240
 """When a test gives up; never what it measures."""
 
@@ -54,7 +53,7 @@ class Recorder:
 
     def end_of(self, job: int) -> Event:
         """Wait for the end of ``job``."""
-        return self.wait_for(lambda event: isinstance(event, ENDS) and event.job == job)
+        return self.wait_for(lambda event: isinstance(event, ENDINGS) and event.job == job)
 
     def finish(self, engine: EngineThread, command: Command) -> None:
         """Have ``engine`` carry out ``command``, and wait until it has."""

@@ -30,7 +30,6 @@ from paretone.session import commands, events
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.store import Store
 from paretone.techniques.ditreducio.record import CalibrationRequest
-from tests.engine.recorder import ENDS
 from tests.engine.remote.elsewhere import Host, Relay, Window
 
 VOICE = shipped_voices()[0]
@@ -62,7 +61,7 @@ class Trial:
         hurt()
         ended = self._here.recorder.end_of(self._job)
         time.sleep(0.2)
-        ends = [one for one in self._here.recorder.events if one.job == self._job and isinstance(one, ENDS)]
+        ends = [one for one in self._here.recorder.events if one.job == self._job and isinstance(one, events.ENDINGS)]
         assert len(ends) == 1, ends
         return self._job, type(ended).__name__
 

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.commands import Command, ShutDown
-from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, ModelLoaded
+from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, ModelLoaded
 from paretone_app.features.feature import Feature, main_job, tour_stops
 from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
@@ -268,7 +268,7 @@ class MainWindow(QMainWindow):
 
         def post(event: Event) -> None:
             # One that leaves only ends its jobs.
-            if not current or self._engine is current[0] or isinstance(event, JobFinished | JobFailed | JobCancelled):
+            if not current or self._engine is current[0] or isinstance(event, ENDINGS):
                 self.bridge.post(event)
 
         self._engine = self._make_engine(post)

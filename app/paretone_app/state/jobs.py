@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from paretone.errors import PlainError, SettingError
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release
 from paretone.session.events import (
+    ENDINGS,
     EngineHeld,
     Event,
     JobCancelled,
@@ -371,7 +372,7 @@ class IdleWork(QObject):
         if self._running is None or event.job != self._running[0]:
             return
         piece = self._running[1]
-        if isinstance(event, JobFinished | JobCancelled | JobFailed):
+        if isinstance(event, ENDINGS):
             self._running = None
             if isinstance(event, JobCancelled) and not self._unwanted:
                 self._waiting.appendleft(piece)

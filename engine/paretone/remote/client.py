@@ -32,7 +32,7 @@ from paretone.remote.mirror import Mirror, fetched
 from paretone.remote.places import CHUNK, MADE, RESOURCE, SENT, WRITTEN, fingerprint, moved, on_host
 from paretone.session import commands, events
 from paretone.session.commands import Command
-from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished
+from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
 from paretone.studies import definition
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,6 @@ STALL_SECONDS = 10.0
 _CLOSE_SECONDS = 10.0
 _TAKE_OVER_SECONDS = 60.0
 _MIRROR_SECONDS = 1.0
-_ENDINGS = JobFinished, JobFailed, JobCancelled
 TAKE_OVER, INSTALL = "Take over", "Install there"
 
 
@@ -364,7 +363,7 @@ class RemoteEngine:
             event = await self._brought(event, submitted)
         except PlainError as error:
             self._failed[event.job] = str(error)
-        if isinstance(event, _ENDINGS):
+        if isinstance(event, ENDINGS):
             if (sentence := self._failed.pop(event.job, "")) and isinstance(event, JobFinished):
                 event = JobFailed(event.job, sentence)
             self._end(event)

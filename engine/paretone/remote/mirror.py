@@ -47,9 +47,13 @@ def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
         return {"size": len(content), "blocks": blocks, "more": len(differing) > _MOST_BLOCKS}
 
 
+def _opened(database: Path) -> closing[sqlite3.Connection]:
+    """A connection that only reads."""
+    return closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True))
+
+
 def _back_up(source: Path, target: Path) -> None:
-    reading = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
-    with closing(reading) as one, closing(sqlite3.connect(target)) as other:
+    with _opened(source) as one, closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
 
@@ -119,7 +123,7 @@ class Mirror:
 def _takes(database: Path) -> set[str]:
     if not database.is_file():
         return set()
-    with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as one:
+    with _opened(database) as one:
         return {take for (take,) in one.execute("SELECT take FROM takes WHERE round = 0")}
 
 

@@ -33,12 +33,11 @@ from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
 from paretone.session import commands
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
+    ENDINGS,
     AudioReady,
     Caution,
     Event,
-    JobCancelled,
     JobFailed,
-    JobFinished,
     PreparationReport,
     Progress,
     Telemetry,
@@ -53,7 +52,6 @@ HEARTBEAT_SECONDS = 20.0
 """Without an answer for this time, a connection counts as lost."""
 MOST_KEPT = 1 << 28
 """Bytes of events kept for an absent window, outcomes not counted."""
-ENDINGS = JobFinished, JobFailed, JobCancelled
 _SHUT_DOWN_SECONDS = 60.0
 
 

@@ -201,6 +201,8 @@ def packed(value: Any, replace: Replace = lambda value: value) -> Any:
         return _array(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return str.__str__(value)  # A library's own kind of text, such as torch's version.
     if kind is Values:
         _, (given, implied) = value.__reduce__()
         return {_TYPE: _VALUES, "of": given, "implied": implied}

@@ -318,3 +318,7 @@ class JobFailed(Event):
 @dataclass(frozen=True)
 class JobCancelled(Event):
     pass
+
+
+ENDINGS = JobFinished, JobFailed, JobCancelled
+"""One of them ends every job."""

@@ -87,9 +87,7 @@ def heard(recorder: Recorder, job: int) -> list[bytes]:
 
 
 def endings(recorder: Recorder) -> list[int]:
-    return [
-        one.job for one in recorder.events if type(one) in (events.JobFinished, events.JobFailed, events.JobCancelled)
-    ]
+    return [one.job for one in recorder.events if isinstance(one, events.ENDINGS)]
 
 
 def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay: Relay) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from paretone.session.engine_thread import EngineThread
+from paretone.session.events import ENDINGS
 from tests.engine import small_speech
-from tests.engine.recorder import ENDS, Recorder
+from tests.engine.recorder import Recorder
 from tests.engine.running import running
 
 
@@ -26,8 +27,8 @@ def engine(recorder: Recorder) -> Iterator[EngineThread]:
     with running(recorder, small_speech.load) as engine:
         yield engine
     for job in {event.job for event in recorder.events} - {0}:
-        assert sum(isinstance(event, ENDS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
-        assert isinstance(recorder.of(job)[-1], ENDS), f"nothing may follow the end of job {job}"
+        assert sum(isinstance(event, ENDINGS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
+        assert isinstance(recorder.of(job)[-1], ENDINGS), f"nothing may follow the end of job {job}"
     for event in recorder.events:
         assert_equal(pickle.loads(pickle.dumps(event)), event)
 

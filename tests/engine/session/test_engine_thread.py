@@ -15,6 +15,7 @@ from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.session.commands import CaptureAttention, Command, LoadModel, MakeTake, ShutDown, Synthesise
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
+    ENDINGS,
     AttentionCaptured,
     AudioReady,
     EngineReady,
@@ -31,7 +32,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from tests.engine import small_speech
-from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 from tests.workload import workload
@@ -126,7 +127,7 @@ def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorde
     for command in jobs:
         engine.submit(command)
     recorder.end_of(6)
-    assert [event.job for event in recorder.events if isinstance(event, ENDS)] == [1, 2, 3, 4, 5, 6]
+    assert [event.job for event in recorder.events if isinstance(event, ENDINGS)] == [1, 2, 3, 4, 5, 6]
     assert recorder.threads == {"engine"}
 
 
@@ -220,7 +221,7 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
         "import sys\n"
         "import paretone.cli, paretone.setting.library, paretone.setting.profile\n"
         "from paretone.session.commands import LoadModel, ShutDown\n"
-        "from paretone.session.events import JobCancelled, JobFailed, JobFinished\n"
+        "from paretone.session.events import ENDINGS, JobFinished\n"
         "from paretone.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
@@ -230,7 +231,7 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
         "    ends = []\n"
         "    while not ends:\n"
         "        engine.join(0.01)\n"
-        "        ends = [one for one in events if isinstance(one, (JobFinished, JobFailed, JobCancelled))][job - 1:]\n"
+        "        ends = [one for one in events if isinstance(one, ENDINGS)][job - 1:]\n"
         "    assert isinstance(ends[0], JobFinished), ends[0]\n"
         "    found = {'torch._dynamo', 'sympy'} & set(sys.modules)\n"
         "    assert not found, (name, found)\n"
