@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QProgressBar, QWidget
 
 from paretone.errors import PlainError
 from paretone_app.shell.theme import GAP
@@ -52,6 +52,25 @@ class HostDialog(QDialog):
         start, python = self.start.text().strip() or START, self.python.text().strip() or PYTHON
         self.accept()
         self.submitted.emit(self.host.text().strip(), start, python)
+
+
+class InstallDialog(QDialog):
+    """Progress of an installation on a host; closing it cancels."""
+
+    def __init__(self, parent: QWidget, host: str) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"Install on {host}")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.step = build.label("", wrapped=True)
+        self.progress = build.named(QProgressBar(), f"Installing on {host}")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        build.fill(VBoxLayout(self), [self.step, self.progress, buttons], (GAP,) * 4)
+        buttons.rejected.connect(self.reject)
+        self.setMinimumWidth(34 * self.fontMetrics().height())
+
+    def tell(self, sentence: str, share: float) -> None:
+        self.step.setText(sentence)
+        self.progress.setValue(round(100 * share))
 
 
 Asking = Callable[[str, str], "Future[Any]"]

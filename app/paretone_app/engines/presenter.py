@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMenu
+from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.extras import require_remote
-from paretone.session.events import EngineReady, Event, ModelDownloaded
-from paretone_app.engines.dialogs import PYTHON, START, HostDialog
+from paretone.models.base import Voice
+from paretone.session.events import EngineReady, Event, ModelDownloaded, ModelLoaded
+from paretone_app.engines.dialogs import PYTHON, START, HostDialog, InstallDialog
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.shell.bridge import Background
 from paretone_app.widgets import build
@@ -33,9 +36,9 @@ class EnginesPresenter(Presenter):
     _told = Signal(object)
     """A line's state, from the engine's thread."""
     _came = Signal(object)
-    """Which models a host has, from the engine's thread."""
-    _said = Signal(str)
-    """A step of an installation."""
+    """A host's answer and its use, from the engine's thread."""
+    _said = Signal(str, float)
+    """A step of an installation, and the share that is done."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -46,13 +49,14 @@ class EnginesPresenter(Presenter):
         self._broken = False
         """Whether the user was told of the line that is broken now."""
         self._background = Background("host", self)
+        self._cancel: Callable[[], None] = lambda: None
+        """Cancels an installation."""
         actions = self._actions
         actions.bind(actions["this_machine"], self.use_this_machine, self._why_not)
         actions.bind(actions["add_host"], self._ask_for_host, self._why_not)
         actions.bind(actions["forget_host"], self.forget, lambda: "" if self.engine else "This machine is in use.")
         self._told.connect(self._follow_line, Qt.ConnectionType.QueuedConnection)
-        self._said.connect(self._status.say, Qt.ConnectionType.QueuedConnection)
-        self._came.connect(self._note_models, Qt.ConnectionType.QueuedConnection)
+        self._came.connect(self._use_answer, Qt.ConnectionType.QueuedConnection)
         last = str(self._settings.value(_CURRENT, ""))
         if last in self.known:
             with suppress(PlainError):  # Without the packages for it, this machine computes.
@@ -179,32 +183,68 @@ class EnginesPresenter(Presenter):
             self._actions.attempt(lambda: self.use(host, take_over=choice == TAKE_OVER))
 
     def install(self, host: str) -> None:
-        """Install Paretone on the host with its Python, then use it."""
+        """Install Paretone on the host with its Python, then use it; closing the dialog cancels."""
         from paretone.remote.ssh import SshHost, install
 
         start, python = self.known[host]
+        dialog = InstallDialog(self._window, host)
+        self._said.connect(dialog.tell, Qt.ConnectionType.QueuedConnection)
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(install(SshHost(host, start), self._said.emit, python))
 
         def work() -> str:
-            return asyncio.run(install(SshHost(host, start), self._said.emit, python))
+            with closing(loop):
+                return loop.run_until_complete(task)
+
+        def cancel() -> None:
+            with suppress(RuntimeError):  # It has ended.
+                loop.call_soon_threadsafe(task.cancel)
 
         def done(found: str | BaseException) -> None:
-            if isinstance(found, PlainError):
+            if isValid(dialog):
+                dialog.rejected.disconnect(cancel)
+                dialog.close()
+            if isinstance(found, asyncio.CancelledError):
+                self._status.say(f"Nothing was installed on {host}.")
+            elif isinstance(found, PlainError):
                 self._notices.say(str(found), "error")
             elif isinstance(found, BaseException):
                 raise found
             else:
                 self.add(host, found, python)
 
+        self._cancel = cancel
+        dialog.rejected.connect(cancel)
+        build.show(dialog)
         self._background.run(work, done)
 
     def follow(self, event: Event) -> None:
-        if self.engine is not None and isinstance(event, EngineReady | ModelDownloaded):
-            self.engine.ask("models").add_done_callback(self._came.emit)
+        if self.engine is None:
+            return
+        chosen = self._state.selection
+        if isinstance(event, EngineReady | ModelDownloaded):
+            self._ask("models", "", partial(setattr, chosen, "elsewhere"))
+        elif isinstance(event, ModelLoaded) and chosen.entry.voices.latents:
+            from paretone.remote.places import THERE
 
-    def _note_models(self, answer: Any) -> None:
-        if self.engine is not None and answer.exception() is None:
-            self._state.selection.elsewhere = answer.result()
+            place = chosen.model_id, chosen.model_folder
+            offer = lambda found: chosen.note_voices(  # noqa: E731
+                *place, (Voice(name, title, f"{THERE}{audio}", "") for name, title, audio in found)
+            )
+            self._ask("voices", "\n".join(place), offer)
+
+    def _ask(self, what: str, text: str, use: Callable[[Any], object]) -> None:
+        """Ask the host, and ``use`` its answer."""
+        engine = self.engine
+        assert engine is not None
+        engine.ask(what, text).add_done_callback(lambda answer: self._came.emit((engine, answer, use)))
+
+    def _use_answer(self, came: tuple[RemoteEngine, Any, Callable[[Any], object]]) -> None:
+        engine, answer, use = came
+        if engine is self.engine and answer.exception() is None:
+            use(answer.result())
             self.changed.emit()
 
     def shut_down(self) -> None:
+        self._cancel()
         self._background.shut_down(wait=False)

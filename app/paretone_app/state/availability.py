@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
 
 from paretone.checks.beforehand import prompt_faults
 from paretone.errors import PlainError, SettingError
@@ -107,9 +106,15 @@ class Availability:
         chosen, voice = self._selection, self._selection.voice
         if voice is None or not is_own(voice.id):
             return ""
-        return catalogue.voice_problem(Path(voice.audio), chosen.model_id, chosen.model_folder, voice.transcript)
+        return chosen.voice_problem(voice.audio, voice.transcript)
 
     def why_no_voice(self) -> str:
+        chosen = self._selection.entry
+        if self._selection.elsewhere is not None and (latents := chosen.voices.latents):
+            return (
+                f"{chosen.title} has no voice on the host: put a recording and its latents (name.wav, name{latents}) "
+                f"into {catalogue.VOICES} in the model's folder there and load the model again, or choose a recording."
+            )
         try:
             catalogue.voice("", self._selection.model_id, self._selection.model_folder)
         except SettingError as error:

@@ -92,6 +92,8 @@ class Selection(QObject):
         self.info: ModelInfo | None = None
         self.elsewhere: Mapping[str, bool] | None = None
         """Models that the engine's machine has, if that is another one."""
+        self._voices_there: dict[tuple[str, str], tuple[Voice, ...]] = {}
+        """Voices that lie with a model's weights on that machine, by model and folder."""
         self.loading = False
         self.text = next(iter(catalogue.sentences()), "")
         self.one_per_line = False
@@ -246,8 +248,28 @@ class Selection(QObject):
     # --- Voice, text and seed -----------------------------------------------------------------------------------------
     @property
     def voices(self) -> tuple[Voice, ...]:
-        brought = catalogue.voices(self.model_id, self.model_folder)
+        brought = self.voices_of(self.model_id, self.model_folder)
         return brought if self.entry.voices.named is not None else (*brought, *self.own_voices)
+
+    def voices_of(self, model: str, folder: str) -> tuple[Voice, ...]:
+        """The voices that come with ``model``, whose files lie in ``folder`` if given."""
+        if self.elsewhere is not None and catalogue.entry(model).voices.in_folder:
+            return self._voices_there.get((model, folder), ())
+        return catalogue.voices(model, folder)
+
+    def voice_problem(self, audio: str, transcript: str) -> str:
+        """Why the chosen model cannot speak in the voice of a recording, or ``""``; of its own models a host says so
+        itself."""
+        if self.elsewhere is not None and not self.entry.bundled:
+            return ""
+        return catalogue.voice_problem(Path(audio), self.model_id, self.model_folder, transcript)
+
+    def note_voices(self, model: str, folder: str, voices: Iterable[Voice]) -> None:
+        """Offer the voices that lie with a model's weights on the engine's machine."""
+        self._voices_there[model, folder] = tuple(voices)
+        if self.voice is None and (model, folder) == (self.model_id, self.model_folder):
+            self.voice = next(iter(self.voices), None)
+        self.changed.emit()
 
     @property
     def speaker(self) -> Voice:
@@ -494,7 +516,8 @@ class Selection(QObject):
 
     def _why_not_recalled(self, entry: Model, last: RememberedModel, unfinished: str) -> NotRecalled | None:
         """Why the model ``entry`` with the selection ``last`` is not chosen again; ``None`` if it can be."""
-        if not (Path(last.folder).exists() if last.folder else entry.available):
+        there = Path(last.folder).exists() if last.folder else entry.available
+        if not there and self.elsewhere is None:  # A host says itself what it lacks.
             why = f"{entry.title} was chosen last, but {last.folder or entry.folder} is gone"
             return NotRecalled(entry.id, why, is_there=False)
         if entry.id == unfinished and (entry.id, last.folder) != (self.model_id, ""):

@@ -11,13 +11,14 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import secrets
 import socket
 import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,13 +28,16 @@ import aiohttp
 
 from paretone import __version__, files
 from paretone.errors import PlainError, StudyError
+from paretone.models import catalogue
+from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
 from paretone.remote.mirror import Mirror, fetched
-from paretone.remote.places import CHUNK, MADE, RESOURCE, SENT, WRITTEN, fingerprint, moved, on_host
+from paretone.remote.places import CHUNK, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
 from paretone.studies import definition
+from paretone.studies.evaluation_sets import EvaluationSet
 
 _log = logging.getLogger(__name__)
 PAUSES = 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
@@ -492,19 +496,39 @@ class RemoteEngine:
             last = f"/{Path(given).name}" if field == "trace" else ""
             changes: dict[str, Any] = {field: f"{MADE}{command.job}{last}"}
             command = replace(command, **changes)
-        wanted: dict[str, str] = {}
+        parcels: list[Parcel] = []
 
         def send(path: str) -> str:
+            if path.startswith(THERE):
+                return path.removeprefix(THERE)
             known = on_host(path, self._data)
             if known.startswith(RESOURCE):
                 return known
-            wanted[path] = f"{fingerprint(path)}/{Path(path).name}"
-            return SENT + wanted[path]
+            parcels.append(recording(Path(path)))
+            return SENT + parcels[-1].place(Path(path).name)
 
         content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
-        for path, name in wanted.items():
-            await self._send_file(name, Path(path).read_bytes())
+        for one in parcels:
+            await self._send_parcel(command.job, one)
         return content
+
+    async def _send_parcel(self, job: int, parcel: Parcel) -> None:
+        """Send the files that the host lacks, with progress and until the job is cancelled."""
+        ask = wire.Ask("together", parcel.key, content=parcel.listing)
+        lacking = set(await self._asking(ask))
+        left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
+        sizes, started, done = {sent: path.stat().st_size for sent, path in left.items()}, time.monotonic(), 0
+        for sent, path in left.items():
+            if job not in self._jobs:
+                raise PlainError("Cancelled.")
+            if len(left) > 1:
+                total, seconds = sum(sizes.values()), time.monotonic() - started
+                estimate = seconds * (total - done) / done if done else None
+                self._post(events.Progress(job, done, total, estimate, f"Sending files to {self._link.host}"))
+            await self._send_file(sent, await asyncio.to_thread(path.read_bytes))
+            done += sizes[sent]
+        if len(parcel.names) > 1:
+            await self._asking(ask)
 
     async def _send_file(self, name: str, content: bytes) -> None:
         if await self._asking(wire.Ask("has", name)):
@@ -518,22 +542,29 @@ class RemoteEngine:
         if command.ray:
             raise StudyError("A study on a Ray cluster is run from this machine; choose Engine, This machine.")
         file = Path(command.file)
-        study = definition.read(file)
-        if study.evaluation is not None:
-            raise StudyError(
-                "The study speaks an evaluation set, whose recordings are on this machine; run it here, or with the "
-                "command line on the host."
-            )
         values: Any = dict(definition.values(file))  # type: ignore[call-overload]
-        if isinstance(values.get("sentences"), str) and (file.parent / values["sentences"]).is_file():
+        try:
+            study = definition.read(file)
+        except StudyError:
+            # Voices that were released with a model lie with its weights: the host reads the study.
+            model = catalogue.find(str(values.get("model", "")))
+            if model is None or not model.voices.latents:
+                raise
+            study = None
+        if study is not None and study.evaluation is not None:
+            parcel, moved_fields = await asyncio.to_thread(_evaluation_parcel, file, study.evaluation, values)
+            await self._send_parcel(command.job, parcel)
+            values |= moved_fields
+        texts = values.get("sentences")
+        if study is not None and isinstance(texts, str) and (file.parent / texts).is_file():
             values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
         given = values.get("voices")
         for place, one in enumerate(given if isinstance(given, list) else []):
             if isinstance(one, dict):
                 path = file.parent / one["audio"]
-                name = f"{fingerprint(path)}/{path.name}"
-                await self._send_file(name, path.read_bytes())
-                given[place] = {**one, "audio": f"../{name}"}
+                parcel = recording(path)
+                await self._send_parcel(command.job, parcel)
+                given[place] = {**one, "audio": f"../{parcel.place(path.name)}"}
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
         folder = Path(command.folder)
@@ -559,6 +590,36 @@ class RemoteEngine:
             return await self._asking(ask)
         except (OSError, asyncio.CancelledError) as error:
             raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
+
+
+def recording(path: Path) -> Parcel:
+    """A recording, with the latents that lie next to it for models that need them."""
+    endings = {one.voices.latents for one in catalogue.models()} - {""}
+    there = [one for one in map(path.with_suffix, sorted(endings)) if one.is_file()]
+    return Parcel.of({one.name: one for one in (path, *there)})
+
+
+def _evaluation_parcel(file: Path, found: EvaluationSet, values: Mapping[str, Any]) -> tuple[Parcel, dict[str, str]]:
+    """An evaluation set's list with its recordings, as they lie; and the fields of the study in ``file`` that name
+    them, for a study that is sent."""
+    whole = lambda path: Path(os.path.abspath(file.parent / path))  # noqa: E731
+    audio = whole(values["manifest_audio"]) if values.get("manifest_audio") else None
+    named = (one for row in found.rows for one in (row.voice.audio, row.reference) if one)
+    paths = [whole(found.path), *dict.fromkeys(map(whole, named))]
+    text = decoded(read_bytes(found.path), "utf-8-sig")
+    try:
+        # With the list's folder, by which known sets are told.
+        root = Path(os.path.commonpath([whole(found.path).parent.parent, *paths, *([audio] if audio else [])]))
+    except ValueError:  # Drives of Windows.
+        root = None
+    if root is None or any(str(one) in text for one in paths[1:]):
+        raise StudyError(
+            f"The list {found.path} names recordings by whole paths, which a host does not have; name them from the "
+            "list's folder."
+        )
+    parcel = Parcel.of({one.relative_to(root).as_posix(): one for one in paths})
+    place = lambda path: f"../{parcel.key}/{path.relative_to(root).as_posix()}"  # noqa: E731
+    return parcel, {"manifest": place(paths[0])} | ({"manifest_audio": place(audio)} if audio else {})
 
 
 def _key(folder: Path) -> str:

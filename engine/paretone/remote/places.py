@@ -8,10 +8,12 @@ What a job writes is made in a folder of its own on the host, from which the win
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from paretone.session import commands
 from paretone.training.requests import TrainingRequest
 
 DATA, RESOURCE, SENT, MADE = "data:", "resource:", "sent:", "made:"
+THERE = "there:"
+"""Begins the path of a recording on the host, which is not sent."""
 CHUNK = 1 << 20
 """Bytes of a file per message."""
 LARGEST_SENT = 1 << 30
@@ -70,7 +74,7 @@ def on_host(path: str, data: Path) -> str:
         whole, top = Path(os.path.normpath(path)), os.path.abspath(root)
         if whole.is_relative_to(top):
             return prefix + whole.relative_to(top).as_posix()
-    return path
+    return path.replace(os.sep, "/")
 
 
 def fingerprint(path: str | Path) -> str:
@@ -82,6 +86,32 @@ def fingerprint(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise PlaceError(f"{path} could not be read: {files.reason(error)}.") from error
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Files to send that must lie together on the host, by their names from there, or a single one."""
+
+    paths: Mapping[str, Path]
+    names: Mapping[str, str]
+    """Each file's name by its fingerprint, under which it is sent, once."""
+
+    @classmethod
+    def of(cls, paths: Mapping[str, Path]) -> Parcel:
+        """Raises :class:`PlaceError` for a file that cannot be read."""
+        return cls(paths, {name: f"{fingerprint(path)}/{path.name}" for name, path in paths.items()})
+
+    @property
+    def listing(self) -> bytes:
+        return json.dumps(self.names).encode()
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(self.listing).hexdigest()
+
+    def place(self, name: str) -> str:
+        """Where the file lies on the host, within what was sent."""
+        return f"{self.key}/{name}" if len(self.names) > 1 else self.names[name]
 
 
 class HostFiles:
@@ -139,6 +169,30 @@ class HostFiles:
         except OSError as error:
             raise PlaceError(f"{place.name} could not be kept on the host: {files.reason(error)}.") from error
         return True
+
+    def together(self, key: str, listing: bytes) -> list[str]:
+        """Have the files of a :class:`Parcel` lie together; those that were not sent yet, and then nothing is done."""
+        try:
+            names = json.loads(listing)
+            if hashlib.sha256(listing).hexdigest() != key or not all(isinstance(one, str) for one in names.values()):
+                raise ValueError
+        except (ValueError, AttributeError, RecursionError):
+            raise PlaceError("The list of files arrived damaged; send it again.") from None
+        top = within(self._received, key)
+        if lacking := [one for one in dict.fromkeys(names.values()) if not self.has(one)]:
+            return lacking
+        for name, sent in names.items():
+            place = within(top, name)
+            try:
+                if not place.exists():
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    try:
+                        os.link(self.place_of(sent), place)
+                    except OSError:  # A disk without links.
+                        shutil.copyfile(self.place_of(sent), place)
+            except OSError as error:
+                raise PlaceError(f"{name} could not be kept on the host: {files.reason(error)}.") from error
+        return []
 
     # --- Files that the window fetches --------------------------------------------------------------------------------
     def part(self, name: str, offset: int) -> bytes:

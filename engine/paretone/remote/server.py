@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -27,6 +28,8 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from paretone import __version__, files
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
+from paretone.models.files.releases import extent
+from paretone.reading import first_line
 from paretone.remote import wire
 from paretone.remote.mirror import snapshot
 from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
@@ -44,6 +47,7 @@ from paretone.session.events import (
 )
 from paretone.techniques.registry import techniques
 
+_log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
 PATH = "/engine"
 GRACE_SECONDS = 1_800.0
@@ -264,6 +268,15 @@ class EngineServer:
                 await self._news.wait()
 
     async def _listen(self, socket: web.WebSocketResponse) -> None:
+        # Questions wait for one another no more than commands for them: some ask a disk or a server.
+        answering: set[asyncio.Task[None]] = set()
+        try:
+            await self._take_in(socket, answering)
+        finally:
+            for one in answering:
+                one.cancel()
+
+    async def _take_in(self, socket: web.WebSocketResponse, answering: set[asyncio.Task[None]]) -> None:
         async for message in socket:
             if message.type is not WSMsgType.BINARY:
                 raise wire.WireError("A message must be binary.")
@@ -273,8 +286,9 @@ class EngineServer:
             if found.kind == wire.SEEN:
                 self.outbox.seen(found.number)
             elif found.kind == wire.ASK:
-                answer = await self._answer(wire.read(found.payload, wire.Ask))
-                await socket.send_bytes(wire.message(wire.ANSWER, answer, found.number))
+                task = asyncio.create_task(self._answer(socket, found.number, wire.read(found.payload, wire.Ask)))
+                answering.add(task)
+                task.add_done_callback(answering.discard)
             elif found.kind == wire.COMMAND:
                 await self._obey(found)
             else:
@@ -325,13 +339,19 @@ class EngineServer:
         assert isinstance(found, commands.Command)
         return found
 
-    async def _answer(self, ask: wire.Ask) -> wire.Answer:
+    async def _answer(self, socket: web.WebSocketResponse, number: int, ask: wire.Ask) -> None:
         if ask.what == "ping":
-            return wire.Answer([self._received, len(self._jobs)])
-        try:
-            return wire.Answer(await asyncio.to_thread(self._found, ask))
-        except PlainError as error:
-            return wire.Answer(problem=str(error))
+            answer = wire.Answer([self._received, len(self._jobs)])
+        else:
+            try:
+                answer = wire.Answer(await asyncio.to_thread(self._found, ask))
+            except PlainError as error:
+                answer = wire.Answer(problem=str(error))
+            except Exception as error:
+                _log.exception("A question could not be answered.")
+                answer = wire.Answer(problem=f"Something unexpected went wrong on the host: {first_line(error)}.")
+        with contextlib.suppress(ConnectionError):
+            await socket.send_bytes(wire.message(wire.ANSWER, answer, number))
 
     def _found(self, ask: wire.Ask) -> Any:
         match ask.what:
@@ -345,8 +365,18 @@ class EngineServer:
                 return self.files.part(ask.text, ask.number)
             case "study":
                 return snapshot(self.files.study(ask.text), ask.content)
+            case "together":
+                return self.files.together(ask.text, ask.content)
             case "models":
                 return {one.id: one.available for one in catalogue.models()}
+            case "voices":
+                model, _, folder = ask.text.partition("\n")
+                found = catalogue.voices(model, self.files.path(folder) if folder else "")
+                return [[one.id, one.title, one.audio] for one in found]
+            case "extent":
+                model = catalogue.entry(ask.text)
+                found = extent(model.published, model.folder, lambda: None)
+                return [found.total, found.missing]
         raise wire.WireError(f"The host does not know the question {ask.what!r}; update Paretone there.")
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import secrets
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -25,8 +28,9 @@ from paretone.reading import printable, shortened
 from paretone.remote.client import INSTALL, LinkError
 
 START = "paretone serve"
-INSTALLED = ".local/share/paretone/engine"
-"""Python environment of an installed engine, in the user's folder on the host."""
+INSTALLED = ".local/share/paretone"
+"""Where engines are installed, in the user's folder on the host: each in an environment of its own, to the last of
+which the link ``engine`` leads."""
 ENGINE = "paretone-engine"
 """Begins the line with port and token; see :mod:`paretone.commands.serve`."""
 _READY_SECONDS = 30.0
@@ -203,21 +207,77 @@ print(json.dumps({"python": sys.version.split()[0], "fits": (3, 11) <= sys.versi
                   "torch": importlib.util.find_spec("torch") is not None}))
 """
 _INSTALL = """
-import pathlib, subprocess, sys, venv
-place = pathlib.Path.home() / PLACE
-wheel = str(next((place / "wheel").glob("*.whl")))
-venv.create(place, system_site_packages=True, with_pip=True)
-pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-if subprocess.run([*pip, wheel + "[serve]"]).returncode:
-    sys.exit(subprocess.run([*pip, "--no-deps", "--no-index", wheel]).returncode)
+import os, pathlib, shutil, signal, subprocess, sys, threading
+top = pathlib.Path.home() / TOP
+made, engine = top / NAME, top / "engine"
+wheel = str(next(made.glob("*.whl")))
+running = []
+over = threading.Lock()
+
+def leave(code):
+    # The window cancelled, or its line broke: nothing is left half installed.
+    with over:
+        for one in running:
+            try:
+                os.killpg(one.pid, signal.SIGKILL)
+            except OSError:
+                pass
+        shutil.rmtree(made, ignore_errors=True)
+        os._exit(code)
+
+def watch():
+    while sys.stdin.buffer.read(1):
+        pass
+    leave(1)
+
+def run(*words):
+    with over:
+        # Not our standard input, which says whether the window is there.
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+        running.append(process)
+    for line in process.stdout:
+        print(line.decode("utf-8", "replace").rstrip(), flush=True)
+    return process.wait()
+
+threading.Thread(target=watch, daemon=True).start()
+if run(sys.executable, "-m", "venv", "--system-site-packages", str(made)):
+    leave(1)
+pip = [str(made / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+if run(*pip, wheel + "[serve]") and run(*pip, "--no-deps", "--no-index", wheel):
+    leave(1)
+if run(str(made / "bin" / "paretone"), "--version"):
+    print("The host reaches no package index: install aiohttp, msgspec and what Paretone needs there.", file=sys.stderr)
+    leave(1)
+with over:
+    os.remove(wheel)
+    link = top / (NAME + ".link")
+    link.symlink_to(NAME)
+    before = engine.resolve() if engine.is_symlink() else top / "engine-before"
+    if engine.exists() and not engine.is_symlink():
+        engine.rename(before)
+    os.replace(link, engine)
+    for one in top.glob("engine-*"):
+        if one not in (made, before):  # An engine of the one before may still run.
+            shutil.rmtree(one, ignore_errors=True)
+    os._exit(0)
 """
+_READ = "import sys; exec(eval(sys.stdin.readline()))"
+"""Runs a script that comes as one line, after which standard input stays open."""
+_COPY_BYTES = 1 << 18
+_STEPS = {"look": 0.0, "make": 0.02, "copy": 0.2, "install": 0.5}
+"""Share of an installation that is done when a step begins."""
 
 
-async def install(host: SshHost, say: Callable[[str], None], python: str = "python3", wheel: Path | None = None) -> str:
+async def install(
+    host: SshHost, say: Callable[[str, float], None], python: str = "python3", wheel: Path | None = None
+) -> str:
     """Install this version of Paretone on the host, in an environment of its own that sees the host's packages; returns
-    the start command. ``python``: the host's; ``wheel``: made here, or fetched, if not given. Raises
-    :class:`LinkError`, also where torch is missing: it is large, and the right build is the host's business."""
-    say(f"Looking for Python and PyTorch on {host.target} …")
+    the start command. ``say`` gets a sentence and the share that is done; ``python``: the host's; ``wheel``: made here,
+    or fetched, if not given. Once cancelled or failed, the host has what it had before.
+
+    Raises :class:`LinkError`, also where torch is missing: it is large, and the right build is the host's business.
+    """
+    say(f"Looking for Python and PyTorch on {host.target} …", _STEPS["look"])
     found = json.loads((await _run(host, f"{python} -", _PROBE.encode(), "Python could not be run there")) or "{}")
     if not found.get("fits"):
         raise LinkError(
@@ -228,31 +288,77 @@ async def install(host: SshHost, say: Callable[[str], None], python: str = "pyth
             f"PyTorch is not installed for {python} on {host.target}; install the build for its graphics card there "
             "(https://pytorch.org), or name the Python that has it."
         )
+    name = f"engine-{secrets.token_hex(4)}"
+    place = f"{INSTALLED}/{name}"
     with tempfile.TemporaryDirectory(prefix="paretone-wheel-") as folder:
         if wheel is None:
-            say("Making the package …")
+            say("Making the package …", _STEPS["make"])
             wheel = await _made_wheel(Path(folder))
-        say(f"Copying {wheel.name} to {host.target} …")
-        place = f"{INSTALLED}/wheel"
-        copy = f"rm -rf {place} && mkdir -p {place} && cat > {place}/{wheel.name}"
-        await _run(host, copy, wheel.read_bytes(), "The package could not be copied")
-    say(f"Installing on {host.target} …")
-    script = _INSTALL.replace("PLACE", repr(INSTALLED))
-    await _run(host, f"{python} -", script.encode(), "The package could not be installed")
+        content = await asyncio.to_thread(wheel.read_bytes)
     try:
-        await _run(host, f"{INSTALLED}/bin/paretone --version", b"", "The installed program does not run")
-    except LinkError as error:
-        raise LinkError(
-            f"{error} The host reaches no package index: install aiohttp, msgspec and what Paretone needs there."
-        ) from error
-    return f"{INSTALLED}/bin/paretone serve"
+        copy = f"mkdir -p {place} && cat > {place}/{wheel.name}"
+        told = lambda done: say(  # noqa: E731
+            f"Copying {wheel.name} to {host.target} …", _STEPS["copy"] + (_STEPS["install"] - _STEPS["copy"]) * done
+        )
+        await _run(host, copy, content, "The package could not be copied", told)
+        say(f"Installing on {host.target} …", _STEPS["install"])
+        await _install_there(host, python, name, say)
+    except BaseException:
+        with contextlib.suppress(LinkError, TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await _run(host, f"rm -rf {place}", b"", "")
+        raise
+    return f"{INSTALLED}/engine/bin/paretone serve"
 
 
-async def _run(host: SshHost, remote: str, content: bytes, what: str) -> str:
-    process = await _started(host.command("-T", remote=remote), stdin=asyncio.subprocess.PIPE)
+async def _install_there(host: SshHost, python: str, name: str, say: Callable[[str, float], None]) -> None:
+    """Run the script that installs, and tell what it prints."""
+    script = _INSTALL.replace("TOP", repr(INSTALLED)).replace("NAME", repr(name))
+    process = await _started(host.command("-T", remote=f'{python} -c "{_READ}"'), stdin=asyncio.subprocess.PIPE)
+    said: list[str] = []
+    assert process.stdin is not None and process.stderr is not None
+    reading = asyncio.create_task(process.stderr.read())
     try:
-        out, said = await process.communicate(content)
+        process.stdin.write(f"{script!r}\n".encode())
+        await process.stdin.drain()
+        share = _STEPS["install"]
+        async for line in _lines(process.stdout):
+            said.append(line)
+            share += (1.0 - share) / 16  # Nobody knows how many packages there are.
+            say(f"{host.target}: {shortened(printable(line))}", share)
+        await process.wait()
+        said += (await reading).decode("utf-8", "replace").splitlines()
+    except ConnectionError:
+        said += (await reading).decode("utf-8", "replace").splitlines()
     finally:
+        reading.cancel()
+        await _end(process)
+    if process.returncode:
+        raise host.error(said, f"The package could not be installed ({host.target})")
+
+
+async def _run(
+    host: SshHost, remote: str, content: bytes, what: str, told: Callable[[float], None] = lambda share: None
+) -> str:
+    """Run a command there with ``content`` as its input, of which ``told`` gets the share that was sent."""
+    process = await _started(host.command("-T", remote=remote), stdin=asyncio.subprocess.PIPE)
+    assert process.stdin is not None
+
+    async def send(to: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):  # The command says why it read no further.
+            for at in range(0, len(content), _COPY_BYTES):
+                told(at / len(content))
+                to.write(content[at : at + _COPY_BYTES])
+                await to.drain()
+            to.close()
+
+    assert process.stdout is not None and process.stderr is not None
+    sending = asyncio.create_task(send(process.stdin))
+    try:
+        out, said = await asyncio.gather(process.stdout.read(), process.stderr.read())
+        await process.wait()
+    finally:
+        sending.cancel()
         await _end(process)
     if process.returncode:
         raise host.error(said.decode("utf-8", "replace").splitlines(), f"{what} ({host.target})")
@@ -270,7 +376,14 @@ async def _made_wheel(folder: Path) -> Path:
     process = await _started(
         [*pip(), "--quiet", *how, "--no-deps", f"--{'wheel-dir' if here else 'dest'}", str(folder)]
     )
-    _, said = await process.communicate()
+    try:
+        _, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            if hasattr(os, "killpg"):  # With the builds that it started.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            await process.wait()
     found = next(folder.glob("*.whl"), None)
     if process.returncode or found is None:
         raise LinkError(f"The package could not be made: {shortened(said.decode('utf-8', 'replace').strip(), 600)}")

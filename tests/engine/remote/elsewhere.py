@@ -46,12 +46,12 @@ class Local:
 class Host:
     """A real engine server in its own process."""
 
-    def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = ()) -> None:
-        """``within``: a command before it, such as one that enters a network namespace."""
+    def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = (), first: str = "") -> None:
+        """``within``: a command before it, such as one that enters a network namespace; ``first``: what it runs."""
         self.data = data
         environment = {**os.environ, "PARETONE_DATA": str(data)}
         self.process = subprocess.Popen(
-            [*within, sys.executable, "-c", SERVE, str(data), str(grace)],
+            [*within, sys.executable, "-c", first + SERVE, str(data), str(grace)],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import getpass
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +97,10 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     made.close()
 
 
+def quietly(sentence: str, share: float) -> None:
+    """Says nothing."""
+
+
 def opened(host: SshHost) -> LinkError:
     async def go() -> None:
         link = SshLink(host)
@@ -171,21 +177,89 @@ def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> N
     if python is None:
         pytest.skip("there is no Python here but this one")
     with pytest.raises(LinkError, match=r"PyTorch is not installed|is needed"):
-        asyncio.run(install(sshd.host(), lambda sentence: None, f"{python} -S"))
+        asyncio.run(install(sshd.host(), quietly, f"{python} -S"))
     assert not (sshd.home / ".local").exists()
     with pytest.raises(LinkError, match="could not be run there"):
-        asyncio.run(install(sshd.host(), lambda sentence: None, "/no/python"))
+        asyncio.run(install(sshd.host(), quietly, "/no/python"))
 
 
 @only_in_full("packaged program")
 def test_paretone_is_installed_on_a_host_and_its_engine_answers(sshd: Sshd, tmp_path: Path) -> None:
     """The real wheel, made here, in an environment of its own there that sees the host's torch."""
     said: list[str] = []
-    start = asyncio.run(install(sshd.host(), said.append, sys.executable))
-    assert [one.partition(" ")[0] for one in said] == ["Looking", "Making", "Copying", "Installing"]
+    start = asyncio.run(install(sshd.host(), lambda sentence, share: said.append(sentence), sys.executable))
+    assert list(dict.fromkeys(one.partition(" ")[0] for one in said))[:4] == [
+        "Looking",
+        "Making",
+        "Copying",
+        "Installing",
+    ]
     recorder = Recorder()
     engine = RemoteEngine(recorder.post, SshLink(sshd.host(f"env PARETONE_DATA={sshd.home}/d {start}")), tmp_path)
     engine.start()
     assert str(CHECKOUT) not in recorder.wait_for_kind(events.EngineReady).machine
     engine.submit(commands.ShutDown(0))
     assert engine.join(60)
+
+
+def small_wheel(folder: Path, version: str, program: str = "print('0.2.0')") -> Path:
+    """A package of that name with nothing but its program, and ballast that takes time to copy."""
+    path, about = folder / f"paretone-{version}-py3-none-any.whl", f"paretone-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("small_program.py", f"def main():\n    {program}\n")
+        file.writestr("ballast.bin", random.Random(0).randbytes(3_000_000))
+        file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: paretone\nVersion: {version}\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{about}/entry_points.txt", "[console_scripts]\nparetone = small_program:main\n")
+        file.writestr(f"{about}/RECORD", "")
+    return path
+
+
+def engines(sshd: Sshd) -> list[Path]:
+    """What is installed there, once nothing is under way any more."""
+    for _ in range(600):
+        found = sorted((sshd.home / ".local/share/paretone").glob("*"))
+        if not [one for one in found if not (one / "bin" / "paretone").exists()]:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_an_installation_has_progress_and_one_that_is_cancelled_or_fails_leaves_what_was_there(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    shares: list[float] = []
+
+    def installed(wheel: Path, cancel_at: str = "") -> str:
+        async def go() -> str:
+            task = asyncio.current_task()
+
+            def say(sentence: str, share: float) -> None:
+                shares.append(share)
+                if cancel_at and sentence.startswith(cancel_at):
+                    task.cancel()
+
+            return await install(sshd.host(), say, sys.executable, wheel)
+
+        shares.clear()
+        return asyncio.run(go())
+
+    for step in ("Copying", "Installing", "gpu: Processing"):
+        with pytest.raises(asyncio.CancelledError):
+            installed(small_wheel(tmp_path, "0.1"), step)
+        assert engines(sshd) == []
+    with pytest.raises(LinkError, match="boom"):
+        installed(small_wheel(tmp_path, "0.1", "raise SystemExit('boom')"))
+    assert engines(sshd) == []
+    start = installed(small_wheel(tmp_path, "0.1"))
+    assert shares == sorted(shares) and len(set(shares)) > 10 and shares[-1] < 1.0
+    assert start == ".local/share/paretone/engine/bin/paretone serve"
+    link, first = engines(sshd)
+    assert link.resolve() == first and not list(first.glob("*.whl"))
+    with pytest.raises(asyncio.CancelledError):
+        installed(small_wheel(tmp_path, "0.2"), "gpu: Processing")
+    assert engines(sshd) == [link, first] and link.resolve() == first, "the one before is in use still"
+    for version in ("0.2", "0.3"):
+        installed(small_wheel(tmp_path, version))
+    assert len(engines(sshd)) == 3 and first not in engines(sshd), "the last one, the one before and the link"
+    shutil.rmtree(sshd.home / ".local")

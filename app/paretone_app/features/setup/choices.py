@@ -293,7 +293,7 @@ class VoiceChoice(QWidget):
             self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
         elif not transcript and not (chosen.entry.voices.latents or chosen.entry.voices.wordless):
             self._refuse("The transcript is missing: type the words spoken in the recording.")
-        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
+        elif reason := chosen.voice_problem(path, transcript):
             self._refuse(reason)
         elif self._edited is not None and transcript == self._edited.transcript:
             self._accept(path, transcript)  # Another name needs no check.

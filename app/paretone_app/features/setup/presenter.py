@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone.models.declaration import Model
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.setting.knobs import Knob
@@ -33,10 +31,6 @@ from paretone_app.state.availability import Fit
 from paretone_app.state.differences import value_text
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets import build
-
-if TYPE_CHECKING:
-    from paretone.models.files.releases import Extent
-
 
 COLUMNS = "Technique", "What it gains", "Here", "Measured here", "Paper"
 CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
@@ -250,11 +244,11 @@ class SetupPresenter(Presenter):
             self._notices.say(sentence, "error")
 
     def _ask_to_download(self, model: str) -> None:
-        entry = catalogue.entry(model)
+        entry, machine = catalogue.entry(model), self._state.machine
         box = QMessageBox(self._window)
         box.setWindowTitle(f"Download {entry.title}")
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
-        question = f"Do you accept this licence and download them to {entry.folder}?"
+        question = f"Do you accept this licence and download them to {machine.host or entry.folder}?"
         box.setInformativeText(f"{question} Asking the server for the size…")
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
@@ -262,28 +256,31 @@ class SetupPresenter(Presenter):
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
         build.show(box)
 
-        def tell(found: Extent | BaseException) -> None:
+        def measured() -> tuple[int, int]:
+            """Bytes of all files, and of those missing on the engine's machine."""
+            from paretone.models.files.releases import extent
+
+            if machine.ask is not None:
+                total, missing = machine.ask("extent", model).result()
+                return total, missing
+            found = extent(entry.published, entry.folder, lambda: None)
+            return found.total, found.missing
+
+        def tell(found: tuple[int, int] | BaseException) -> None:
             if isValid(box):
                 box.setInformativeText(f"{question} {size_text(found)}")
 
         sizes = Background("sizes", box)
         box.finished.connect(lambda: sizes.shut_down(wait=False))
-        sizes.run(lambda: _extent(entry), tell)
+        sizes.run(measured, tell)
 
 
-def _extent(model: Model) -> Extent:
-    from paretone.models.files.releases import extent
-
-    return extent(model.published, model.folder, lambda: None)
-
-
-def size_text(found: Extent | BaseException) -> str:
-    """The size of a download, or why it is not known, as a sentence."""
+def size_text(found: tuple[int, int] | BaseException) -> str:
+    """The size of a download (bytes of all files, and of the missing ones), or why it is not known, as a sentence."""
     if isinstance(found, PlainError):
         return f"The size is not known: {found}"
     if isinstance(found, BaseException):
         raise found
-    here = (
-        "" if found.missing == found.total else f"; {fixed((found.total - found.missing) / 1e9, 2)} GB of them are here"
-    )
-    return f"They are {fixed(found.total / 1e9, 2)} GB{here}."
+    total, missing = found
+    there = "" if missing == total else f"; {fixed((total - missing) / 1e9, 2)} GB of them are there already"
+    return f"They are {fixed(total / 1e9, 2)} GB{there}."

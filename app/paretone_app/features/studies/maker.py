@@ -340,7 +340,7 @@ class StudyMaker(QDialog):
         that has them."""
         problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
         impossible = {one: problem for one, problem in problems.items() if problem}
-        self._offered = (*catalogue.voices(model, place), *self._own)
+        self._offered = (*self._selection.voices_of(model, place), *self._own)
         possible = [one for one in self._offered if one not in impossible]
         ticked = [one for one in possible if one in self._ticked] or possible[:1]
         self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)

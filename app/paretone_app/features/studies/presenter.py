@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -224,7 +225,10 @@ class StudiesPresenter(Presenter):
 
     @property
     def summary(self) -> OpenStudy | None:
-        return self.opened.summary
+        seen = self.opened.summary
+        if seen is not None and seen.lost_folder and self._state.machine.host:
+            return replace(seen, lost_folder="")  # Only the host knows its folders.
+        return seen
 
     def why_not_run(self) -> str:
         """Why the shown study cannot be run now, as a sentence, or ``""``."""
@@ -236,7 +240,7 @@ class StudiesPresenter(Presenter):
         if seen.study is None and (seen.file.exists() or seen.results is None):
             return seen.file_problem
         problems = []
-        if seen.study is not None:
+        if seen.study is not None and not self._state.machine.host:  # A host has packages of its own.
             from paretone.measure.evaluation.judges import judge_named
 
             problems = [judge_named(name).problem() for name in seen.study.judges]
@@ -352,7 +356,7 @@ class StudiesPresenter(Presenter):
         self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
 
     def ask_for_model_folder(self) -> None:
-        self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder)
+        self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder, True)
 
     def set_model_folder(self, folder: Path) -> None:
         """Set the checkpoint's folder in the shown study's file. Takes belong to weights, not folders: other weights

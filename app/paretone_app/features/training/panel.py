@@ -190,6 +190,8 @@ class TrainingPanel(QWidget):
         self.can = can
         self._said, self._look = "", "muted"
         self._running = ""
+        self.elsewhere = False
+        """Whether the engine is on another machine."""
         self._spoken = False
         self._estimated = ""
         self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in training_forms()}
@@ -281,7 +283,7 @@ class TrainingPanel(QWidget):
         for action in (can.start, can.resume):
             action.explain(self._missing)
         can.start.explain(lambda: _HELD if self._has_run else "")
-        can.resume.explain(lambda: "" if self._has_run else "No run to resume.")
+        can.resume.explain(lambda: "No run to resume." if self._has_run is False else "")
         can.start.changed.connect(self._show_state)
         self.start_button = ActionButton(can.start, look="primary")
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
@@ -482,9 +484,10 @@ class TrainingPanel(QWidget):
         return "" if plan.work else "Choose a folder for checkpoints and the log."
 
     @property
-    def _has_run(self) -> bool:
+    def _has_run(self) -> bool | None:
+        """Whether the work folder has a run; ``None`` for a host's, which says so itself when a training starts."""
         work = self.plan(resume=False).work
-        return bool(work) and (Path(work) / CHECKPOINT).is_file()
+        return None if self.elsewhere else bool(work) and (Path(work) / CHECKPOINT).is_file()
 
     def _show_state(self) -> None:
         reason = self.can.start.reason

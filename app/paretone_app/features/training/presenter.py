@@ -52,6 +52,7 @@ class TrainingPresenter(Presenter):
     def refresh(self) -> None:
         if self.training is None:
             return
+        self.training.elsewhere = bool(self._state.machine.host)
         info = self._state.selection.info
         if info is not None:
             self.training.offer(info.family, info.mel_steps)
@@ -80,7 +81,8 @@ class TrainingPresenter(Presenter):
         chosen = self.training.training if self.training is not None else training_forms()[0]
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."
-        return chosen.why_not(info) or why_no_training()
+        # A host has packages of its own, and says what it lacks.
+        return chosen.why_not(info) or ("" if self._state.machine.host else why_no_training())
 
     def _why_not_now(self) -> str:
         return self.why_not() or self._state.jobs.why_one(Kind.TRAIN, "A training runs, or waits in the queue.")
@@ -199,5 +201,7 @@ class TrainingPresenter(Presenter):
             request = job.command.request if isinstance(job.command, Prepare) else None
             kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
+            if host := self._state.machine.host:
+                cancelled = f"Cancelled. Resume continues from the last checkpoint on {host}, if there is one."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
             built(self.training).end(said, failed=outcome is Outcome.FAILED)

@@ -12,7 +12,6 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.models.declaration import Model
-from paretone.models.files.releases import Extent
 from paretone.session.events import AudioReady
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
@@ -152,7 +151,6 @@ def test_enter_does_not_accept_a_licence(
 
 
 def test_the_size_is_told_or_why_it_is_not_known() -> None:
-    one, two = catalogue.entry(MISSING).release.files[:2]
-    assert size_text(Extent({one: 1_500_000_000, two: 10_000_000}, 1_510_000_000)) == "They are 1.51 GB."
-    assert size_text(Extent({one: 1_500_000_000}, 500_000_000)) == "They are 1.50 GB; 1.00 GB of them are here."
+    assert size_text((1_510_000_000, 1_510_000_000)) == "They are 1.51 GB."
+    assert size_text((1_500_000_000, 500_000_000)) == "They are 1.50 GB; 1.00 GB of them are there already."
     assert size_text(PlainError("There is no network.")) == "The size is not known: There is no network."
