@@ -38,7 +38,9 @@ from paretone.extras import why_no_search
 from paretone.listening.trials import MUSHRA
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.remote import ssh
 from paretone_app.engines.dialogs import HostDialog
+from paretone_app.engines.presenter import EnginesPresenter
 from paretone_app.features.demasking.presenter import DemaskingPresenter
 from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.panel import LIBRARY
@@ -65,6 +67,7 @@ from paretone_app.shell.headless_tour import finished, make_takes, perform, star
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.invitation import Invited
+from tests.engine.remote.elsewhere import Host, Local
 from tests.peers.damage import DAMAGES
 from tests.plugins.writing import install
 from tests.tools.null_sink import sound_to_nobody
@@ -536,6 +539,26 @@ async def _lanes(window: MainWindow) -> AsyncIterator[QWidget]:
         yield shown
 
 
+@asynccontextmanager
+async def _elsewhere(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The header with an engine in another process, reached as a host is, but without ssh."""
+    engines, machine = window.features.find(EnginesPresenter), window.state.machine
+    with tempfile.TemporaryDirectory() as folder, sound_to_nobody():
+        host, link = Host(Path(folder)), ssh.SshLink
+        ssh.SshLink = lambda target: Local(host.port, host.token, target.target)  # type: ignore
+        try:
+            engines.add("gpu1")
+            await _until(lambda: machine.round_trip is not None and window.state.selection.ready, window)
+            window.resize(1280, 800)
+            await asyncio.sleep(SETTLE_SECONDS)
+            yield window.header
+        finally:
+            engines.forget()
+            ssh.SshLink = link
+            await _until(lambda: window.state.selection.ready and not window.jobs.busy, window)
+            host.kill()
+
+
 # Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
 # each other, so that each is loaded once.
 PICTURES = (
@@ -562,6 +585,7 @@ PICTURES = (
     GuidePicture("faults", _faulty),
     GuidePicture("own-model", _own_model),
     GuidePicture("queue", _queued),
+    GuidePicture("engine-elsewhere", _elsewhere),
 )
 
 

@@ -211,7 +211,8 @@ class EnginesPresenter(Presenter):
             elif isinstance(found, BaseException):
                 raise found
             else:
-                self.add(host, found, python)
+                # After what stands before it, such as a scheduler's command.
+                self.add(host, start.replace(START, found) if START in start else found, python)
 
         self._cancel = cancel
         dialog.rejected.connect(cancel)
@@ -224,12 +225,12 @@ class EnginesPresenter(Presenter):
         chosen = self._state.selection
         if isinstance(event, EngineReady | ModelDownloaded):
             self._ask("models", "", partial(setattr, chosen, "elsewhere"))
-        elif isinstance(event, ModelLoaded) and chosen.entry.voices.latents:
+        elif isinstance(event, ModelLoaded) and chosen.entry.voices.in_folder:
             from paretone.remote.places import THERE
 
             place = chosen.model_id, chosen.model_folder
             offer = lambda found: chosen.note_voices(  # noqa: E731
-                *place, (Voice(name, title, f"{THERE}{audio}", "") for name, title, audio in found)
+                *place, (Voice(name, title, f"{THERE}{audio}" if audio else "", "") for name, title, audio in found)
             )
             self._ask("voices", "\n".join(place), offer)
 

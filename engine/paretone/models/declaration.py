@@ -39,6 +39,11 @@ class Voices:
     """Ids and titles of its own voices, given its folder, which may not exist: it speaks in these, and takes no
     recordings. Must not raise."""
 
+    @property
+    def in_folder(self) -> bool:
+        """Whether its voices come with the files in its folder."""
+        return bool(self.latents) or self.named is not None
+
 
 @dataclass(frozen=True)
 class LanguageExports:

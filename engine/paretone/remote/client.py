@@ -452,6 +452,10 @@ class RemoteEngine:
                 command = self._waiting[0]
                 try:
                     content = await self._prepared(command)
+                    message = wire.message(wire.COMMAND, content, self._number + 1)
+                    if len(message) > wire.LARGEST_COMMAND:
+                        most = wire.LARGEST_COMMAND >> 20
+                        raise PlainError(f"That is more than the {most} MB that go to a host at once; take less of it.")
                 except PlainError as error:
                     if self._waiting and self._waiting[0] is command:
                         self._waiting.popleft()
@@ -461,7 +465,6 @@ class RemoteEngine:
                     continue  # Cancelled meanwhile.
                 self._waiting.popleft()
                 self._number += 1
-                message = wire.message(wire.COMMAND, content, self._number)
                 self._unseen.append((self._number, command, message))
                 await socket.send_bytes(message)
                 if isinstance(command, commands.ShutDown):
@@ -514,6 +517,10 @@ class RemoteEngine:
 
     async def _send_parcel(self, job: int, parcel: Parcel) -> None:
         """Send the files that the host lacks, with progress and until the job is cancelled."""
+        if len(parcel.names) == 1:
+            for name, sent in parcel.names.items():
+                await self._send_file(sent, await asyncio.to_thread(parcel.paths[name].read_bytes))
+            return
         ask = wire.Ask("together", parcel.key, content=parcel.listing)
         lacking = set(await self._asking(ask))
         left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
@@ -521,14 +528,12 @@ class RemoteEngine:
         for sent, path in left.items():
             if job not in self._jobs:
                 raise PlainError("Cancelled.")
-            if len(left) > 1:
-                total, seconds = sum(sizes.values()), time.monotonic() - started
-                estimate = seconds * (total - done) / done if done else None
-                self._post(events.Progress(job, done, total, estimate, f"Sending files to {self._link.host}"))
+            total, seconds = sum(sizes.values()), time.monotonic() - started
+            estimate = seconds * (total - done) / done if done else None
+            self._post(events.Progress(job, done, total, estimate, f"Sending files to {self._link.host}"))
             await self._send_file(sent, await asyncio.to_thread(path.read_bytes))
             done += sizes[sent]
-        if len(parcel.names) > 1:
-            await self._asking(ask)
+        await self._asking(ask)
 
     async def _send_file(self, name: str, content: bytes) -> None:
         if await self._asking(wire.Ask("has", name)):
@@ -548,7 +553,7 @@ class RemoteEngine:
         except StudyError:
             # Voices that were released with a model lie with its weights: the host reads the study.
             model = catalogue.find(str(values.get("model", "")))
-            if model is None or not model.voices.latents:
+            if model is None or not model.voices.in_folder:
                 raise
             study = None
         if study is not None and study.evaluation is not None:

@@ -278,6 +278,8 @@ class EngineServer:
 
     async def _take_in(self, socket: web.WebSocketResponse, answering: set[asyncio.Task[None]]) -> None:
         async for message in socket:
+            if message.type is WSMsgType.ERROR:  # Too large, or no message: it is closed with a code that says so.
+                return
             if message.type is not WSMsgType.BINARY:
                 raise wire.WireError("A message must be binary.")
             found = wire.envelope(message.data, wire.LARGEST_COMMAND)

@@ -34,6 +34,7 @@ which the link ``engine`` leads."""
 ENGINE = "paretone-engine"
 """Begins the line with port and token; see :mod:`paretone.commands.serve`."""
 _READY_SECONDS = 30.0
+_END_SECONDS = 0.5
 _LINES = 12
 """Lines of output that a message quotes at most."""
 _ADVICE = (
@@ -94,6 +95,11 @@ async def _end(process: asyncio.subprocess.Process | None) -> None:
     if process is not None and process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
+            try:
+                async with asyncio.timeout(_END_SECONDS):
+                    await process.wait()
+            except TimeoutError:  # Stopped, or deaf.
+                process.kill()
         await process.wait()
 
 

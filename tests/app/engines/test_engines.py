@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
@@ -17,8 +17,11 @@ from paretone.remote import ssh
 from paretone_app.engines.dialogs import HostDialog, HostFolder
 from paretone_app.engines.presenter import EnginesPresenter
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+from tests.engine.models.megatts3.test_official_speech import write_voice
 from tests.engine.remote.elsewhere import Host, Local, Relay
+from tests.engine.training.toy_model import toy_model
 
 PARTS = f"{SMALL} engines"
 
@@ -93,3 +96,64 @@ def test_a_host_is_added_used_lost_and_left(
     assert window.header.device.text() == window.state.selection.info.device and not machine.host
     assert window.action["this_machine"].isChecked() and not entries[1].isVisible()
     assert json.loads(str(window.settings.value("engines/hosts"))) == []
+
+
+def test_the_panels_ask_the_host_and_not_this_machine(
+    make_window: Callable[..., MainWindow],
+    relay: Relay,
+    host: Host,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trainings resume, models are chosen, downloaded and remembered, and studies run, by what the host has."""
+
+    def until(met: Callable[[], bool]) -> None:
+        qtbot.waitUntil(met, timeout=PATIENCE_MILLISECONDS)
+
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    settings.setValue("engines/hosts", json.dumps(["gpu1\tparetone serve\tpython3"]))
+    window = ready(make_window(parts=f"{PARTS} training studies"), qtbot)
+    engines, chosen = window.features.find(EnginesPresenter), window.state.selection
+    training, setup = window.panels["training"], window.panels["setup"]
+    assert not training.can.resume.isEnabled()
+    monkeypatch.setattr("paretone_app.features.training.presenter.why_no_training", lambda: "Not on this machine.")
+    engines.use("gpu1")
+    until(lambda: chosen.ready and not window.jobs.busy and "MegaTTS3" in (chosen.elsewhere or {}))
+    assert "Not on this machine" not in window.features["training"].why_not()
+    training.manifest.setText(str(tmp_path / "there.csv"))
+    until(lambda: training.can.resume.isEnabled() and training.can.start.isEnabled())
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        training.resume_button.click()
+    assert ended.args[1] is Outcome.FAILED and "to resume from; start afresh" in ended.args[2]
+
+    write_voice(host.data / "models" / "MegaTTS3" / "voices" / "some_noise.wav")
+    chosen.consider_model("MegaTTS3")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    setup.model_choice.can.download.trigger()
+    box = window.findChild(QMessageBox)
+    assert "download them to gpu1?" in box.informativeText()
+    until(lambda: "Asking the server" not in box.informativeText())
+    box.reject()
+    toy_model(host.data / "toy")
+    chosen.consider_model("F5TTS_v1_Base")
+    setup.model_choice.can.choose_folder.trigger()
+    folder = window.findChild(HostFolder)
+    until(lambda: bool(folder.path.text()))
+    folder.look(str(host.data))
+    until(lambda: folder.path.text() == str(host.data))
+    row = next(row for row in range(folder.entries.count()) if folder.entries.item(row).text() == "toy/")
+    folder.entries.setCurrentRow(row)
+    folder.choose.click()
+    until(lambda: chosen.model_folder == str(host.data / "toy") or not window.jobs.busy)
+    until(lambda: not window.jobs.busy)
+    assert engines.engine.ask("voices", "MegaTTS3\n").result(30)[0][0] == "some_noise"
+    there = str(tmp_path / "only-there")
+    chosen.choose_model("F5TTS_v1_Base", there, "", "auto", None)
+    remembered = chosen.remembered()
+    chosen.recall(remembered)
+    assert chosen.not_recalled is None and chosen.model_folder == there
+    engines.use_this_machine()
+    chosen.recall(remembered)
+    assert "is gone" in chosen.not_recalled.why
+    until(lambda: not window.jobs.busy)

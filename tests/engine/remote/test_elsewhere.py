@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import random
+import signal
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +29,7 @@ from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.remote import wire
 from paretone.remote.client import TAKE_OVER
+from paretone.remote.places import HostFiles, PlaceError
 from paretone.remote.server import Outbox, require_version, running
 from paretone.session import commands, events
 from paretone.setting.setting import Setting, UsedTechnique
@@ -34,7 +39,7 @@ from paretone.techniques.ditreducio.record import CalibrationRequest, Trial
 from tests.engine.recorder import Recorder
 from tests.engine.remote.elsewhere import Host, Relay, Window, window
 from tests.engine.remote.test_wire import SPEAK, mutated
-from tests.workload import only_in_full
+from tests.workload import only_in_full, workload
 
 VOICE = shipped_voices()[0]
 TEXT = "The birch canoe slid on the smooth planks. Glue the sheet to the dark blue background. Rice is often served."
@@ -217,6 +222,13 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     assert ["remote", True] in there["entries"] and there["parent"] == str(host.data.parent)
 
 
+def test_a_host_that_lacks_a_plug_in_says_so(here: Window) -> None:
+    lacking = Setting("f5-mini", entry("f5-mini").options_with(steps=4), (UsedTechnique("from-a-plug-in"),), 7)
+    here.engine.submit(commands.Synthesise(2, "Milk.", VOICE, lacking))
+    sentence = here.recorder.end_of(2).sentence
+    assert "has no technique 'from-a-plug-in'; install the plug-in that brings it there" in sentence
+
+
 # --- Either side ends -------------------------------------------------------------------------------------------------
 def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> None:
     first = Host(tmp_path / "a")
@@ -337,14 +349,20 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     assert told("hello")[1] == ["A message must be binary."]
     assert "introduce itself first" in told(wire.message(wire.COMMAND, wire.packed(SPEAK), 1))[1][0]
     assert "0.1.9" in told(wire.message(wire.HELLO, wire.Hello("0.1.9", "w", "laptop")))[1][0]
-    draw, whole = random.Random(5), wire.message(wire.COMMAND, wire.packed(SPEAK), 1)
-    for _ in range(20):
-        damaged = mutated(whole, draw) if draw.random() < 0.5 else draw.randbytes(60)
-        try:
-            wire.command(wire.plain(wire.envelope(damaged, 1 << 20).payload))
-        except wire.WireError:
+    draw, sent = random.Random(5), 0
+    whole = [
+        wire.message(wire.COMMAND, wire.packed(SPEAK), 1),
+        wire.message(wire.ASK, wire.Ask("send", "a" * 64 + "/x.wav", 3, b"abc"), 1),
+        wire.message(wire.SEEN, None, 7),
+    ]
+    while sent < workload(10_000, 300):
+        damaged = mutated(draw.choice(whole), draw) if draw.random() < 0.8 else draw.randbytes(draw.randrange(200))
+        if not is_sound(damaged):
             status, said = told(hello, damaged, most=1)
-            assert status == 101 and len(said) == 1 and said[0]
+            assert status == 101 and len(said) == 1 and said[0], damaged
+            sent += 1
+            if sent % 10 == 0:
+                assert told(damaged, most=1)[1], "nor is it a greeting"
     escapes = [
         wire.message(wire.ASK, wire.Ask(what, text), number)
         for number, (what, text) in enumerate(
@@ -354,16 +372,125 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
                 ("has", f"{'a' * 64}/../../engine.json"),
                 ("send", "../engine.json"),
                 ("study", "../.."),
+                ("together", "../engine"),
+                ("voices", "MegaTTS3\n../.."),
                 ("no such question", ""),
             ]
         )
     ]
-    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=6)[1]
-    assert len(said) == 6 and all(said) and "leads out of the folder" in said[0]
+    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=8)[1]
+    assert len(said) == 8 and all(said) and "leads out of the folder" in said[0]
+    outside = replace(VOICE, audio="sent:../engine.json")
+    roofline = partial(commands.MeasureRoofline, utterance=Utterance("Milk.", VOICE), setting=setting())
+    writing = [
+        commands.LoadModel(1, "f5-mini", folder="data:../../etc"),
+        commands.LoadModel(2, "f5-mini", folder="etc"),
+        commands.Synthesise(3, "Milk.", outside, setting()),
+        roofline(4, trace="/etc/trace.json"),
+        roofline(5, trace="made:../../engine.json"),
+        commands.RunStudy(6, "/etc/passwd", "x"),
+        commands.RunStudy(7, "sent:../engine.json", "x"),
+        commands.VerifyStudy(8, "../../.."),
+    ]
+    numbered = [wire.message(wire.COMMAND, wire.packed(one), one.job) for one in writing]
+    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "third", "laptop")), *numbered, most=8)[1]
+    assert len(said) == 8 and sum("leads out of the folder" in one for one in said) == 5, said
+    large = HostFiles(host.data)
+    listing = json.dumps({"../../engine.json": "a" * 64 + "/x.wav"}).encode()
+    (large.place_of("a" * 64 + "/x.wav")).parent.mkdir(parents=True)
+    large.place_of("a" * 64 + "/x.wav").write_bytes(b"x")
+    with pytest.raises(PlaceError, match="leads out of the folder"):
+        large.together(hashlib.sha256(listing).hexdigest(), listing)
+    with pytest.raises(PlaceError, match="arrived damaged"):
+        large.together("a" * 64, listing)
     with window(host.port, host.token, tmp_path) as here:
         here.recorder.wait_for_kind(events.EngineReady)
         assert not [one for one in here.recorder.events if one.job]
-    assert host.process.poll() is None
+    assert host.process.poll() is None and running(host.data), "its file was not written over"
+
+
+def is_sound(content: bytes) -> bool:
+    """Whether a message can be read as what it says it is."""
+    try:
+        found = wire.envelope(content, 1 << 20)
+        if found.kind == wire.COMMAND:
+            wire.command(wire.plain(found.payload))
+        elif found.kind == wire.ASK:
+            wire.read(found.payload, wire.Ask)
+        return found.kind in (wire.COMMAND, wire.ASK, wire.SEEN)
+    except wire.WireError:
+        return False
+
+
+def test_messages_that_are_too_large_end_the_connection_and_are_not_sent_by_a_window(tmp_path: Path) -> None:
+    most = "from paretone.remote import wire; wire.LARGEST_COMMAND = 1 << 16"
+    host = Host(tmp_path / "host", first=most)
+    hello = wire.message(wire.HELLO, wire.Hello("0.2.0", "w", "laptop"))
+    assert asyncio.run(_told(host.port, host.token, hello, bytes(1 << 17))) == (101, [])
+    with pytest.MonkeyPatch.context() as patch, window(host.port, host.token, tmp_path) as here:
+        here.recorder.wait_for_kind(events.EngineReady)
+        patch.setattr(wire, "LARGEST_COMMAND", 1 << 16)
+        here.engine.submit(commands.JudgeTake(1, "t", np.zeros(1 << 16, np.float32), 24_000))
+        assert "more than the 0 MB that go to a host at once" in here.recorder.end_of(1).sentence
+        here.engine.submit(commands.LoadModel(2, "f5-mini", device="cpu"))
+        assert isinstance(here.recorder.end_of(2), events.JobFinished)
+    host.kill()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root to become another user")
+def test_another_user_of_the_host_cannot_read_the_token(host: Host) -> None:
+    file = host.data / "remote" / "engine.json"
+    for folder in (*file.parents,):
+        if folder.owner() == "root" and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o055)  # Only the file itself keeps others out.
+    found = subprocess.run(["cat", str(file)], user=65534, group=65534, extra_groups=[], capture_output=True, text=True)
+    assert found.returncode and "Permission denied" in found.stderr and not found.stdout
+
+
+SLEEP = """
+import sys, time
+from pathlib import Path
+from paretone.remote.client import RemoteEngine
+from paretone.session import commands, events
+from tests.engine.remote.elsewhere import Local
+from tests.engine.remote.test_elsewhere import speak
+from tests.engine.recorder import Recorder
+recorder = Recorder()
+recorder.react = lambda one: print(type(one).__name__, flush=True) if one.job == 2 else None
+link = Local(int(sys.argv[1]), sys.argv[2])
+engine = RemoteEngine(recorder.post, link, Path(sys.argv[3]), pauses=(0.1,), stall=6.0)
+engine.start()
+engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
+engine.submit(speak(2))
+recorder.end_of(2)
+engine.submit(speak(3))
+recorder.end_of(3)
+pieces = [[one.samples.tobytes() for one in recorder.of(job, events.AudioReady)] for job in (2, 3)]
+take, = recorder.of(2, events.TakeReady)
+print("same", pieces[0] == pieces[1] and len(pieces[0]) > 1, flush=True)
+engine.submit(commands.ShutDown(0))
+engine.join(60)
+"""
+
+
+def test_a_laptop_that_sleeps_catches_up(tmp_path: Path) -> None:
+    """The window's process is stopped until the host gave its line up; nothing is lost or doubled after it wakes."""
+    host = Host(tmp_path / "host", first="from paretone.remote import server; server.HEARTBEAT_SECONDS = 1.0")
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEP, str(host.port), host.token, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line.strip())
+        if said.count("AudioReady") == 1 and line.startswith("AudioReady"):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(4.0)
+            process.send_signal(signal.SIGCONT)
+    assert process.wait(60) == 0 and said[-1] == "same True"
+    process.stdout.close()
+    assert [one for one in said if one.startswith("Job")] == ["JobFinished"]
+    host.kill()
 
 
 def test_events_are_kept_within_bounds_and_outcomes_always() -> None:
