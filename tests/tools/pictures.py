@@ -25,6 +25,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
@@ -543,18 +544,17 @@ async def _lanes(window: MainWindow) -> AsyncIterator[QWidget]:
 async def _elsewhere(window: MainWindow) -> AsyncIterator[QWidget]:
     """The header with an engine in another process, reached as a host is, but without ssh."""
     engines, machine = window.features.find(EnginesPresenter), window.state.machine
-    with tempfile.TemporaryDirectory() as folder, sound_to_nobody():
-        host, link = Host(Path(folder)), ssh.SshLink
-        ssh.SshLink = lambda target: Local(host.port, host.token, target.target)  # type: ignore
+    with tempfile.TemporaryDirectory() as folder:
+        host = Host(Path(folder))
         try:
-            engines.add("gpu1")
+            with patch.object(ssh, "SshLink", lambda target: Local(host.port, host.token, target.target)):
+                engines.add("gpu1")
             await _until(lambda: machine.round_trip is not None and window.state.selection.ready, window)
             window.resize(1280, 800)
             await asyncio.sleep(SETTLE_SECONDS)
             yield window.header
         finally:
             engines.forget()
-            ssh.SshLink = link
             await _until(lambda: window.state.selection.ready and not window.jobs.busy, window)
             host.kill()
 
