@@ -16,7 +16,7 @@ from paretone.models.voices import shown_name
 from paretone.techniques import techniques
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import ARROWS, TradeoffAxis, axis
-from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Scene
+from paretone_app.features.tradeoff.scene import BASELINE, SERVERS, Filter, PlotOptions, Scene
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import (
     Reference,
@@ -313,7 +313,7 @@ class TradeoffLegend(Flow):
     def __init__(self) -> None:
         super().__init__()
         self.buttons: dict[str, QPushButton] = {}
-        for name in (BASELINE, *in_order(one.name for one in techniques())):
+        for name in (BASELINE, SERVERS, *in_order(one.name for one in techniques())):
             self._add(name)
         self._kinds = build.label(_KINDS, "muted")
         self.add(self._kinds)
@@ -338,7 +338,7 @@ class TradeoffLegend(Flow):
             if name in counts:
                 title = _title(name)
                 button.setText(f"{title} {counts[name]}")
-                glyph = looks.glyph((name,) if name != BASELINE else ())
+                glyph = looks.server() if name == SERVERS else looks.glyph((name,) if name != BASELINE else ())
                 button.setIcon(_icon(glyph, looks.colours, side, self.devicePixelRatioF()))
                 button.setIconSize(QSize(side, side))
                 button.setAccessibleName(f"{title}: {counted(counts[name], 'point', 'points')}")
@@ -351,6 +351,8 @@ class TradeoffLegend(Flow):
         tip = (
             f"Show or hide the points that use {_title(name) if name else 'no technique'}. With Ctrl: hide all other "
             "techniques. A point of two techniques has both colours"
+            if name != SERVERS
+            else "Show or hide measured servers. With Ctrl: hide all else"
         )
         button = build.button("", lambda _=False: self._clicked(name), tip, name=_title(name))
         button.setCheckable(True)
@@ -383,7 +385,7 @@ class TradeoffLegend(Flow):
 
 
 def _title(name: str) -> str:
-    return technique_title(name) if name else "Baseline"
+    return {BASELINE: "Baseline", SERVERS: "Servers"}.get(name) or technique_title(name)
 
 
 @lru_cache(maxsize=256)

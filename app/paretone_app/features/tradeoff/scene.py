@@ -20,10 +20,10 @@ from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
 from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, fixed
-from paretone_app.results.points import STUDY, Point
+from paretone_app.results.points import SERVER, STUDY, Point
 
-BASELINE = ""
-"""Stands for "no technique"."""
+BASELINE, SERVERS = "", "server:"
+"""Names in the legend of points without techniques, and of servers."""
 ORIGINS = ("source", "ghosts", "model", "voice")
 """Fields of a filter for the origin of points."""
 
@@ -45,7 +45,7 @@ class Filter:
     words: str = ""
     """All must occur."""
     hidden: frozenset[str] = frozenset()
-    """Names of techniques whose points are hidden; :data:`BASELINE` for points without techniques."""
+    """Names of techniques whose points are hidden, or :data:`BASELINE` and :data:`SERVERS`."""
     only: frozenset[str] | None = None
     """Keys of the only points shown; ``None`` for all."""
     ranges: tuple[Range, ...] = ()
@@ -147,7 +147,7 @@ class Pool:
         if chosen.voice:
             mask &= ~self.own | self._where(lambda one: chosen.voice in one.voices)
         if chosen.hidden:
-            mask &= self._where(lambda one: chosen.hidden.isdisjoint(one.techniques or (BASELINE,)))
+            mask &= self._where(lambda one: chosen.hidden.isdisjoint(_names(one)))
         for word in chosen.words.casefold().split():
             mask &= np.array([word in one for one in self._haystacks], bool)
         for part in chosen.ranges:
@@ -163,9 +163,13 @@ class Pool:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Number of own points per technique, :data:`BASELINE` first."""
-        found = Counter(name for one in self.points if not one.published for name in one.techniques or (BASELINE,))
-        return {name: found[name] for name in (BASELINE, *self.techniques) if found[name]}
+        """Number of own points per technique, :data:`BASELINE` and :data:`SERVERS` first."""
+        found = Counter(name for one in self.points if not one.published for name in _names(one))
+        return {name: found[name] for name in (BASELINE, SERVERS, *self.techniques) if found[name]}
+
+
+def _names(point: Point) -> tuple[str, ...]:
+    return point.techniques or (SERVERS if point.kind == SERVER else BASELINE,)
 
 
 @dataclass(frozen=True)

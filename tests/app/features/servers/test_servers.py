@@ -163,6 +163,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     qtbot.waitUntil(lambda: not results.busy)
     tradeoff.choose(point.key)
     borrowed_window.features["tradeoff"].refresh()
+    assert tradeoff.legend.offered["server:"].text().startswith("Servers ")
     assert "runs elsewhere" in borrowed_window.action["point_use"].reason
     assert borrowed_window.action["point_a"].isEnabled(), "its replies are takes"
     assert not {one.id for one in takes} & {one.key for one in results.points}, "one point for all of them"
