@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paretone.models import load_model
 from paretone.models.base import Piece, SpeechModel, Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice
+from paretone.models.families.together import Turn, speak_together
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import SILENT, Observer
 from paretone.setting.knobs import Values
@@ -22,6 +24,14 @@ from tests.engine.small_language import write_draft, write_model, write_order, w
 
 TEXT = "Rice is often served."
 LONG = "Rice is often served in round bowls. The juice of lemons makes fine punch. The box was thrown beside the truck."
+
+
+def spoken_together(model: Any, scripts: Sequence[Any]) -> list[Synthesis]:
+    """Speak all of ``scripts`` at once."""
+    ended: dict[int, Any] = {}
+    turns = iter([Turn(one, partial(ended.__setitem__, number)) for number, one in enumerate(scripts)])
+    speak_together(model, lambda: next(turns, None), len(scripts))
+    return [ended[number] for number in range(len(scripts))]
 
 
 def load(root: Path) -> LmMiniSpeech:

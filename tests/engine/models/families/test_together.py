@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted
 from tests.engine.command_line import Console
+from tests.engine.speaking import spoken_together
 from tests.workload import workload
 
 FARTHEST = 1e-3
@@ -82,13 +82,6 @@ def test_texts_spoken_at_once_sound_as_alone(
         assert one.measurements.tokens == other.measurements.tokens
         assert one.measurements.ops_ratio == pytest.approx(other.measurements.ops_ratio)
     assert (seen[0], seen[1]) == (1, len(TEXTS)), "one computation for all"
-
-
-def spoken_together(model: Any, scripts: Sequence[Any]) -> list[Synthesis]:
-    ended: dict[int, Any] = {}
-    turns = iter([Turn(one, partial(ended.__setitem__, number)) for number, one in enumerate(scripts)])
-    speak_together(model, lambda: next(turns, None), len(scripts))
-    return [ended[number] for number in range(len(scripts))]
 
 
 def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_others() -> None:

@@ -21,8 +21,9 @@ from paretone.models.llasa import voices
 from paretone.models.llasa.checkpoint import load_decoder
 from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import (
-    CODES,
+    DIMENSIONS,
     FADE_CODES,
+    LEVELS,
     REACH,
     CodecAttention,
     Window,
@@ -46,6 +47,7 @@ from tests.packages import needs
 
 pytestmark = needs("transformers")
 HOP = 320
+CODES = LEVELS**DIMENSIONS
 
 
 @pytest.fixture(scope="module")

@@ -35,9 +35,8 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques.resolving import resolve
 from tests.engine.command_line import Console, loaded
-from tests.engine.models.families.test_together import spoken_together
 from tests.engine.recorder import collected
-from tests.engine.speaking import stream
+from tests.engine.speaking import spoken_together, stream
 from tests.parity.fixtures import golden_folder
 
 pytest.importorskip("tokenizers")

@@ -21,7 +21,6 @@ from paretone.training.recipes.natural_language import LAYOUT, SMALL_LM, SMALL_O
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import assert_learns
-from tests.engine.training.recipes import test_natural_codecs as tokens
 from tests.engine.training.recipes import test_natural_flow as flow
 from tests.engine.training.recipes import test_natural_language as language
 from tests.workload import only_in_full
@@ -71,9 +70,9 @@ tokenizer, codec = language.tokenizer, language.codec
     [
         (flow.recipe, flow.QUICK, 50, ("t=0.05", "t=0.40", "t=0.05, by word", "t=0.40, by word")),
         (flow.mega, flow.MEGA_QUICK, 50, ("t=0.05", "t=0.40")),
-        (tokens.tokenizer, tokens.QUICK, 60, ("components",)),
-        (tokens.codec, tokens.QUICK, 60, ("components",)),
-        (tokens.recipe, tokens.QUICK_READER, 40, ("components", "components_noised", "cents")),
+        (flow.tokenizer, flow.QUICK_CODEC, 60, ("components",)),
+        (flow.codec, flow.QUICK_CODEC, 60, ("components",)),
+        (flow.vocoder, flow.QUICK_READER, 40, ("components", "components_noised", "cents")),
     ],
 )
 def test_it_learns(make: Callable, options: object, steps: int, names: tuple[str, ...], half: bool) -> None:
