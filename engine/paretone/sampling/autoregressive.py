@@ -83,6 +83,8 @@ class Cycle:
     """All codes of the tokens, frame by frame, if a token is the first of several codes."""
     frame_operations: float = 0.0
     """See :attr:`Frame.operations`."""
+    embedded: Tensor | None = None
+    """Read in place of the tokens' own embeddings, (tokens, hidden)."""
 
     @property
     def codes(self) -> tuple[int, ...]:
@@ -227,6 +229,7 @@ def decode(
             target_seconds=time.perf_counter() - started,
             frames=() if frame is None else frame.codes,
             frame_operations=0.0 if frame is None else frame.operations,
+            embedded=None if frame is None else frame.embedded[None],
         )
         if stopped:
             return

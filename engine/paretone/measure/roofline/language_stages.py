@@ -17,6 +17,7 @@ from paretone.measure.roofline.report import (
     DECODER,
     EMBEDDING,
     FEED_FORWARD,
+    FRAMES,
     HEAD,
     NORMS,
     PROJECTIONS,
@@ -27,7 +28,7 @@ from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer
 from paretone.models.kernels.graphs import GraphedTransformer
-from paretone.sampling.autoregressive import Cycle, places
+from paretone.sampling.autoregressive import Cycle, Request, places
 from paretone.sampling.tokens import TokenSampler, draw
 
 
@@ -72,6 +73,9 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         stages.append(
             _pass("draft", "Drafting passes", drafted, draft.tokens, embedded, place, middle - 1, choosing, shape)
         )
+    if request.complete is not None:
+        shape = f"{len(tokens)} tokens"
+        stages.append(once("frames", "Completing frames", FRAMES, partial(_complete, request, tokens), shape))
     seconds = len(tokens) / token_rate
     shape = f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece"
     return (*stages, once("decoder", "Decoder", DECODER, partial(_hear, works, cycles), shape)), seconds
@@ -201,6 +205,13 @@ def _pass(
         without=True,
         shape=shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads",
     )
+
+
+def _complete(request: Request, tokens: Sequence[int]) -> None:
+    """The other codes of the frames of ``tokens``, from any state: each costs the same."""
+    assert request.complete is not None
+    for number, token in enumerate(tokens):
+        request.complete(request.embedded[0, -1], token, number, lambda: 0.5)
 
 
 def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:

@@ -12,7 +12,7 @@ from paretone.setting.setting import Setting
 from paretone.wording import comma_separated, comments
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
-JOINS = "joins"
+JOINS, FRAMES = "joins", "frames"
 NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
 TITLES = {
     EMBEDDING: "Embedding",
@@ -23,6 +23,7 @@ TITLES = {
     NORMS: "Norms, residuals",
     HEAD: "Head",
     SAMPLING: "Sampling",
+    FRAMES: "Codes within frames",
     DECODER: "Decoder",
     CONDITIONING: "Conditioning",
     REST: "Rest",
@@ -37,6 +38,7 @@ MEANINGS = {
     NORMS: "Norms of the layers, gates and residual additions",
     HEAD: "The last norm and the products to scores or velocities",
     SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
+    FRAMES: "The network that completes each token to a frame of several codes, with its sampling",
     DECODER: "From tokens or mel to audio",
     CONDITIONING: "Text, voice and schedule, once per utterance",
     REST: "Time of the whole beyond its components: calls and all between them; operations not counted. Negative if "

@@ -116,10 +116,16 @@ def own_speech(
         observer.progress(number, len(utterances))
         passages = []
         for request, decoding in model.decodings(scripted(model, one.text, one.voice, setting), observer.check):
-            tokens = [token for cycle in decoding for token in cycle.tokens]
-            if tokens:
-                embedded = torch.cat([request.embedded, model.own.tokens.embed(tokens)[None]], dim=1)
-                passages.append(Forced(embedded, places(request, len(tokens)), request.embedded.shape[1]))
+            own = model.own.tokens
+            said = [
+                own.embed(cycle.tokens) if cycle.embedded is None else cycle.embedded
+                for cycle in decoding
+                if cycle.tokens
+            ]
+            if said:
+                embedded = torch.cat([request.embedded[0], *said])[None]
+                tokens = embedded.shape[1] - request.embedded.shape[1]
+                passages.append(Forced(embedded, places(request, tokens), request.embedded.shape[1]))
         if passages:
             spoken.append(passages)
     if not spoken:

@@ -49,6 +49,7 @@ from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.megatts3.test_official_speech import write_voice
 from tests.engine.models.minis.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice
+from tests.parity.fixtures import golden_folder
 from tests.workload import workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -100,6 +101,14 @@ def llasa_release(root: Path) -> Layout:
     return model, Voice("none", "None", "", ""), Setting("Llasa-1B", entry("Llasa-1B").options_with(clone=False))
 
 
+def qwen3_release(root: Path) -> Layout:
+    pytest.importorskip("tokenizers")
+    folder = str(golden_folder() / "qwen3" / "qwen3_release_custom_voice")
+    model = load_model(QWEN3, folder=folder, device="cpu")
+    return model, voice("ryan", QWEN3, folder), Setting(QWEN3, entry(QWEN3).options_with())
+
+
+QWEN3 = "Qwen3-TTS-12Hz-1.7B-CustomVoice"
 LAYERS = 5
 """Of masked models: as many as it takes to leave one out in the middle."""
 
@@ -124,10 +133,12 @@ LAYOUTS: dict[str, Callable[[Path], Layout]] = {
     "CosyVoice2-0.5B": partial(cosyvoice, "CosyVoice2-0.5B", cosyvoice2.write_release),
     "Fun-CosyVoice3-0.5B": partial(cosyvoice, "Fun-CosyVoice3-0.5B", cosyvoice3.write_release),
     "Llasa-1B": llasa_release,
+    QWEN3: qwen3_release,
     "omni-mini": omni_mini,
     "OmniVoice": omnivoice_release,
 }
 SAME = {"F5TTS_v1_Base": "f5-mini", "F5TTS_Base": "f5-mini", "Llasa-3B": "Llasa-1B", "Llasa-8B": "Llasa-1B"}
+SAME |= {one.id: QWEN3 for one in models() if one.codes_per_token > 1}
 """Models of the catalogue that are one of these at another size."""
 UNPREPARED = {"average_velocity", "searched_grid"}
 REFUSED: dict[str, set[str]] = {
@@ -139,6 +150,7 @@ REFUSED: dict[str, set[str]] = {
     "CosyVoice2-0.5B": {"graphs", "speculative", "spade", "average_velocity"},
     "Fun-CosyVoice3-0.5B": {"graphs", "speculative", "spade", "average_velocity"},
     "Llasa-1B": {"graphs", "speculative", "spade"},
+    QWEN3: {"graphs", "speculative", "spade"},
     "omni-mini": {"graphs"},
     "OmniVoice": {"graphs"},
 }

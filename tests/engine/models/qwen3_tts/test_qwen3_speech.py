@@ -19,21 +19,25 @@ import paretone
 from paretone import models
 from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
 from paretone.files import wav
+from paretone.measure.roofline.language_stages import language_stages
 from paretone.models import load_model
-from paretone.models.base import Synthesis, Voice, finished_part
+from paretone.models.base import Synthesis, Utterance, Voice, finished_part
 from paretone.models.catalogue import entry, recognised, voice, voice_or_recording, voice_problem, voices
 from paretone.models.families.language_network import TokenModel
+from paretone.models.files.layer_importance import DIVERGENCE
 from paretone.models.kernels.graphs import GraphCache
 from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.config import SPEAKERS
 from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.observer import Observer
+from paretone.sampling.tokens import Nucleus
 from paretone.setting.knobs import Values
 from paretone.setting.plan import InnerDrafts
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques.resolving import resolve
+from paretone.techniques.spade.measuring import measure_layers, own_speech
 from tests.engine.command_line import Console, loaded
 from tests.engine.recorder import collected
 from tests.engine.speaking import spoken_together, stream
@@ -311,6 +315,35 @@ def test_a_voices_prefix_is_read_once(custom: QwenSpeech) -> None:
     assert len(custom.own.tokens.prefixes) == 1
     speak(custom, Voice("dylan", "Dylan", "", ""))
     assert len(custom.own.tokens.prefixes) == 2
+
+
+def test_layers_are_measured_by_what_was_read(custom: QwenSpeech) -> None:
+    """Reading its own speech again gives what was predicted: positions are sums of whole frames."""
+    utterances = [Utterance(TEXT, RYAN)]
+    ((forced,),) = own_speech(custom, utterances, setting(CUSTOM, temperature=0.0), Observer())
+    ((_, decoding),) = custom.decodings(scripted(custom, TEXT, RYAN, setting(CUSTOM, temperature=0.0)))
+    tokens = [token for cycle in decoding for token in cycle.tokens]
+    own = custom.own.tokens
+    with torch.inference_mode():
+        hidden = own.transformer(forced.embedded, own.cache(forced.embedded.shape[1]), forced.positions)
+        logits = own.logits(hidden[0, forced.prompt - 1 : -1])
+    ends = own.codes
+    first = Nucleus(1.0, 1, 1.0, 1.05)
+    for number, token in enumerate(tokens):
+        row = logits[number : number + 1].clone()
+        row[:, ends:] = -torch.inf if number < 2 else row[:, ends:]
+        assert int(first.probabilities(row, tokens[:number])[0].argmax()) == token
+    record = measure_layers(custom, utterances, setting(CUSTOM), (DIVERGENCE,), Observer())
+    assert len(record.measures[0].values) == 3
+
+
+def test_where_the_time_goes(custom: QwenSpeech) -> None:
+    script = scripted(custom, TEXT, RYAN, setting(CUSTOM))
+    stages, seconds = language_stages(custom.internals(script), custom.token_rate)
+    assert [one.name for one in stages] == ["prefill", "decode", "frames", "decoder"] and seconds > 0
+    for one in stages:
+        for _, run in one.pieces:
+            run()
 
 
 # --- Damaged and foreign folders --------------------------------------------------------------------------------------
