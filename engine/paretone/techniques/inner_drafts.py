@@ -31,7 +31,7 @@ def describe(knobs: Values) -> str:
 
 TECHNIQUE = Technique(
     name=NAME,
-    title="Drafts within frames",
+    title="Drafts within frames (experiment)",
     summary="The first layers of the network that completes a frame draft its codes; the others check several at once. "
     "The speech is the same.",
     benefit="Codes of a frame checked several at once",
