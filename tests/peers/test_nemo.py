@@ -22,7 +22,7 @@ _LEFT = (
     "gbps dec oct figs txt wwii blvd apt co wm assoc asst mgr doz tmrw acct dr inv ngl hrs yo mins ev ch univ pts ne "
     "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t f msg thurs appt art secs "
     "add'l adm anniv arr ast aves b btwn ca chap chem chs dep dept dist ex exp fl flt gbs hosp hr jas kr kts "
-    "lat mag matt med minn my nne nw op pa pg pgs pt q qt reb ser tab wt yoy yrs "
+    "lat mag matt med minn mp su my nne nw op pa pg pgs pt q qt reb ser tab wt yoy yrs "
     "gov't mos yr bn sw oz a hz mb bps bpd util ba bus rom iiib rep app pkg smh mtg cf bros pvt regt"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""

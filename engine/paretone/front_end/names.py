@@ -11,6 +11,7 @@ from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     BEFORE_SMALL,
     COUNTED,
+    DAYS,
     DIRECTIONS,
     ELEMENTS,
     ENDINGS,
@@ -382,7 +383,8 @@ NAMES = (
     semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:cardinal}"),
     semiotic("score", r"50-50\b", say="fifty fifty"),
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
-    semiotic("range", r"\bM[-–]F\b", say="Monday to Friday"),
+    semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
+        f"{DAYS[match[1]]} to {DAYS[match[2]]}" if match[1] else DAYS["Su"])),
     semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+)\b", say="M {1:cardinal} by {2:cardinal}"),
     semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|X{1,4}L)\b", say=_sizes_between),
     semiotic("range", r"\b(\d{1,3})([a-h])[-–](?:\1)?([a-h])\b(?!['-])", say="{1:cardinal} {2:upper} to {3:upper}"),

@@ -95,7 +95,8 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
             or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV)\b")
             or (letter == "K" and text in ("2", "4", "5", "8") and not around.precedes(COUNTED_NOUN))
         )
-    counts = around.follows(
+    scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
+    counts = scaled or around.follows(
         r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
         r"approx\.|around|roughly)) |[~<>]"
     )

@@ -13,6 +13,7 @@ WEEKDAYS = _table(
     "Mon=Monday Tue=Tuesday Tues=Tuesday Wed=Wednesday Weds=Wednesday Thu=Thursday Thur=Thursday Thurs=Thursday "
     "Fri=Friday Sat=Saturday Sun=Sunday"
 )
+DAYS = _table("M=Monday Tu=Tuesday W=Wednesday Th=Thursday F=Friday Sa=Saturday Su=Sunday")
 MONTH_STARTS = {name[:3]: name for name in MONTHS} | {"Sept": "September"}
 
 CURRENCIES = {
@@ -63,7 +64,7 @@ UNITS = {
     deciliter deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi:
     mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
     tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
-    t: ton tons| dB: decibel decibels| px: pixel pixels| hp: horsepower horsepower| Nm
+    t: ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm
     N·m: newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
     barrels| bpd:
     barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
