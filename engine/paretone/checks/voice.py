@@ -30,7 +30,7 @@ def pace(speech: Speech) -> Iterator[Found]:
         yield 0.0, speech.seconds, sureness(abs(factor), float(np.log2(PACE)), 0.1), said
 
 
-SHIFT, OF_PITCH = 0.23, 0.45
+SHIFT, OF_PITCH = 0.28, 0.45
 """Octaves of pitch and pace together from which speech is moved, and the share of pitch in them: the weights by which a
 shift of both differs least from take to take."""
 SHORTEST_SHIFT = 0.15
