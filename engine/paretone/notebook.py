@@ -188,7 +188,7 @@ class Model:
         entry = catalogue.entry(self.info.id)
         return {
             one.name: {knob.name: knob.default for knob in one.knobs}
-            for one in applying_to(self.info.family, entry.options, entry.mel_steps)
+            for one in applying_to(self.info.family, entry.options, entry.mel_flow)
         }
 
     def setting(

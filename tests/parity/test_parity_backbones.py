@@ -156,7 +156,7 @@ def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
         run = backbone.begin(prompt, ids, time.reshape(1).numpy(), guided=True)
         for branch, drop in (("cond", False), ("uncond", True)):
             found[f"text_embed_{branch}"] = backbone.text_embed(ids, x.shape[1], drop)
-        entered = backbone.enter(x, run) if isinstance(backbone, DiT) else backbone.enter(x, 0, run)[:, 1:]
+        entered = backbone.enter(x, 0, run)[:, 0 if isinstance(backbone, DiT) else 1 :]
         found["input_cond"], found["input_uncond"] = entered.chunk(2)
         found["time_embed"] = backbone.time_embed(time.reshape(1))
         found["pred_cfg"] = backbone.velocity(x, 0, run, probe=probe)

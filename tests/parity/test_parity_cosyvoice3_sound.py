@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, Progress
-from paretone.models.cosyvoice2.token_to_mel import MelStream
+from paretone.models.cosyvoice2.mel_flow import MelStream
 from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from tests.engine.models.cosyvoice2.small_release import NoNoise

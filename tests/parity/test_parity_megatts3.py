@@ -207,7 +207,7 @@ def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> N
         with outputs({"time_embed": model.f5_time_embed, "encoder_out": model.encoder.out_proj}) as ends:
             run = begin(model, fixture, time.numpy())
             velocities = model.velocity(x, 0, run, probe=probe)
-        found |= ends | {"layer0.in": model.enter(x, run), "postnet_3branch": velocities}
+        found |= ends | {"layer0.in": model.enter(x, 0, run), "postnet_3branch": velocities}
         found["v_guided"] = Task.of(fixture, guided_run(fixture)).guide(velocities)
     for name in wanted:
         key = name.removeprefix("step.")

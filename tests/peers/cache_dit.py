@@ -177,7 +177,7 @@ class Branch(nn.Module):
 
     def forward(self, state: Tensor, step: int) -> Tensor:
         model, run = self.of
-        entered = hidden = model.enter(state, run)
+        entered = hidden = model.enter(state, step, run)
         for block in self.transformer_blocks:
             hidden = block(hidden, step, run)
         return model.project(model.leave(hidden, entered, step, run))

@@ -83,7 +83,7 @@ class ArtefactStore(ArtefactSource):
         if not chosen.ready or chosen.loaded.family not in self._technique.families:
             return None
         try:
-            return compatibility_of(chosen.loaded, chosen.setting)
+            return compatibility_of(chosen.loaded, chosen.setting, of_flow=self._technique.of_mel_flow)
         except SettingError:
             return None
 

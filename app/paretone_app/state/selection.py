@@ -212,7 +212,7 @@ class Selection(QObject):
 
     @property
     def techniques(self) -> tuple[Technique, ...]:
-        return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_steps)
+        return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_flow)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
         """The chosen model's options, updated with its own among ``options``."""

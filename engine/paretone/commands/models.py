@@ -105,7 +105,7 @@ def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
                 for each in offered(one, chosen.options)
             ],
         }
-        for one in applying_to(chosen.family, chosen.options, chosen.mel_steps)
+        for one in applying_to(chosen.family, chosen.options, chosen.mel_flow)
     ]
     voices = [
         {"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices(chosen.id, folder)

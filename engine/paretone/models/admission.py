@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.models.base import FLOW, LANGUAGE, MASKED, MelFlow
 from paretone.models.declaration import LanguageExports, Model, Voices
 from paretone.models.files.releases import Release, RemoteFile
 from paretone.plug_ins import fault_of_function
@@ -26,9 +26,10 @@ _TEXTS = "title summary family licence loader kind variant weights vocoder layou
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("bundled", "has_separate_vocoder"), bool),
-    **dict.fromkeys(("place", "mel_steps", "codes_per_token"), int),
+    **dict.fromkeys(("place", "codes_per_token"), int),
     **{"options": tuple, "architectures": tuple, "default_options": Values, "voices": Voices, "programs": dict},
     **{"release": (Release, type(None)), "shipped": (Path, type(None)), "exports": (LanguageExports, type(None))},
+    "mel_flow": (MelFlow, type(None)),
 }
 """Types of the fields."""
 

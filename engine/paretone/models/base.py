@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -124,6 +124,25 @@ RECOVERED = "recovered"
 
 
 @dataclass(frozen=True)
+class MelFlow:
+    """The flow of a language model, from speech tokens to mel frames, on which techniques for flows act."""
+
+    options: tuple[Knob, ...]
+    """Options of its sampling, as of a flow model; a model's own option ``flow_<name>`` sets one."""
+    transformer: bool = False
+    """Whether it is a diffusion transformer, whose layers can be skipped."""
+    layers: int = 0
+    """Of a loaded model, as are the next two."""
+    parameters: int = 0
+    fingerprint: str = ""
+    """SHA-256 of its file, hexadecimal."""
+
+    def values(self, options: Values) -> Values:
+        """Its options under a model's ``options``."""
+        return Values({one.name: options.get(f"flow_{one.name}", one.default) for one in self.options})
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     id: str
     title: str
@@ -161,14 +180,35 @@ class ModelInfo:
     lacking: tuple[tuple[str, str], ...] = ()
     """Features that its device lacks, such as ``recording``, with sentences of :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
-    mel_steps: int = 0
-    """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     codes_per_token: int = 1
     """Codes of the frame that each token of a language model is completed to."""
+    mel_flow: MelFlow | None = None
+    """The flow after a language model, if any."""
     device_type: str = ""
     """``cpu``, ``cuda`` or ``mps``; ``""`` before loading."""
     vocoder: str = ""
     """SHA-256 of the vocoder's weights if it is not the default one."""
+
+    @property
+    def of_flow(self) -> ModelInfo:
+        """The model as flow techniques see it: a flow model itself, or the flow after a language model. Raises
+        :class:`SettingError` for models without a flow."""
+        flow = self.mel_flow
+        if self.family == FLOW:
+            return self
+        if flow is None:
+            raise SettingError(f"{self.title} has no flow from noise to speech; load another model.")
+        return replace(
+            self,
+            family=FLOW,
+            title=f"{self.title}'s flow",
+            fingerprint=flow.fingerprint,
+            layers=flow.layers,
+            parameters=flow.parameters,
+            branches=2,
+            knobs=flow.options,
+            mel_flow=None,
+        )
 
     @property
     def all_weights(self) -> str:
@@ -325,8 +365,9 @@ class FlowModel(SpeechModel, Protocol):
 
 
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
-    """``model`` as a flow model, which ``purpose`` (``Calibrating``) needs. Raises :class:`SettingError` for others."""
-    if model.info.family != FLOW:
+    """``model`` as a flow model, which ``purpose`` (``Calibrating``) needs; a language model stands for the flow after
+    it. Raises :class:`SettingError` for others."""
+    if model.info.family != FLOW and model.info.mel_flow is None:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
             f"{_WAYS[model.info.family]}; load another model."

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from paretone.errors import CheckpointError, SettingError
 from paretone.front_end.pronunciations import in_force
+from paretone.models.base import MelFlow
 from paretone.models.files import config_file
 from paretone.models.files.releases import Release
 from paretone.paths import own_place, resource
@@ -101,10 +102,10 @@ class Model:
     """Whether its vocoder is a separate release, whose folder the user may choose."""
     voices: Voices = Voices()
     guidance: Guidance = STRENGTH
-    mel_steps: int = 0
-    """Steps in which a language model's flow turns tokens into mel frames; 0 without a flow."""
     codes_per_token: int = 1
     """Codes of the frame that each token of a language model is completed to."""
+    mel_flow: MelFlow | None = None
+    """A language model's flow from tokens to mel frames, if it has one."""
     layout: str = ""
     """Layout of its weights, by which trainings and exports know whether they can read and write them; a plug-in whose
     checkpoints are in the layout of one of ours declares that one's, such as ``f5-tts``."""

@@ -89,8 +89,8 @@ class LoadRequest:
             "precision": "float32",
             "knobs": self.entry.options,
             "guidance": self.entry.guidance,
-            "mel_steps": self.entry.mel_steps,
             "codes_per_token": self.entry.codes_per_token,
+            "mel_flow": self.entry.mel_flow,
             "vocoder": self._other_vocoder(),
         }
         return ModelInfo(**known | found)

@@ -107,13 +107,14 @@ class Compatibility:
         return None
 
     def require_said(self, other: Compatibility, field: str) -> None:
-        """Raise :class:`ProfileError` if ``other``, of the artefact in this ``field`` of a profile, differs."""
+        """Raise :class:`ProfileError` if ``other``, of the artefact in this ``field`` of a profile, differs. Unknown
+        weights, those of the flow after a language model, are compared when the profile runs."""
         mine, theirs = (
             {"model": one.model, "fingerprint": one.fingerprint, "variant": one.variant}
             | {f"sampling.{name}": value for name, value in one.sampling.items()}
             for one in (self, other)
         )
-        for name in sorted({*mine, *theirs}):
+        for name in sorted({*mine, *theirs} - ({"fingerprint"} if not self.fingerprint else set())):
             if mine.get(name) != theirs.get(name):
                 raise ProfileError(
                     f"{field}.belonging.{name} is {shown(theirs.get(name))}, but this profile's is "

@@ -26,7 +26,14 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 
 if TYPE_CHECKING:
-    from paretone.models.base import DraftWeights, FeatureDraftWeights, IntervalWeights, StudentWeights, WeightSet
+    from paretone.models.base import (
+        DraftWeights,
+        FeatureDraftWeights,
+        IntervalWeights,
+        ModelInfo,
+        StudentWeights,
+        WeightSet,
+    )
     from paretone.sampling.operations import OperationCounts
 
 NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
@@ -256,6 +263,12 @@ class Plan:
     idle: tuple[Idle, ...] = field(default=(), compare=False)
     """Notes for parts that may save nothing, as only a run can tell."""
 
+    @classmethod
+    def begin(cls, info: ModelInfo, options: Values, seed: int = 0) -> Self:
+        """Plan of the model ``info`` before any technique."""
+        compatibility = Compatibility.of(info.id, info.fingerprint, info.variant, info.knobs, options)
+        return cls(options, options, info.fingerprint, compatibility, info.precision, seed=seed)
+
     def noted(self, *sentences: str) -> Self:
         return replace(self, notes=(*self.notes, *sentences))
 
@@ -333,6 +346,12 @@ class FlowPlan(Plan):
         return self.evaluator is not None
 
     @property
+    def decides(self) -> bool:
+        """Whether only a run can tell which modules and branches it computes."""
+        in_part = self.evaluator is not None and self.evaluated_share is None
+        return in_part or self.guidance.saturation is not None
+
+    @property
     def fault(self) -> str:
         if not _is_number(self.temperature) or self.temperature < 0:
             return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
@@ -392,12 +411,8 @@ class LanguagePlan(Plan):
     acceptance: Part | None = None
     """Changes which drafted tokens are kept: called for each passage as ``function(codes, rows, device, **arguments)``
     with the number of spoken ids and of all ids; returns a :data:`paretone.sampling.verification.Rule`."""
-    mel_weights: IntervalWeights | None = None
-    """Replacement weights of the flow from tokens to mel frames."""
-    mel_evaluations: int = 0
-    """Evaluations of the flow with these weights."""
-    mel_temperature: float = 1.0
-    """Scale of the initial noise of the flow with these weights."""
+    flow: FlowPlan | None = None
+    """Plan of the flow from tokens to mel frames, in models that have one."""
     decoding: Part | None = None
     """Replaces decoding token by token: called for each passage as ``function(loop, **arguments)`` with a
     :class:`paretone.models.families.language_network.DecodingLoop`; returns a
@@ -460,6 +475,15 @@ def _fault_of_times(times: object, steps: int) -> str:
         if after <= before:
             return f"times must increase, but {after:g} comes after {before:g}"
     return ""
+
+
+def flow_of(plan: Any) -> FlowPlan:
+    """``plan`` of a flow model, or that of the flow after a language model. Raises :class:`SettingError` if
+    there is none."""
+    found = plan.flow if isinstance(plan, LanguagePlan) else plan
+    if not isinstance(found, FlowPlan):
+        raise SettingError("This model has no flow from noise to speech; load another model.")
+    return found
 
 
 class NotPrepared(SettingError):

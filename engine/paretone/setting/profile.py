@@ -23,6 +23,7 @@ from paretone.observer import Observer
 from paretone.reading import first_line, parsed_json, read_bytes, require_regular, shortened, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
+from paretone.setting.plan import flow_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Take, repeated
 from paretone.techniques import conflict, foreseen, resolve, technique
@@ -235,7 +236,8 @@ class Profile:
             )
         # Without the owner, which would refuse some of the compared values.
         without = foreseen(self.setting.without(owner.name), self._info)
-        kind.check(found[0], used, without.compatibility)
+        wanted = flow_of(without).compatibility if owner.of_mel_flow else without.compatibility
+        kind.check(found[0], used, wanted)
 
     def artefact(self, key: str) -> Any:
         """Artefact in the file's field ``key``, or ``None``."""

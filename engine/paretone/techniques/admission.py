@@ -98,7 +98,7 @@ def _faults(one: Technique) -> Iterator[str]:
         isinstance(one.mark, Mark) and one.mark.hue in HUES and one.mark.shape in (*SHAPES, *DERIVED_SHAPES)
     ):
         yield f"mark must be None, for one that follows from the name, not {shown(one.mark)}"
-    for field in ("experimental", "needs_mel_flow", "needs_single_codes"):
+    for field in ("experimental", "of_mel_flow", "needs_single_codes"):
         if not isinstance(getattr(one, field), bool):
             yield f"{field} must be True or False, not {kind_of(getattr(one, field))}"
     yield from _faults_of_knobs(one)

@@ -20,7 +20,7 @@ from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.models import catalogue
-from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
+from paretone.models.base import MelFlow, ModelInfo, SpeechModel, TrainedWeights
 from paretone.observer import Observer
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
@@ -97,6 +97,8 @@ class Context:
     loaded: bool = True
     taken: Mapping[str, Technique] = field(default_factory=dict)
     """The technique in each occupied slot, resolved or not."""
+    speech: ModelInfo | None = None
+    """The language model, if :attr:`info` is the flow after it."""
 
     def title_in(self, slot: str) -> str:
         """Title of the technique in ``slot``, or ``""``. Raises :class:`ValueError` for an impossible slot."""
@@ -251,8 +253,9 @@ class Technique:
     ``slot`` and excludes only the same part; ``""`` excludes none."""
     options: tuple[str, ...] = ()
     """Sampler options that a model must have."""
-    needs_mel_flow: bool = False
-    """Whether a language model must have a flow from tokens to mel frames (``mel_steps``)."""
+    of_mel_flow: bool = False
+    """Whether, on a language model, it changes the plan of the flow after it (:class:`paretone.models.base.MelFlow`);
+    :attr:`resolve` then gets that plan and the flow as the model."""
     needs_single_codes: bool = False
     """Whether each token of a language model must be all that is decoded for it, not the first code of a frame."""
     describe: Callable[[Values], str] = lambda knobs: ""
@@ -311,6 +314,12 @@ class Technique:
                 f"next, which {self.title} does not know; do without it."
             )
         return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
+
+    def runs_on(self, flow: MelFlow | None) -> bool:
+        """Whether it can change the ``flow`` after a language model."""
+        if flow is None or not {one.name for one in flow.options}.issuperset(self.options):
+            return False
+        return flow.transformer or self.main_slot != SKIPPING
 
     @property
     def listed_in(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models import catalogue
-from paretone.models.base import LANGUAGE
+from paretone.models.base import LANGUAGE, MelFlow
 from paretone.plug_ins import PlugIns, streams_lent
 from paretone.setting.knobs import Knob
 from paretone.setting.plan import described
@@ -108,15 +108,16 @@ def technique(name: str) -> Technique:
     return found
 
 
-def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
-    """Techniques for a model of ``family`` with ``options``; ``mel_steps``: of the flow after a language model."""
+def applying_to(family: str, options: Iterable[Knob], mel_flow: MelFlow | None = None) -> tuple[Technique, ...]:
+    """Techniques for a model of ``family`` with ``options``; ``mel_flow``: the flow after a language model."""
     names = {knob.name for knob in options}
-    missing = family == LANGUAGE and not mel_steps
-    return tuple(
-        one
-        for one in techniques()
-        if family in one.families and names.issuperset(one.options) and not (missing and one.needs_mel_flow)
-    )
+
+    def applies(one: Technique) -> bool:
+        if family == LANGUAGE and one.of_mel_flow:
+            return one.runs_on(mel_flow)
+        return names.issuperset(one.options)
+
+    return tuple(one for one in techniques() if family in one.families and applies(one))
 
 
 def _claims(one: Technique) -> Iterator[tuple[str, str]]:

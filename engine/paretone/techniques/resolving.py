@@ -19,7 +19,17 @@ from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
 from paretone.models.declaration import Model
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
-from paretone.setting.plan import WHOLE, FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
+from paretone.setting.plan import (
+    WHOLE,
+    FlowPlan,
+    LanguagePlan,
+    MaskedPlan,
+    NotPrepared,
+    Plan,
+    described,
+    flow_of,
+    kind_of,
+)
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from paretone.techniques.registry import plug_in, technique
@@ -45,9 +55,13 @@ def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
     return _plan(info, setting, artefacts, loaded=True, prepared=prepared)
 
 
-def compatibility_of(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> Compatibility:
-    """Compatibility of preparations under ``setting`` on the loaded model of ``info``."""
-    return resolve(info, setting, artefacts, prepared=False).compatibility
+def compatibility_of(
+    info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (), *, of_flow: bool = False
+) -> Compatibility:
+    """Compatibility of preparations under ``setting`` on the loaded model of ``info``; ``of_flow``: of those for the
+    flow after a language model."""
+    plan = resolve(info, setting, artefacts, prepared=False)
+    return (flow_of(plan) if of_flow else plan).compatibility
 
 
 def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> str | None:
@@ -157,7 +171,7 @@ def known(model: str) -> ModelInfo:
         text_front_end="",
         knobs=entry.options,
         guidance=entry.guidance,
-        mel_steps=entry.mel_steps,
+        mel_flow=entry.mel_flow,
         codes_per_token=entry.codes_per_token,
     )
 
@@ -165,14 +179,9 @@ def known(model: str) -> ModelInfo:
 def _begin(info: ModelInfo, setting: Setting) -> Any:
     require_family(info, setting)
     options = checked(info.knobs, setting.options, info.title)
-    plan = PLANS[info.family](
-        options,
-        options,
-        info.fingerprint,
-        _compatibility(info, info.fingerprint, options),
-        info.precision,
-        seed=setting.seed,
-    )
+    plan = PLANS[info.family].begin(info, options, setting.seed)
+    if isinstance(plan, LanguagePlan) and info.mel_flow is not None:
+        plan = replace(plan, flow=FlowPlan.begin(info.of_flow, info.mel_flow.values(options), setting.seed))
     if info.precision.endswith(WHOLE):
         plan = plan.noted(
             f"On {info.device}, {info.title} computes everything in {info.precision.removesuffix(WHOLE)} unless told "
@@ -228,6 +237,8 @@ def _place(one: Technique) -> tuple[int, int, str]:
 
 def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> Any:
     """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
+    if isinstance(plan, LanguagePlan) and one.of_mel_flow:
+        return _on_flow(one, context, plan, prepared)
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
         if reason := one.not_offered(context.info):
@@ -255,6 +266,35 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
         raise Refused(
             f"{one.title} failed when it was resolved ({reason}); do without it, or {_mended(one)}.", (one.name,)
         ) from error
+
+
+def _on_flow(one: Technique, context: Context, plan: LanguagePlan, prepared: bool) -> LanguagePlan:
+    """``plan`` with a technique on the flow after the language model."""
+    title, flow = context.info.title, plan.flow
+    if flow is None:
+        raise Refused(
+            f"{one.title} is not for models like {title}, which makes audio of its tokens without a flow; do without "
+            "it.",
+            (one.name,),
+        )
+    if not one.runs_on(context.info.mel_flow):
+        raise Refused(
+            f"{title}'s flow is not a diffusion transformer; {one.title} skips layers of one. Do without it.",
+            (one.name,),
+        )
+    try:
+        found = _resolved(one, replace(context, info=context.info.of_flow, speech=context.info), flow, prepared)
+    except NotPrepared as error:
+        without: Any = error.plan or flow
+        raise NotPrepared(str(error), replace(plan, flow=without), error.command) from None
+    plan = replace(plan, flow=found, idle=(*plan.idle, *found.idle[len(flow.idle) :]))
+    if found.decides and plan.options.get("stream"):
+        # Later parts of a stream attend to all modules of earlier ones.
+        plan = replace(plan, options=plan.options.replace(stream=False)).noted(
+            f"Under {one.title}, audio comes at the end instead of in a stream: what it leaves out is known only once "
+            "it runs."
+        )
+    return plan.noted(*found.notes[len(flow.notes) :])
 
 
 def _accepted(one: Technique, context: Context, before: Any, found: Any) -> Any:
@@ -305,6 +345,9 @@ def _finish(info: ModelInfo, plan: Any) -> Any:
     if info.family == FLOW:
         guided = plan.guidance.branches(info.guidance.branches(plan.options))
         plan = replace(plan, branches=guided, reference_branches=info.guidance.branches(plan.reference))
+    if isinstance(plan, LanguagePlan) and plan.flow is not None:
+        notes = plan.flow.notes  # Warnings of collapses are about flow models.
+        plan = replace(plan, flow=replace(_finish(info.of_flow, plan.flow), notes=notes))
     return plan.noted(*collapses(plan, info))
 
 

@@ -61,7 +61,8 @@ TECHNIQUE = Technique(
     paper=Paper(
         "Accelerating Flow-Matching-Based Text-to-Speech via Empirically Pruned Step Sampling", "arXiv 2505.19931"
     ),
-    families=("flow",),
+    families=("flow", "language"),
+    of_mel_flow=True,
     slot="grid",
     place=30,
     mark=Mark("green", "triangle"),

@@ -47,7 +47,7 @@ def load(state: AppState, model: str, folder: str = "") -> None:
     state.loading.load_model(model, folder)
     entry, number = state.selection.entry, state.jobs.running[-1].number
     own = {"id": model, "title": entry.title, "family": entry.family, "knobs": entry.options}
-    info = replace(INFO, **own, mel_steps=entry.mel_steps, guidance=entry.guidance)
+    info = replace(INFO, **own, mel_flow=entry.mel_flow, guidance=entry.guidance)
     state.follow(ModelLoaded(number, info, 0.1))
     state.jobs.handle(JobFinished(number))
 

@@ -37,7 +37,7 @@ def test_a_model_lists_what_it_has(paretone: Console, model: str) -> None:
         if isinstance(knob, Number):
             assert (one["minimum"], one["maximum"]) == (knob.minimum, knob.maximum)
             assert f"{knob.minimum:g} to {knob.maximum:g}" in text
-    techniques = applying_to(chosen.family, chosen.options, chosen.mel_steps)
+    techniques = applying_to(chosen.family, chosen.options, chosen.mel_flow)
     assert [one["name"] for one in data["techniques"]] == [one.name for one in techniques]
     for technique in techniques:
         (knobs,) = [block for block in text.split("\n\n") if block.startswith(f"{technique.name} ")] or [""]

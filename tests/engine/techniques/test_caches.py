@@ -48,7 +48,7 @@ def test_the_skipped_velocity_is_by_definition() -> None:
     first, second = states()[:2]
 
     def passed(state: Tensor, step: int, last: int) -> tuple[Tensor, Tensor]:
-        entered = hidden = DIT.enter(state, run)
+        entered = hidden = DIT.enter(state, step, run)
         for index in range(last):
             hidden = DIT.layer(index, hidden, step, run)
         return entered, hidden

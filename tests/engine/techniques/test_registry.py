@@ -16,7 +16,7 @@ import paretone
 from paretone.errors import SettingError
 from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark, corners, derived_mark
 from paretone.models import catalogue
-from paretone.models.base import ModelInfo
+from paretone.models.base import MelFlow, ModelInfo
 from paretone.paths import resource
 from paretone.plug_ins import OURS
 from paretone.setting.knobs import defaults
@@ -56,8 +56,12 @@ def test_lists_have_one_order_and_offer_what_a_family_allows() -> None:
     assert len({one.title for one in listed}) == len(listed)
     flow = applying_to("flow", ())
     assert flow and all("flow" in one.families and not one.options for one in flow)
-    with_flow, without = applying_to("language", (), 10), applying_to("language", ())
-    assert {one.name for one in with_flow} - {one.name for one in without} == {"average_velocity"}
+    without = {one.name for one in applying_to("language", ())}
+    plain, layered = (
+        {one.name for one in applying_to("language", (), MelFlow((), transformer=one))} for one in (False, True)
+    )
+    assert {"average_velocity", "steps", "multistep"} <= plain - without and "guidance_free" not in layered
+    assert layered - plain == {one.name for one in flow if one.main_slot == "skipping"}
 
 
 def test_unknown_techniques_are_refused_with_the_known_ones() -> None:

@@ -77,7 +77,7 @@ class GridState(ArtefactStore):
         if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
         with suppress(SettingError):
-            return compatibility_of(self._selection.loaded, self._selection.setting.without(NAME))
+            return compatibility_of(self._selection.loaded, self._selection.setting.without(NAME), of_flow=True)
         return None
 
     def serves(self, artefact: PlacedGrid, wanted: Compatibility) -> bool:

@@ -220,7 +220,7 @@ class _Line(_Entry):
             return
         self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
         entry = catalogue.entry(model)
-        owners = [(one.title, one.name) for one in applying_to(entry.family, entry.options, entry.mel_steps)]
+        owners = [(one.title, one.name) for one in applying_to(entry.family, entry.options, entry.mel_flow)]
         build.offer(self.owner, [*owners, (f"{entry.title} (model)", "")], chosen[0])
         self._change_owner()
         self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))

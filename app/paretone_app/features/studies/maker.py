@@ -226,7 +226,7 @@ class StudyMaker(QDialog):
         for name in USUAL_JUDGES:
             self.judges[name].setChecked(name in there)
         self.goals.add_usual(there)
-        names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_steps)]
+        names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_flow)]
         steps = Varied("steps", "steps", "5, 7, 10")
         self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
         self._show_kind()

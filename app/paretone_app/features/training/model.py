@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from paretone.models.base import LANGUAGE
+from paretone.models.base import LANGUAGE, MelFlow
 from paretone.techniques import technique
 from paretone.training.forms import Figure, TrainingForm, training_forms
 from paretone_app.numbers import general, percent
 
 
-def offered(family: str, mel_steps: int) -> list[TrainingForm]:
-    """Trainings for models of ``family``, first those that name it first; ``mel_steps``: of the model's flow, or 0."""
+def offered(family: str, mel_flow: MelFlow | None) -> list[TrainingForm]:
+    """Trainings for models of ``family``, first those that name it first; ``mel_flow``: a language model's flow."""
     found = [
         one
         for one in training_forms()
-        if family in one.families and (family != LANGUAGE or mel_steps or not technique(one.name).needs_mel_flow)
+        if family in one.families
+        and (family != LANGUAGE or not technique(one.name).of_mel_flow or technique(one.name).runs_on(mel_flow))
     ]
     return sorted(found, key=lambda one: one.families.index(family))
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QW
 
 from paretone.errors import SettingError
 from paretone.figures.scatter import Dimension, Scale
+from paretone.models.base import MelFlow
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.training.forms import Figure, TrainingForm, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress
@@ -305,10 +306,10 @@ class TrainingPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
-    def offer(self, family: str, mel_steps: int = 0) -> None:
+    def offer(self, family: str, mel_flow: MelFlow | None = None) -> None:
         """List the trainings for models of ``family``; keep the list if there are none, and during a training.
-        ``mel_steps``: of the flow after a language model."""
-        known = offered(family, mel_steps)
+        ``mel_flow``: that after a language model."""
+        known = offered(family, mel_flow)
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not known or listed == [one.name for one in known]:
             return

@@ -55,7 +55,7 @@ class TrainingPresenter(Presenter):
         self.training.elsewhere = bool(self._state.machine.host)
         info = self._state.selection.info
         if info is not None:
-            self.training.offer(info.family, info.mel_steps)
+            self.training.offer(info.family, info.mel_flow)
             self._follow_setup(self.training)
             self._suggest()
         self._start.refresh()
@@ -125,7 +125,7 @@ class TrainingPresenter(Presenter):
         if self.training is not None:
             self._known = "", ""
             if self._state.selection.info is not None:
-                self.training.offer(self._state.selection.info.family, self._state.selection.info.mel_steps)
+                self.training.offer(self._state.selection.info.family, self._state.selection.info.mel_flow)
                 self._fitted[technique] = self._state.selection.info.fingerprint
             self.training.choose(technique, **knobs)
             self._suggest()

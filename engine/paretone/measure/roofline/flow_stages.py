@@ -63,7 +63,7 @@ class Pieces:
         return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
 
     def _enter(self) -> Tensor:
-        return self._backbone.enter(self._works.sampler.noise, self._run)
+        return self._backbone.enter(self._works.sampler.noise, self._phase.first, self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         block, normed = self._backbone.blocks[index], self._normed[index]
@@ -116,9 +116,6 @@ class FlatPieces(Pieces):
         if join is not None:
             hidden = self._join(join)
         return self._backbone.layer(index, hidden, self._run)
-
-    def _enter(self) -> Tensor:
-        return self._backbone.enter(self._works.sampler.noise, self._phase.first, self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         parts: UNetTLayer = self._backbone.blocks[index]

@@ -15,33 +15,36 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from paretone import device as devices
-from paretone.errors import CheckpointError
+from paretone.errors import CheckpointError, PlainError
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, OfficialIds, Voice
+from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, Voice
 from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, FLOW, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.config import TOKEN_RATE
 from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
+from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
 from paretone.models.cosyvoice2.text import TextTokenizer
-from paretone.models.cosyvoice2.token_to_mel import (
-    AcousticPrompt,
-    FewEvaluations,
-    MelStream,
-    TokenFlow,
-    interval_estimator,
-)
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
+from paretone.models.families.evaluations import FlowScript
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import find_interval_weights, interval_folders
+from paretone.models.files.trained_weights import (
+    find_interval_weights,
+    find_weight_sets,
+    interval_folders,
+    weight_set_folders,
+)
 from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.operations import OperationCounts
 from paretone.sampling.tokens import RepetitionAware, TokenSampler
 from paretone.setting.knobs import Values
-from paretone.setting.plan import LanguagePlan
+from paretone.setting.plan import FlowPlan, LanguagePlan
 
 
 def sped_up(mel: Tensor, speed: float) -> Tensor:
@@ -62,26 +65,29 @@ class CosyDecoder(TokenDecoder):
 
     def __init__(
         self,
-        flow: TokenFlow,
+        flow: PlannedMel | TokenFlow,
         vocoder: Hift,
         prompt: AcousticPrompt,
         seed: int = 0,
         speed: float = 1.0,
         at_once: bool = False,
-        few: FewEvaluations | None = None,
         edition: Edition = COSYVOICE2,
-        steps: int | None = None,
-        guidance: float | None = None,
+        script: FlowScript | None = None,
     ) -> None:
-        """``steps`` and ``guidance`` replace the flow's own; ``few`` replaces both. Raises
-        :class:`paretone.errors.AudioError` for a prompt whose parts do not belong together."""
+        """``script``: of ``flow``, by default that of its own options. Raises :class:`paretone.errors.AudioError` for a
+        prompt whose parts do not belong together."""
         self._vocoder, self._seed, self._speed = vocoder, seed, speed
         self._edition, self._silent = edition, 0
-        self._stream = partial(MelStream, flow, prompt, few=few, steps=steps, guidance=guidance)
+        self._stream = partial(MelStream, flow, prompt, script=script)
         self._frames = self._stream(at_once=at_once or speed != 1)
+        self._frames.check = lambda: self.check()
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
         self.vocoder_seconds: float = 0.0
+
+    @property
+    def saved(self) -> frozenset[str]:  # type: ignore[override]  # read only
+        return self._frames.saved
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
@@ -142,7 +148,7 @@ def _silence() -> np.ndarray:
 TEXT, MARKS = "text", "marks"
 """Names of the tables that embed prompts."""
 WARM_UP_TOKENS = 4
-MOST_ESTIMATORS = 2
+MOST_READ = 8
 
 
 class CosySpeech(LanguageSpeech):
@@ -168,18 +174,24 @@ class CosySpeech(LanguageSpeech):
         self._names = CosyNames(len(model.text), folder.edition.layout)
         self._tokenizer, self._prompts = tokenizer, prompts
         self._flow_base, self._flow_path = flow_base, folder.root / FLOW
-        self._estimators: LastUsed[Any] = LastUsed(MOST_ESTIMATORS)
-        """Other estimators of the flow, by fingerprint of their weights."""
+        self._mel = PlannedMel(flow, info.of_flow, self._read_mel_script)
+        self._tokens: LastUsed[tuple[int, ...]] = LastUsed(MOST_READ)
+        """Speech tokens of the first passages of scripts, for preparations of the flow."""
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
-        found = find_interval_weights(interval_folders(info.id, self._flow_path), self._flow_base, check)
-        self.info = replace(info, interval_weights=found)
+        place, base = (info.id, self._flow_path), self._flow_base
+        self.info = replace(
+            info,
+            weight_sets=find_weight_sets(weight_set_folders(*place), base, check),
+            interval_weights=find_interval_weights(interval_folders(*place), base, check),
+        )
         return self.info
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         super().make_ready(plan, observer, voice)
-        self._few(plan)
+        if plan.flow is not None:
+            self._mel.ready(plan.flow, voice, observer)
 
     def readings(
         self, script: Any, check: Callable[[], None] = lambda: None
@@ -188,10 +200,47 @@ class CosySpeech(LanguageSpeech):
         bands, n). Speech that did not end by itself is skipped. Raises :class:`PlainError`."""
         prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
         for passage in script.passages:
-            cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
-            tokens = tuple(token for cycle in cycles for token in cycle.tokens)
-            if tokens and cycles[-1].stopped:
+            tokens, ended = self._decoded(script, passage, check)
+            if tokens and ended:
                 yield prompt, tokens, MelStream(self._flow, prompt).whole(tokens)
+
+    def _decoded(self, script: Any, passage: Any, check: Callable[[], None]) -> tuple[tuple[int, ...], bool]:
+        """Speech tokens of a passage, and whether it ended by itself."""
+        cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
+        return tuple(token for cycle in cycles for token in cycle.tokens), bool(cycles) and cycles[-1].stopped
+
+    # --- The flow, for preparations: see :class:`paretone.models.base.FlowModel` --------------------------------------
+    def replanned(self, script: Any, plan: LanguagePlan) -> Any:
+        return replace(script, plan=plan)
+
+    def operations(self, script: Any) -> OperationCounts:
+        return self._mel.operations(self._mel_script(script))
+
+    def last_state(self, script: Any, check: Callable[[], None] = lambda: None) -> np.ndarray:
+        return self._mel.last_state(self._mel_script(script, check), check)
+
+    def calibration_target(self, script: Any) -> CalibrationTarget:
+        return self._mel.calibration_target(self._mel_script(script))
+
+    def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
+        return self._mel.capture_attention(self._mel_script(script, observer.check), layer, step, observer)
+
+    def _read_mel_script(self, text: str, voice: Voice, plan: FlowPlan, observer: Observer) -> FlowScript:
+        """``text`` with the language model's usual options, up to its tokens."""
+        whole = LanguagePlan.begin(self.info, Values({one.name: one.default for one in self.info.knobs}), plan.seed)
+        return self._mel_script(self.script(text, voice, replace(whole, flow=plan), observer), observer.check)
+
+    @torch.inference_mode()
+    def _mel_script(self, script: Any, check: Callable[[], None] = lambda: None) -> FlowScript:
+        """The first passage as one for the flow, whose tokens are decoded once."""
+        passage, plan = script.passages[0], script.plan
+        key = passage, script.prompt.ids, script.voice, replace(plan, flow=None, notes=()), script.seed
+        tokens = self._tokens.of(key, lambda: self._decoded(script, passage, check)[0])
+        if not tokens:
+            raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
+        prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
+        mel = self._mel.planned(plan.flow, script.voice)
+        return replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel, passage.text),))
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -238,24 +287,16 @@ class CosySpeech(LanguageSpeech):
     def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
 
-    def _decoder(
-        self, prompt: CosyPrompt, seed: int, options: Values, few: FewEvaluations | None = None
-    ) -> CosyDecoder:
-        speed, at_once = float(options["speed"]), not options["stream"]
-        acoustic = prompt.voice.acoustic
-        of_flow = options.get("flow_steps"), options.get("flow_guidance")
-        return CosyDecoder(self._flow, self._vocoder, acoustic, seed, speed, at_once, few, self._edition, *of_flow)
+    def _decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:
+        return self._planned_decoder(prompt, seed, LanguagePlan.begin(self.info, options), NOBODY)
 
-    def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan) -> CosyDecoder:
-        return self._decoder(prompt, seed, plan.options, self._few(plan))
-
-    def _few(self, plan: LanguagePlan) -> FewEvaluations | None:
-        """Planned interval weights of the flow, if any. Raises :class:`paretone.errors.CheckpointError`."""
-        weights = plan.mel_weights
-        if weights is None:
-            return None
-        estimator = self._estimators.of(weights.fingerprint, lambda: interval_estimator(self._flow, weights))
-        return FewEvaluations(estimator, plan.mel_evaluations, plan.mel_temperature)
+    def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan, voice: Voice) -> CosyDecoder:
+        options, of_flow = plan.options, self.info.mel_flow
+        assert of_flow is not None
+        flow = plan.flow or FlowPlan.begin(self.info.of_flow, of_flow.values(options), seed)
+        speed, at_once, acoustic = float(options["speed"]), not options["stream"], prompt.voice.acoustic
+        script = self._mel.planned(flow, voice)
+        return CosyDecoder(self._mel, self._vocoder, acoustic, seed, speed, at_once, self._edition, script)
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:
@@ -296,7 +337,11 @@ def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str
             f"{language_weights} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
             "they do not belong together. Download the official release again."
         )
+    flow_base = fingerprint(folder.place(FLOW), request.check)
+    parameters, layers = sum(one.numel() for one in flow.estimator.parameters()), getattr(flow.estimator, "layers", 0)
+    assert chosen.mel_flow is not None
     info = request.info(
+        mel_flow=replace(chosen.mel_flow, layers=layers, parameters=parameters, fingerprint=flow_base),
         checkpoint=str(folder.checkpoint),
         fingerprint=fingerprint(folder.checkpoint, request.check),
         sample_rate=vocoder.config.sample_rate,
@@ -306,5 +351,4 @@ def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str
         text_front_end=FRONT_END,
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width, mel=edition.mel)
-    flow_base = fingerprint(folder.place(FLOW), request.check)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

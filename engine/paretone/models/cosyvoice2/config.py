@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from paretone.extras import how_to_add
-from paretone.sampling.options import SPEED, TOP_K, TOP_P
+from paretone.sampling.options import GUIDANCE, SPACING, SPEED, STEPS, SWAY, TOP_K, TOP_P
 from paretone.setting.knobs import Choice, Switch, Text, Values
 
 LAYOUT = "cosyvoice2"
@@ -124,6 +124,20 @@ class FlowSizes:
     def chunk(self) -> int:
         """Tokens per chunk; attention sees its own chunk and all earlier ones."""
         raise NotImplementedError
+
+
+FLOW_OPTIONS = (
+    replace(STEPS, default=FlowSizes.steps),
+    replace(SPACING, default="uniform"),
+    SWAY,
+    replace(
+        GUIDANCE,
+        meaning="Strength of classifier-free guidance of the velocity: c + g·(c − u). 0 runs one branch only.",
+        default=FlowSizes.guidance,
+        trajectory=True,
+    ),
+)
+"""Options of the flow's sampling. A sway of −1 is upstream's grid, 1 − cos(π/2·t), to the bit."""
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,21 @@ estimator."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig
+from paretone.models.networks.diffusion import intervals
 from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
+from paretone.sampling.operations import OperationCounts
 
 # CosyVoice 2's conformer from speech tokens to two mel frames each, chunk by chunk.
 #
@@ -316,8 +321,53 @@ def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
     return torch.cat([present, torch.zeros_like(present)])
 
 
+@dataclass(frozen=True)
+class EstimatorRun:
+    """Inputs of one part of a request; see :meth:`FlowEstimator.begin`."""
+
+    branches: int
+    conditions: Tensor
+    times: Any
+    first: int
+    chunked: bool
+    memories: Sequence[Memory]
+
+
 class FlowEstimator(nn.Module):
     """A network of the velocity, run part by part. CosyVoice 2 and 3 have different ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scheduled: tuple[bytes, Any] | None = None
+
+    def schedule(self, times: np.ndarray) -> Any:
+        """What depends on the ``times`` (n,) of all evaluations, kept for later parts; weights for intervals take those
+        between them."""
+        if self._scheduled is None or self._scheduled[0] != times.tobytes():
+            parameter = next(self.parameters())
+            starts = torch.from_numpy(times).to(parameter.device, parameter.dtype)
+            self._scheduled = times.tobytes(), self.time_table(intervals(starts) if self.takes_intervals else starts)
+        return self._scheduled[1]
+
+    @property
+    def takes_intervals(self) -> bool:
+        raise NotImplementedError
+
+    def begin(self, conditions: Tensor, times: Any, first: int, chunked: bool, memories: Sequence[Memory]) -> Any:
+        """Prepare the evaluations of the frames after ``first``: ``conditions`` (branches, 3 · bands, frames), the
+        result of :meth:`schedule`, and the past of each evaluation."""
+        return EstimatorRun(len(conditions), conditions, times, first, chunked, memories)
+
+    def velocity(
+        self, x: Tensor, evaluation: int, run: Any, plans: Any = None, memory: Any = None, probe: Any = None
+    ) -> Tensor:
+        """See :class:`paretone.sampling.flow.Evaluated`; it has no layers to skip or to see."""
+        memories = run.memories[evaluation]
+        return self(x.mT, run.conditions, run.times[evaluation], run.first, run.chunked, memories).mT
+
+    def operations(self, frames: int, branches: int) -> OperationCounts:
+        """Of one evaluation; here in units of a frame of one branch."""
+        return OperationCounts(0.0, 0.0, float(frames), 0, branches)
 
     def forward(
         self, state: Tensor, conditions: Tensor, times: Any, first: int, chunked: bool, memory: Memory
@@ -398,6 +448,10 @@ class Estimator(FlowEstimator):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.time_mlp = embedding
+
+    @property
+    def takes_intervals(self) -> bool:
+        return isinstance(self.time_mlp, EstimatorIntervalEmbedding)
 
     @property
     def residuals(self) -> list[Residual]:

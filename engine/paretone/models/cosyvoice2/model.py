@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paretone.models.base import LANGUAGE
-from paretone.models.cosyvoice2.config import LAYOUT, OPTIONS, FlowConfig, without_effect
+from paretone.models.base import LANGUAGE, MelFlow
+from paretone.models.cosyvoice2.config import FLOW_OPTIONS, LAYOUT, OPTIONS, without_effect
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
 
@@ -35,7 +35,7 @@ MODEL = Model(
     options=OPTIONS,
     release=Release(APACHE, _FILES),
     variant="CosyVoice2-0.5B",
-    mel_steps=FlowConfig().steps,
+    mel_flow=MelFlow(FLOW_OPTIONS),
     layout=LAYOUT,
     teacher="paretone.training.teachers:CosyTeacher",
     exports=LanguageExports(

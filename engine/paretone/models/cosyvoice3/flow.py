@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -50,8 +51,8 @@ class CausalRun(Conditioning):
     """Frames visible to each, (frames, all so far) or (rows, 1, frames, frames); ``None`` if all are."""
     first: int
     """Frames before this part."""
-    memory: Memory
-    """The past of these evaluations; of several, only if nothing follows in this request."""
+    memories: Sequence[Memory]
+    """Past of each evaluation."""
 
 
 class CausalPositions(nn.Module):
@@ -109,17 +110,20 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         layers, final = self.modulations(self.time_embed(times))
         return [(layers[row : row + 1], final[row : row + 1]) for row in range(len(times))]
 
+    def schedule(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
+        return self.tabulate(times)
+
     def begin(
         self,
         conditions: Tensor,
-        tables: tuple[Tensor, Tensor],
+        times: tuple[Tensor, Tensor],
         first: int,
         chunked: bool,
-        memory: Memory,
+        memories: Sequence[Memory],
         within: Tensor | None = None,
     ) -> CausalRun:
-        """Prepare evaluations of the frames after the ``first``. ``conditions`` (rows, 3 · bands, frames) are encoded
-        tokens, speaker and prompt; ``tables`` the AdaLN vectors of all evaluations."""
+        """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`; ``times`` are the AdaLN vectors of all
+        evaluations."""
         encoded, speaker, prompt = conditions.mT.chunk(CONDITIONS, dim=-1)
         count = conditions.shape[-1]
         chunk = self.config.chunk * FRAMES_PER_TOKEN if chunked else None
@@ -128,11 +132,11 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
             seen = within[:, None, None] if seen is None else within[:, None, None] & seen
         given = torch.cat([prompt, encoded, speaker], dim=-1)
         rotary = self.rotary_embed.table(first + count)
-        return CausalRun(len(conditions), *tables, rotary, None, given, within, seen, first, memory)
+        return CausalRun(len(conditions), *times, rotary, None, given, within, seen, first, memories)
 
-    def enter(self, x: Tensor, run: CausalRun) -> Tensor:
+    def enter(self, x: Tensor, evaluation: int, run: CausalRun) -> Tensor:
         branches = len(run.given) // len(x)
-        return self.input_embed(torch.cat([x.repeat(branches, 1, 1), run.given], dim=-1), run.memory)
+        return self.input_embed(torch.cat([x.repeat(branches, 1, 1), run.given], dim=-1), run.memories[evaluation])
 
     def attend(self, index: int, entering: Tensor, evaluation: int, run: CausalRun) -> Tensor:
         attention: SelfAttention = self.transformer_blocks[index].attn
@@ -148,7 +152,7 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         def keys_and_values(part: Tensor, first: int) -> tuple[Tensor, Tensor]:
             return turned(headed(part, to_key), first), headed(part, to_value).transpose(1, 2)
 
-        key, value = run.memory.projected(attention, entering, keys_and_values)
+        key, value = run.memories[evaluation].projected(attention, entering, keys_and_values)
         query = turned(headed(entering, to_query), run.first)
         mixed = F.scaled_dot_product_attention(query, key, value, run.seen)
         output = attention.output(mixed.transpose(1, 2).flatten(-2))
@@ -168,7 +172,7 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         memory: Memory,
     ) -> Tensor:
         """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`."""
-        run = self.begin(conditions, times, first, chunked, memory)
+        run = self.begin(conditions, times, first, chunked, [memory])
         return self.velocity(state.mT, 0, run).mT
 
     def at_once(
@@ -179,15 +183,14 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         memory = Memory()
         memory.closing = True
         empty = states.new_empty(0)
-        run = self.begin(conditions, (empty, empty), 0, chunked, memory, within)
+        run = self.begin(conditions, (empty, empty), 0, chunked, [memory], within)
         hidden, final = self.pass_layers(
-            self.enter(states.mT, run), times, lambda index, entering: self.attend(index, entering, 0, run)
+            self.enter(states.mT, 0, run), times, lambda index, entering: self.attend(index, entering, 0, run)
         )
         scale, shift = final.unbind(1)
         return self.proj_out(modulate_items(hidden, shift, scale)).mT
 
     def operations(self, frames: int, branches: int = BRANCHES) -> OperationCounts:
-        """Operations of one evaluation at this length."""
         sizes = self.config.estimator
         inner, products = sizes.heads * sizes.dim_head, 2 * frames
         entering = (1 + CONDITIONS) * self.config.bands * sizes.dim + 2 * KERNEL * sizes.dim**2 // GROUPS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paretone.models.base import LANGUAGE
-from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCTION, MODE
-from paretone.models.cosyvoice3.config import LAYOUT, NAME, OPTIONS, REINFORCED, FlowConfig
+from paretone.models.base import LANGUAGE, MelFlow
+from paretone.models.cosyvoice2.config import CROSS_LINGUAL, FLOW_OPTIONS, INSTRUCTION, MODE
+from paretone.models.cosyvoice3.config import LAYOUT, NAME, OPTIONS, REINFORCED
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
 from paretone.setting.knobs import Values
@@ -35,7 +35,7 @@ MODEL = Model(
     release=Release(APACHE, _FILES),
     variant=NAME,
     architectures=(NAME, REINFORCED),
-    mel_steps=FlowConfig().steps,
+    mel_flow=MelFlow(FLOW_OPTIONS, transformer=True),
     layout=LAYOUT,
     teacher="paretone.training.teachers:CosyTeacher",
     exports=LanguageExports(

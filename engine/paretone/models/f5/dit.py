@@ -127,7 +127,7 @@ class DiT(NamedLikeF5[DiTConditioning]):
         constant = self.input_embed.constant(prompts, texts, mask)
         return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
-    def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:
+    def enter(self, x: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:
         return self.input_embed(x.to(self.proj_out.weight.dtype), run.constant, run.mask)
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:

@@ -249,7 +249,7 @@ def attention_of(
         if index == layer and name == "attention_input":
             looked[name] = value
 
-    hidden = backbone.enter(state, run)
+    hidden = backbone.enter(state, evaluation, run)
     for index in range(layer + 1):
         hidden = backbone.layer(index, hidden, evaluation, run, probe=probe)
     maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)

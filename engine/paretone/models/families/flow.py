@@ -11,35 +11,26 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import CheckpointError, SettingError
-from paretone.last_used import LastUsed
-from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, Voice, WeightSet
-from paretone.models.families import parts
+from paretone.errors import CheckpointError
+from paretone.models.base import IntervalWeights, ModelInfo, Voice, WeightSet
 from paretone.models.families.evaluations import (
     Asking,
-    DecidedEvaluations,
-    Evaluations,
     FlowInternals,
     FlowNetwork,
     FlowScript,
-    Phase,
-    Stage,
-    attention_of,
-    grid_of,
     require_layers,
 )
 from paretone.models.families.pacing import Pace
-from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
+from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Spoken, Uttered, cost_of
+from paretone.models.families.planned_flow import Backbones, PlannedFlow
 from paretone.models.families.speech import Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import (
@@ -50,67 +41,13 @@ from paretone.models.files.trained_weights import (
     weight_set_folders,
 )
 from paretone.models.kernels import products
-from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
-from paretone.models.kernels.graphs import GraphedEvaluator
-from paretone.models.kernels.precision import in_precision
+from paretone.models.kernels.compiled import notes_of
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
-from paretone.sampling.branch_guidance import BranchGuidance
-from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Velocity, Whole, integrate
-from paretone.sampling.guidance import branches_of, effects, most_branches
-from paretone.sampling.operations import OperationCounts
-from paretone.sampling.schedules import evaluation_times
+from paretone.sampling.flow import Evaluated, Evaluator, Whole
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
-
-MOST_KEPT = 3
-"""Maximum number of backbones kept in addition to the model's own."""
-
-
-class Backbones:
-    """Provides the warmed-up backbone for a synthesis."""
-
-    def __init__(
-        self,
-        own: Evaluated,
-        read_weights: Callable[[WeightSet], Evaluated] | None,
-        warm_up: Callable[[Evaluated], None],
-    ) -> None:
-        """``read_weights`` loads the backbone with other weights, ready for inference; ``None``: there are none."""
-        self.own = own
-        self._read_weights = read_weights
-        self._warm_up = warm_up
-        self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
-        """By fingerprint of the weights, precision and compile mode."""
-
-    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
-        """The backbone, a module of the model's own type, with the weights and precision of a plan."""
-        weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
-        if weights is None and precision == "float32" and mode is None:
-            return self.own
-
-        def make() -> Evaluated:
-            status("Preparing other weights …" if mode is None else COMPILING)
-            narrowed = in_precision(self._in_full(weights), precision)
-            made = narrowed if mode is None else compiled_backbone(narrowed, mode)
-            self._warm_up(made)
-            warmed(made)
-            return made
-
-        return self._others.of((weights and weights.fingerprint, precision, mode), make)
-
-    def _in_full(self, weights: WeightSet | IntervalWeights | None) -> Any:
-        """The backbone with these weights (``None``: its own) in float32: a module of one of the model's two types."""
-        if weights is None:
-            return self.own
-        if isinstance(weights, IntervalWeights):
-            return interval_backbone(require_layers(self.own, "The model"), weights)
-        if self._read_weights is None:
-            raise CheckpointError("The model takes no other weights.")
-        return self._read_weights(weights)
-
 
 _ANY_TEXT = "Yes."
 """Placeholder: preparing a voice needs a text."""
@@ -122,7 +59,7 @@ class _Spoken(Spoken):
     """Computed share of each evaluation."""
 
 
-class FlowSpeech(Speech[FlowScript, _Spoken]):
+class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     """A loaded model of the flow family. See :class:`paretone.models.base.SpeechModel`."""
 
     _script = FlowScript
@@ -138,48 +75,32 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     ) -> None:
         """``frame_seconds`` is the audible duration of one frame of the state; ``read_weights`` loads the backbone with
         one of ``info.weight_sets``, ready for inference on ``device``."""
-        super().__init__(info)
+        Speech.__init__(self, info)
         self._backbone = backbone
-        self._backbones = Backbones(backbone, read_weights, self._warm_up)
+
+        def read(weights: WeightSet | IntervalWeights) -> Evaluated:
+            if isinstance(weights, IntervalWeights):
+                return interval_backbone(require_layers(backbone, "The model"), weights)
+            if read_weights is None:
+                raise CheckpointError("The model takes no other weights.")
+            return read_weights(weights)
+
+        self._backbones = Backbones(backbone, read, self._warm_up)
         self._device = device
         self._frame_seconds = frame_seconds
-
-    # --- To be implemented by a family -------------------------------------------------------------------------------
-    # The backbone has the model's own type (:class:`Evaluated`): Any.
-    @abstractmethod
-    def _begin(
-        self,
-        backbone: Any,
-        passage: Any,
-        prompt: Any,
-        times: np.ndarray,
-        options: Values,
-        branches: Sequence[int] | None = None,
-    ) -> Run:
-        """State shared by the evaluations of a passage, at ``times`` in order; ``branches`` from
-        :data:`paretone.sampling.guidance.BRANCHES` replace those that the options need."""
-
-    @abstractmethod
-    def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
-        """The noise of a passage, and the step, on the grid ``times`` (steps + 1,)."""
-
-    @abstractmethod
-    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
-        """Combine the velocities of the branches that ran, branch-major, into the velocity to follow."""
 
     @abstractmethod
     def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
         """Last state (1, frames, bands) to the audio of the new speech."""
-
-    @abstractmethod
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
 
     def _fader(self, options: Values) -> CrossFader:
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
     def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
         return (passage.frames - prompt.frames) * self._frame_seconds
+
+    def _script_of(self, text: str, voice: Voice, plan: FlowPlan, observer: Observer) -> FlowScript:
+        return self.script(text, voice, plan, observer)
 
     # --- Backbones ---------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
@@ -196,21 +117,13 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return self.info
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        self._backbones.of(plan, observer.status)
         if voice is not None and not voice.phones:
             self._prepare(_ANY_TEXT, voice, plan.options, observer.check, plan.seed)
-        if voice is not None:
-            self._evaluator(voice, plan, observer)
-
-    def replanned(self, script: FlowScript, plan: FlowPlan) -> FlowScript:
-        return replace(script, plan=plan, network=self._network(plan, script.voice, SILENT))
+        self.ready(plan, voice, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: FlowScript) -> PassageJoiner:
         return PassageJoiner(self._fader(script.options), len(script.passages))
-
-    def _network(self, plan: FlowPlan, voice: Voice, observer: Observer) -> FlowNetwork:
-        return FlowNetwork(self._backbones.of(plan), self._evaluator(voice, plan, observer))
 
     def shared(self, script: FlowScript, ask: Ask) -> FlowScript:
         backbone, make = script.backbone, script.network.evaluator
@@ -229,23 +142,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         backbone = script.backbone
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
 
-    def _evaluator(self, voice: Voice, plan: FlowPlan, observer: Observer) -> Callable[[], Evaluator]:
-        """Factory of each passage's evaluator: the plan's own part, CUDA graphs, or plain computation."""
-        backbone, graphs = self._backbones.of(plan), plan.launching.graphs
-        if plan.evaluator is not None:
-            whole = replace(plan, evaluator=None)
-
-            def sample(text: str, evaluator: Evaluator) -> Tensor:
-                script = self.script(text, voice, whole, observer)
-                return self._drawn(script, script.passages[0], observer.check, evaluator)
-
-            stage = Stage(plan, backbone, self.info.title, voice, self._memory, sample, observer.status)
-            return parts.evaluators(plan.evaluator, stage)
-        if graphs is None:
-            return lambda: Whole(backbone)
-        self._graphs.bound(graphs)
-        return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
-
     @torch.inference_mode()
     def _speak_passage(
         self, script: FlowScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
@@ -262,9 +158,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
                 StepReport(number, len(script.passages), step, script.steps, step_seconds[-1], audio_seconds=seconds)
             )
 
-        run, sampler = self._started(script, passage)
-        evaluations = self._evaluations(script, passage, run)
-        state = self._integrate(evaluations, sampler, script.times, script.options, on_step)
+        state, evaluations = self.sampled(script, passage, on_step)
         devices.synchronise(self._device)
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
@@ -282,93 +176,8 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             tuple(evaluations.shares),
         )
 
-    def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
-        evaluations = self._evaluation_times(script.times, script.options)
-        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
-        sampler = self._sampler(passage, script.times, script.seed, script.options)
-        if script.plan.temperature != 1:
-            sampler = replace(sampler, noise=script.plan.temperature * sampler.noise)
-        stepper = script.plan.stepper
-        if stepper is None:
-            return run, sampler
-        if len(evaluations) != script.steps:
-            raise SettingError("This step takes one evaluation; choose a solver that takes one as well, such as Euler.")
-        return run, replace(sampler, follow=parts.stepper(stepper, script.times, sampler.follow))
-
-    def _evaluations(
-        self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
-    ) -> Evaluations:
-        """The guided velocity for the sampler, computed by the plan's evaluator or the given one."""
-        phases = self._phases(script, passage, run)
-        evaluator = evaluator or script.network.evaluator()
-        part = script.plan.combining
-        combining = None if part is None else partial(parts.combining, part)
-        if script.plan.guidance.decides:
-            return self._decided(script, passage, phases, evaluator, combining)
-        return Evaluations(evaluator, phases, self._guided, combining)
-
-    def _decided(
-        self,
-        script: FlowScript,
-        passage: FramedPassage,
-        phases: Sequence[Phase],
-        evaluator: Evaluator,
-        combining: Callable[[Combine], Combine] | None,
-    ) -> Evaluations:
-        plan, options = script.plan, script.options
-        times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
-        strengths = plan.guidance.strengths or own
-        return DecidedEvaluations(
-            evaluator,
-            phases,
-            self._guided,
-            BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
-            branches_of(effects(own, 0.0)) if strengths == own else None,
-            lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
-            lambda branches: self._operations(passage.frames, options, branches),
-            most_branches(strengths),
-            combining,
-        )
-
-    def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
-        options, guidance = script.options, script.plan.guidance
-        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
-        if guidance.steps is not None and guidance.shortened(options["steps"]):
-            guided = guidance.steps + script.plan.halves_first
-            first = len(self._evaluation_times(script.times[: guided + 1], options))
-            times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
-            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
-            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
-        return phases
-
-    @staticmethod
-    def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
-        return evaluation_times(times, options.get("solver", "euler"))
-
-    @staticmethod
-    def _integrate(
-        velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
-    ) -> Tensor:
-        return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
-
-    def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
-        """Backbone operations of a passage under the same setting without techniques."""
-        options = plan.reference
-        evaluations = len(self._evaluation_times(grid_of(options), options))
-        return evaluations * self._operations(frames, options).evaluation
-
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         return replace(trace, computed=tuple(one.shares for one in spoken))
-
-    # --- For benches and techniques -----------------------------------------------------------------------------------
-    def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
-        """Sampling of the first passage, (1, frames, bands), for timing. Raises :class:`PlainError`."""
-        return lambda: self._drawn(script, script.passages[0], lambda: None)
-
-    @torch.inference_mode()
-    def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
-        state = self._drawn(script, script.passages[0], check)
-        return state[0, script.prompt.frames :].float().cpu().numpy()
 
     def readings(
         self, script: FlowScript, check: Callable[[], None] = lambda: None
@@ -377,14 +186,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
         for passage in script.passages:
             yield script.prompt, passage, self._drawn(script, passage, check)
-
-    @torch.inference_mode()
-    def _drawn(
-        self, script: FlowScript, passage: FramedPassage, check: Callable[[], None], evaluator: Evaluator | None = None
-    ) -> Tensor:
-        run, sampler = self._started(script, passage)
-        evaluations = self._evaluations(script, passage, run, evaluator)
-        return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
 
     @torch.inference_mode()
     def internals(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> FlowInternals:
@@ -415,48 +216,4 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             self._guided,
             integrate,
             lambda state: self._decode(state, passage, script.prompt),
-        )
-
-    def operations(self, script: FlowScript) -> OperationCounts:
-        return self._operations(script.passages[0].frames, script.options)
-
-    @torch.inference_mode()
-    def calibration_target(self, script: FlowScript) -> CalibrationTarget:
-        passage, options = script.passages[0], script.options
-        run, sampler = self._started(script, passage)
-        backbone = require_layers(script.backbone, self.info.title)
-        return CalibrationTarget(
-            backbone,
-            run,
-            sampler.noise,
-            script.times,
-            lambda left: self._guided(backbone.project(left), options),
-            sampler.follow,
-            run.branches,
-            script.plan.compatibility,
-            script.prompt.frames,
-        )
-
-    @torch.inference_mode()
-    def capture_attention(
-        self, script: FlowScript, layer: int, step: int, observer: Observer = SILENT
-    ) -> AttentionCapture:
-        backbone, passage = require_layers(script.backbone, self.info.title), script.passages[0]
-        if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
-            raise SettingError(
-                f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
-                f"the grid {script.steps} steps."
-            )
-        run, sampler = self._started(script, passage)
-
-        def on_step(number: int, state: Tensor) -> None:
-            observer.check()
-            observer.step(StepReport(0, 1, number, step + 1, 0.0))
-
-        evaluations = self._evaluations(script, passage, run)
-        state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
-        evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
-        maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
-        return AttentionCapture(
-            layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
         )

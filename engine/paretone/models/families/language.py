@@ -218,7 +218,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
         """Official ids of everything that :meth:`_request` embeds."""
 
-    def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
+    def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan, voice: Voice) -> TokenDecoder:
         return self._decoder(prompt, seed, plan.options)
 
     def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
@@ -281,7 +281,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 f"{self.own.tokens.codes - 1}; take off the id of the first one."
             )
         prompt, _ = self._prepare(text, voice, plan.options, check, plan.seed)
-        return self._decoder(prompt, plan.seed, plan.options).whole(tokens).samples
+        return self._planned_decoder(prompt, plan.seed, plan, voice).whole(tokens).samples
 
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)
@@ -329,7 +329,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             *requests,
             self._sampler_of(script, passage),
             self._decoding(script, passage, requests, check),
-            lambda: self._planned_decoder(script.prompt, script.seed, script.plan),
+            lambda: self._planned_decoder(script.prompt, script.seed, script.plan, script.voice),
             len(script.passages),
         )
 
@@ -365,8 +365,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed
-        decoder = self._planned_decoder(script.prompt, seed, script.plan)
-        decoder.patience = script.patience
+        decoder = self._planned_decoder(script.prompt, seed, script.plan, script.voice)
+        decoder.patience, decoder.check = script.patience, observer.check
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
         progress = TokenProgress(observer, expected, number, tokens, self.token_rate)
@@ -417,7 +417,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
             # A stop id among accepted drafts saves no pass.
-            frozenset({"draft"} if any(min(one.accepted, len(one.tokens)) for one in cycles) else ()),
+            frozenset({"draft"} if any(min(one.accepted, len(one.tokens)) for one in cycles) else ()) | decoder.saved,
             tuple(map(_kept, cycles)),
             self._problem(cycles, guard),
             sum(len(cycle.drafted) for cycle in cycles),

@@ -168,6 +168,10 @@ class TokenDecoder(StreamDecoder[Sequence[int]]):
     """Seconds of the vocoder so far, of decoders with flow and vocoder."""
     patience: int = 1
     """Factor by which later groups of tokens that are decoded at once may be longer, to save time."""
+    check: Callable[[], None] = staticmethod(lambda: None)
+    """Called within long work; may raise to cancel."""
+    saved: frozenset[str] = frozenset()
+    """Parts of the plan that saved operations so far; see :class:`paretone.setting.plan.Idle`."""
     exact: ClassVar[bool] = True
     """Whether streaming equals :meth:`whole` up to rounding."""
 

@@ -260,7 +260,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
             (~is_prompt[..., None]).to(context.dtype),
         )
 
-    def enter(self, x: Tensor, run: MegaConditioning) -> Tensor:
+    def enter(self, x: Tensor, evaluation: int, run: MegaConditioning) -> Tensor:
         # The branches' inputs differ only in their constant part, so the state's part is computed once.
         own = self.x_prenet(x * run.to_sample)
         return (run.constant.unflatten(0, (run.branches, -1)) + own).flatten(0, 1)

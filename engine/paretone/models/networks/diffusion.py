@@ -94,7 +94,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
     def blocks(self) -> tuple[LayerParts, ...]:
         return tuple(map(self.block, range(self.layers)))
 
-    def enter(self, x: Tensor, run: Run) -> Tensor:
+    def enter(self, x: Tensor, evaluation: int, run: Run) -> Tensor:
         """State (batch, frames, bands) to the first layer's input (rows, frames, width)."""
         raise NotImplementedError
 
@@ -199,7 +199,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         probe: Probe | None = None,
     ) -> Tensor:
         """One evaluation without the projection: the result of :meth:`leave`, which calibration compares and guides."""
-        entered = hidden = self.enter(x, run)
+        entered = hidden = self.enter(x, evaluation, run)
         for index in range(self.layers):
             plan = COMPUTE if plans is None else plans[index]
             layer_memory = None if plans is None or memory is None else memory[index]
@@ -221,7 +221,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
                 found[places[0]] = self.velocity(*calls[places[0]])
                 continue
             some = [calls[place] for place in places]
-            entered = [self.enter(x, run) for x, _, run in some]
+            entered = [self.enter(*one) for one in some]
             lengths = tuple(one.shape[1] for one in entered for _ in range(len(one)))
             rotary = torch.cat([run.rotary for one, (_, _, run) in zip(entered, some, strict=True) for _ in one])
             _, evaluation, run = some[0]
@@ -297,6 +297,12 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 # equal to its source (arXiv 2510.07979).
 
 
+def intervals(times: Tensor) -> Tensor:
+    """Intervals (n, 2) of evaluations at ``times`` (n,): each carries the state to the time of the next, the last one
+    to speech."""
+    return torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1)
+
+
 class IntervalEmbedding(TimeEmbedding):
     """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals of length zero."""
 
@@ -310,8 +316,7 @@ class IntervalEmbedding(TimeEmbedding):
         return super().forward(starts) + self.interval_mlp(lengths)
 
     def of_schedule(self, times: Tensor) -> Tensor:
-        # Each evaluation carries the state to the time of the next, the last one to speech.
-        return self(torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1))
+        return self(intervals(times))
 
 
 def add_interval(backbone: DiffusionTransformer) -> None:

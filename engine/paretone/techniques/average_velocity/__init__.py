@@ -23,7 +23,7 @@ from paretone.models.declaration import Model
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.megatts3.config import LAYOUT as MEGATTS3
 from paretone.setting.knobs import NO_VALUES, Number, Values
-from paretone.setting.plan import FlowPlan, LanguagePlan, NotPrepared
+from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of
@@ -105,10 +105,8 @@ UNEQUAL_GUIDANCE = 0.1
 OF_WEIGHTS = "the weights' own"
 
 
-def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> FlowPlan | LanguagePlan:
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     evaluations = int(knobs["evaluations"])
-    if isinstance(plan, LanguagePlan):
-        return _of_tokens(context, knobs, plan)
     _require_alone(context, evaluations)
     grid = {"steps": evaluations, "spacing": "uniform", "solver": "euler", "overshoot": 0.0}
     options = plan.options.replace(**{name: value for name, value in grid.items() if name in plan.options})
@@ -127,19 +125,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
         temperature=_temperature(knobs, weights),
     )
     return plan.noted(*_remarks(weights, plan.reference))
-
-
-def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    evaluations = int(knobs["evaluations"])
-    if not context.info.mel_steps:
-        raise SettingError(
-            f"{context.info.title} makes audio of its tokens without a flow; {TECHNIQUE.title} has nothing to shorten."
-        )
-    if not context.loaded:
-        return plan
-    weights = chosen(context.info, context.entry, evaluations)
-    temperature = _temperature(knobs, weights)
-    return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
 
 
 def _temperature(knobs: Values, weights: IntervalWeights) -> float:
@@ -216,7 +201,7 @@ WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
     knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
-    of=lambda plan: plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights,
+    of=lambda plan: flow_of(plan).weights,
     required=True,
 )
 TECHNIQUE = Technique(
@@ -227,7 +212,7 @@ TECHNIQUE = Technique(
     benefit="One to four evaluations instead of many",
     paper=Paper("IntMeanFlow: Few-step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
     families=("flow", "language"),
-    needs_mel_flow=True,
+    of_mel_flow=True,
     slot="weights",
     place=25,
     mark=Mark("red", "diamond"),
@@ -275,8 +260,6 @@ TITLED_METHODS = (
 )
 BY_SHARE = minutes_by_share(40.0, 8_200_000)
 """Training of the bundled F5 on one CPU core with bfloat16."""
-MEL_FLOW_PARAMETERS = 71_300_000
-"""Parameters of CosyVoice 2's flow after the language model, the only part that is trained."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
@@ -288,7 +271,7 @@ def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
 
 
 def _minutes(info: ModelInfo) -> float:
-    return BY_SHARE(replace(info, parameters=MEL_FLOW_PARAMETERS) if info.mel_steps else info)
+    return BY_SHARE(info if info.mel_flow is None else info.of_flow)
 
 
 def _why_not(info: ModelInfo) -> str:

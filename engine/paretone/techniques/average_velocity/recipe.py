@@ -27,7 +27,6 @@ from torch import Tensor, nn
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
-from paretone.models.cosyvoice2.config import FlowSizes
 from paretone.models.declaration import Model
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
@@ -343,8 +342,6 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official ones for fine-tuning the released models."""
 INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
-MEL_SWAY = -1.0
-"""Sway of the official grid of CosyVoice 2's flow, 1 − cos(π/2·t)."""
 GUIDANCE = ("guidance", "intelligibility", "similarity")
 """Options of guidance, of all models."""
 
@@ -407,16 +404,16 @@ def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocit
 
 def _usual(chosen: Model) -> tuple[dict[str, float], float]:
     """Usual guidance of the model, and the sway of its grid."""
-    if chosen.mel_steps:  # Not options of the model.
-        return {"guidance": FlowSizes.guidance}, MEL_SWAY
     known = checked(chosen.options, chosen.default_options, chosen.title)
+    if chosen.mel_flow is not None:
+        known = chosen.mel_flow.values(known)
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
 
 
 def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = own_seed(run.request.seed, run.processes)
-    if run.chosen.mel_steps:
+    if run.chosen.mel_flow is not None:
         from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
         return cosyvoice2_subject(run, seed)

@@ -223,7 +223,8 @@ TECHNIQUE = Technique(
     paper=Paper(
         "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"
     ),
-    families=("flow",),
+    families=("flow", "language"),
+    of_mel_flow=True,
     slot="skipping",
     place=10,
     mark=Mark("blue", "circle"),
@@ -366,7 +367,7 @@ class Calibrations:
         return record.table
 
     def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
-        compatibility, used = compatibility_of(model.info, setting), setting.technique(TECHNIQUE.name)
+        compatibility, used = compatibility_of(model.info, setting, of_flow=True), setting.technique(TECHNIQUE.name)
         assert used is not None
         threshold = used.knobs["threshold"]
         for record in self._records:

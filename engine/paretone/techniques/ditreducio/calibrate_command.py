@@ -23,6 +23,7 @@ from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare, Synthesise
 from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
+from paretone.setting.plan import flow_of
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
@@ -117,7 +118,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for one in calibrations:
         setting = _reduced(plain, one)
         _write(one, setting, model)
-        ops_ratio = resolve(model.info, setting, (one.calibrated.table,)).ops_ratio(operations)
+        ops_ratio = flow_of(resolve(model.info, setting, (one.calibrated.table,))).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
     data: dict[str, Any] = found[0] if options.thresholds is None else {"calibrations": found}

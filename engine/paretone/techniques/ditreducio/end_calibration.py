@@ -312,7 +312,7 @@ class EndPath:
     def _taken(self, rows: Rows, at: int, state: Tensor, before: list[LayerMemory]) -> tuple[_Step, list[LayerMemory]]:
         """Take a step under ``rows``; return it and the memories after it."""
         after = [_copied(one) for one in before]
-        entered = hidden = self._backbone.enter(state, self._target.run)
+        entered = hidden = self._backbone.enter(state, at, self._target.run)
         inputs = []
         for layer in range(self._layers):
             inputs.append(hidden)

@@ -99,7 +99,9 @@ def measure_transfer(
     for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
+    mismatch = table.compatibility.mismatch(
+        compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True)
+    )
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
     rows = enumerate(table.actions)

@@ -46,7 +46,7 @@ def run_through(
             if see is not None and name in MODULES:
                 see(step, layer, name, value)
 
-        entered = hidden = target.backbone.enter(state, target.run)
+        entered = hidden = target.backbone.enter(state, step, target.run)
         for layer in range(layers):
             layer_plan = COMPUTE if plan is None else plan.at(step)[layer]
             watching = None if see is None else probe

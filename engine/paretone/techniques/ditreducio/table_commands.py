@@ -62,7 +62,7 @@ def _run_import(options: argparse.Namespace, session: Session) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, (table,))
-    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, setting))
+    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {percent(table.skipped_share)} skipped"
@@ -76,7 +76,7 @@ def with_table(
 
     ``knobs`` are those given by the user. Raises :class:`ProfileError` if the table cannot be used here.
     """
-    compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting)
+    compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True)
     data = read_artefact(path, TITLE)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
@@ -92,9 +92,10 @@ def with_table(
     mismatch = table.compatibility.mismatch(compatibility)
     if mismatch:
         raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
-    if table.layers != model.info.layers:
+    if table.layers != model.info.of_flow.layers:
         raise ProfileError(
-            f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
+            f"The strategy table {path} has {table.layers} layers, but {model.info.of_flow.title} has "
+            f"{model.info.of_flow.layers}."
         )
     return setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
 
@@ -179,7 +180,9 @@ def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, Strat
     """Setting and table of a profile, checked against the model."""
     if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
-    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting))
+    profile.check(
+        model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting, of_flow=True)
+    )
     return profile.setting, profile.artefact("table")
 
 

@@ -143,7 +143,7 @@ class Trajectory:
             if name == "attention_input":
                 similarities[layer] = check_similarity(self.calibration_target, self._check_phase, layer, value)
 
-        entered = hidden = self._backbone.enter(self._states[-1], self._run)
+        entered = hidden = self._backbone.enter(self._states[-1], step, self._run)
         for layer in range(self._layers):
             memory = LayerMemory()
             plan = COMPUTE if step else COMPUTING
@@ -180,7 +180,7 @@ class Trajectory:
         """Compute ``step`` with the ``given`` actions in force."""
         self._step, self._given = step, given
         self._recalled = [self._recall(layer) for layer in range(self._layers)]
-        self._entered = self._backbone.enter(self.state, self._run)
+        self._entered = self._backbone.enter(self.state, step, self._run)
         self._path = self._walk(0, self._entered, self._entered)
         self._baseline = self._compared(self._path.output)
         self._work.done(self._layers)

@@ -41,7 +41,7 @@ class DualBlockCache:
     def velocities(self, state: Tensor, evaluation: int, run: Conditioning) -> Tensor:
         rule, layers = self._rule, self._backbone.layers
         middle = range(rule.Fn_compute_blocks, layers - rule.Bn_compute_blocks)
-        entered = self._backbone.enter(state, run)
+        entered = self._backbone.enter(state, evaluation, run)
         hidden = self._passed(range(middle.start), entered, evaluation, run)
         while len(self._branches) < run.branches:
             self._branches.append(_Branch(rule))

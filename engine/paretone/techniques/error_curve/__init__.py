@@ -76,7 +76,8 @@ TECHNIQUE = Technique(
     paper=Paper(
         "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
     ),
-    families=("flow",),
+    families=("flow", "language"),
+    of_mel_flow=True,
     slot="skipping",
     place=70,
     mark=Mark("orange", "hexagon"),

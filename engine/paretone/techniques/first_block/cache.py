@@ -36,7 +36,7 @@ class FirstBlockCache:
         self._skipped: set[int] = set()
 
     def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
-        entered = self._backbone.enter(state, run)
+        entered = self._backbone.enter(state, evaluation, run)
         hidden = self._backbone.layer(0, entered, evaluation, run)
         first = hidden - entered
         if run is self._run and self._first is not None:

@@ -19,7 +19,7 @@ from paretone.sampling.grid_search import METHODS, Trial, Value, rounded
 from paretone.sampling.schedules import time_grid
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Choice, Effect, Number, Values
-from paretone.setting.plan import FlowPlan, NotPrepared
+from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolving
 from paretone.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, require_euler, to_type
@@ -175,9 +175,10 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 def wanted(context: Context, steps: int) -> Compatibility:
     """Required compatibility of a placed grid: that of the setting without it, including other weights or guidance."""
     others = context.setting.without(NAME)
+    info = context.speech or context.info
     if not context.loaded:
-        return placed_for(resolving.foreseen(others, context.info).compatibility, steps)
-    return placed_for(resolving.compatibility_of(context.info, others, context.artefacts), steps)
+        return placed_for(flow_of(resolving.foreseen(others, info)).compatibility, steps)
+    return placed_for(resolving.compatibility_of(info, others, context.artefacts, of_flow=True), steps)
 
 
 def solver_of(setting: Setting) -> str:
@@ -209,7 +210,8 @@ TECHNIQUE = Technique(
     summary="Places a few evaluations at times that a search has found for this model and guidance.",
     benefit="A few evaluations at searched times",
     paper=Paper("IntMeanFlow: Few-Step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
-    families=("flow",),
+    families=("flow", "language"),
+    of_mel_flow=True,
     slot="grid",
     place=32,
     mark=Mark("violet", "hexagon"),

@@ -32,9 +32,9 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import checked
+from paretone.setting.plan import flow_of
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
-from paretone.speaking import scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.base import JobTask
 from paretone.techniques.resolving import knobs_under, without_slots
@@ -84,9 +84,8 @@ class Distance:
     ) -> None:
         """Run the model with many steps. ``step`` is called after each and may raise to stop."""
         self._model, self._utterances, self._scripts = model, utterances, _Scripts(model)
-        self._ends = [
-            model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
-        ]
+        many = many_steps(model, setting)
+        self._ends = [model.last_state(model.script(one.text, one.voice, many), step) for one in utterances]
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
         found = (self._model.last_state(self._scripts.of(one, setting, grid), step) for one in self._utterances)
@@ -117,9 +116,9 @@ class Fidelity:
         """Synthesise with many steps. ``step`` is called after each and may raise to stop."""
         self._utterances, self._metric = utterances, metric(name)
         self._scripts = _Scripts(model, Passing(observer, "caution"))
-        stepping = _Stepping(observer, step)
+        stepping, many = _Stepping(observer, step), many_steps(model, setting)
         self._wanted = [
-            _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
+            _sounded(model.speak(model.script(one.text, one.voice, many, stepping), stepping)) for one in utterances
         ]
         self.unit = f"{self._metric.label} to what {MANY} steps say"
 
@@ -179,9 +178,12 @@ class Judged:
         return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
 
 
-def many_steps(setting: Setting) -> Setting:
-    """``setting`` for the reference run, without the techniques that approximate it."""
-    return replace(without_slots(setting, "grid", "solver", "skipping"), options=setting.options.replace(steps=MANY))
+def many_steps(model: FlowModel, setting: Setting) -> Any:
+    """Plan of the reference run of ``setting``, without the techniques that approximate it."""
+    plan = resolve(model.info, without_slots(setting, "grid", "solver", "skipping"))
+    flow = flow_of(plan)
+    many = replace(flow, options=flow.options.replace(steps=MANY))
+    return many if flow is plan else replace(plan, flow=many)
 
 
 def adds_noise(setting: Setting, model: FlowModel) -> bool:
@@ -286,7 +288,7 @@ def search_grid(
     flow, knobs = flow_model(model, "Searching a grid"), knobs_under(setting, NAME)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
-    compatibility = placed_for(compatibility_of(flow.info, others), steps)
+    compatibility = placed_for(compatibility_of(flow.info, others, of_flow=True), steps)
     grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
     titled = start_grids(steps)
     known = search_name(

@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
-from paretone.models.base import IntervalWeights
+from paretone.models.base import IntervalWeights, MelFlow
 from paretone.session.events import Prepared
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import NO_VALUES, Values, checked, defaults
@@ -172,7 +172,7 @@ def test_bundled_models_are_made_from_the_command_line_only(panel: TrainingPanel
     panel.offer("language")
     offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
     assert offered == ["speculative", "spade"]
-    panel.offer("language", mel_steps=10)
+    panel.offer("language", mel_flow=MelFlow(()))
     offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
     assert offered == ["speculative", "spade", "average_velocity"], "a flow makes mel frames of its tokens"
     panel.offer("masked")

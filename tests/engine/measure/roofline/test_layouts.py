@@ -178,7 +178,7 @@ def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path)
     model, who, plain = LAYOUTS[layout](tmp_path)
     require_whole(measured(model, who, plain), layout)
     refused = set()
-    for one in applying_to(model.info.family, model.info.knobs, model.info.mel_steps):
+    for one in applying_to(model.info.family, model.info.knobs, model.info.mel_flow):
         if one.name == "compilation":  # It takes minutes.
             continue
         chosen, tables = with_technique(model, plain, one)

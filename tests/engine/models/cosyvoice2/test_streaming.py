@@ -27,7 +27,8 @@ from paretone.models.cosyvoice2.hift import (
     SourceSpectrum,
     Upsampler,
 )
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.cosyvoice2.mel_flow import MelStream
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from paretone.models.networks import incremental as memories
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_release import NoNoise, small_flow, small_prompt, small_speech, small_vocoder

@@ -108,7 +108,8 @@ def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: 
 
 def test_steps_and_guidance_of_the_flow_are_options(model: CosySpeech, voice: Voice) -> None:
     rows: list[int] = []
-    hook = model._flow.estimator.register_forward_hook(lambda network, given, velocity: rows.append(len(velocity)))
+    last = model._flow.estimator.proj_out
+    hook = last.register_forward_hook(lambda network, given, velocity: rows.append(len(velocity)))
     found = {}
     for name, options in {"plain": {}, "few": {"flow_steps": 2}, "alone": {"flow_guidance": 0.0}}.items():
         rows.clear()

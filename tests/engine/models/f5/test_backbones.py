@@ -81,7 +81,7 @@ def test_layers_leave_their_input_alone_unless_told(inputs) -> None:
     state, prompt, ids = inputs
     dit = small_dit()
     run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
-    hidden = dit.enter(state, run)
+    hidden = dit.enter(state, 0, run)
     before = hidden.clone()
     dit.layer(0, hidden, 0, run)
     assert torch.equal(hidden, before)
@@ -110,7 +110,7 @@ def test_attention_maps_are_those_of_the_attention(inputs) -> None:
     def probe(layer: int, name: str, value: Tensor) -> None:
         seen[name] = value
 
-    dit.layer(1, dit.enter(state, run), 0, run, probe=probe)
+    dit.layer(1, dit.enter(state, 0, run), 0, run, probe=probe)
     attention = dit.transformer_blocks[1].attn
     query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
     expected = (query @ key.transpose(2, 3) / 32**0.5).softmax(-1).mean(1)

@@ -80,7 +80,7 @@ def test_branches_that_do_not_count_are_not_run(
 def test_layers_leave_their_input_alone_unless_told(inputs: Inputs) -> None:
     model = small_mega_dit()
     run = model.begin(*inputs.conditions, sampling_grid(4)[:-1])
-    hidden = model.enter(inputs.state, run)
+    hidden = model.enter(inputs.state, 0, run)
     constant, before = run.constant.clone(), hidden.clone()
     model.layer(0, hidden, 0, run)
     assert torch.equal(hidden, before)
@@ -92,7 +92,9 @@ def test_attention_maps_are_those_of_the_attention(inputs: Inputs) -> None:
     model = small_mega_dit()
     run = model.begin(*inputs.conditions, sampling_grid(4)[:-1])
     seen: dict[str, Tensor] = {}
-    model.layer(0, model.enter(inputs.state, run), 0, run, probe=lambda layer, name, value: seen.update({name: value}))
+    model.layer(
+        0, model.enter(inputs.state, 0, run), 0, run, probe=lambda layer, name, value: seen.update({name: value})
+    )
     attention = model.encoder.layers[0].attention
     query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
     expected = (query @ key.transpose(2, 3) / (SMALL.dim // SMALL.heads) ** 0.5).softmax(-1).mean(1)

@@ -17,16 +17,13 @@ from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry, voice
 from paretone.models.cosyvoice2.checkpoint import FLOW
 from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
-from paretone.models.cosyvoice2.token_to_mel import (
-    FewEvaluations,
-    MelStream,
-    TokenToMel,
-    interval_estimator,
-    official,
-)
+from paretone.models.cosyvoice2.mel_flow import MelStream, PlannedMel
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel, official
+from paretone.models.families.evaluations import FlowNetwork
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.trained_weights import described_interval, interval_metadata, save_in_half
 from paretone.models.networks.incremental import Memory
+from paretone.sampling.flow import Whole
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
@@ -63,6 +60,15 @@ def with_interval(flow: TokenToMel, learnt: bool = False) -> Estimator:
     return estimator.eval().requires_grad_(False)
 
 
+def few(flow: TokenToMel, estimator: Estimator, count: int, temperature: float = 1.0) -> MelStream:
+    """A stream of ``flow`` with ``count`` evaluations of ``estimator`` in one branch."""
+    mel = PlannedMel(flow)
+    plan = mel.planned().plan
+    plan = replace(plan, options=plan.options.replace(steps=count, guidance=0.0), temperature=temperature)
+    network = FlowNetwork(estimator, lambda: Whole(estimator))
+    return MelStream(mel, small_prompt(), script=replace(mel.planned(plan), network=network))
+
+
 # --- Networks ---------------------------------------------------------------------------------------------------------
 def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> None:
     student, times = with_interval(flow), torch.tensor([0.1, 0.6])
@@ -79,20 +85,19 @@ def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_th
     plain = small_flow()
     plain.config = replace(plain.config, steps=2, guidance=0.0)
     euler = MelStream(plain, small_prompt()).whole(SPEECH)
-    few = MelStream(flow, small_prompt(), few=FewEvaluations(with_interval(flow), 2)).whole(SPEECH)
-    torch.testing.assert_close(few, euler, atol=1e-5, rtol=0)
+    few_2 = few(flow, with_interval(flow), 2).whole(SPEECH)
+    torch.testing.assert_close(few_2, euler, atol=1e-5, rtol=0)
     estimator, quiet = with_interval(flow, learnt=True), small_flow()
-    learnt = MelStream(flow, small_prompt(), few=FewEvaluations(estimator, 2)).whole(SPEECH)
-    assert (learnt - few).abs().max() > 0.01, "it hears how far an evaluation goes"
+    learnt = few(flow, estimator, 2).whole(SPEECH)
+    assert (learnt - few_2).abs().max() > 0.01, "it hears how far an evaluation goes"
     quiet.noise *= 0.5
-    calm = MelStream(flow, small_prompt(), few=FewEvaluations(estimator, 2, 0.5)).whole(SPEECH)
-    torch.testing.assert_close(calm, MelStream(quiet, small_prompt(), few=FewEvaluations(estimator, 2)).whole(SPEECH))
+    calm = few(flow, estimator, 2, 0.5).whole(SPEECH)
+    torch.testing.assert_close(calm, few(quiet, estimator, 2).whole(SPEECH))
 
 
 def test_few_evaluations_streamed_are_those_of_the_whole(flow: TokenToMel) -> None:
-    few = FewEvaluations(with_interval(flow, learnt=True), 3)
-    whole = MelStream(flow, small_prompt(), few=few).whole(SPEECH)
-    stream = MelStream(flow, small_prompt(), few=few)
+    estimator = with_interval(flow, learnt=True)
+    whole, stream = few(flow, estimator, 3).whole(SPEECH), few(flow, estimator, 3)
     parts = [stream.push([token]) for token in SPEECH]
     assert sum(part.shape[-1] > 0 for part in parts) > 3
     torch.testing.assert_close(torch.cat([*parts, stream.finish()], dim=-1), whole, atol=1e-4, rtol=0)
@@ -224,7 +229,7 @@ def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release:
     )
     assert told is not None
     with pytest.raises(CheckpointError, match="interval_mlp"):
-        interval_estimator(flow, told)
+        PlannedMel(flow)._read(told)
     (folder / "lacking.safetensors").unlink()
 
 
@@ -244,6 +249,7 @@ def test_it_goes_with_fewer_layers_and_a_draft(release: Path) -> None:
     info = load_model(MODEL, folder=str(release), device="cpu").info
     info = replace(info, interval_weights=(replace(WEIGHTS, path="w", fingerprint="a" * 64),))
     layers = UsedTechnique("spade", Values(layers="0,2", recovery="none"))
-    few = UsedTechnique(average_velocity.NAME, Values(evaluations=1))
-    plan = resolve(info, Setting(MODEL, entry(MODEL).options_with(), (layers, few)))
-    assert (plan.layers, plan.mel_weights, plan.mel_evaluations) == ((0, 2), info.interval_weights[0], 1)
+    used = UsedTechnique(average_velocity.NAME, Values(evaluations=1))
+    plan = resolve(info, Setting(MODEL, entry(MODEL).options_with(), (layers, used)))
+    assert (plan.layers, plan.flow.weights, plan.flow.options["steps"]) == ((0, 2), info.interval_weights[0], 1)
+    assert plan.options == plan.reference and plan.flow.reference["steps"] == 10

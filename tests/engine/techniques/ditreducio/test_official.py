@@ -66,7 +66,7 @@ def test_the_combination_is_the_official_one() -> None:
     assert torch.equal(comparing(target, "combined_first", PRE_CALIBRATION)(output), official)
     assert torch.equal(comparing(target, "combined_first", CALIBRATION)(output), output)
     with torch.inference_mode():
-        entered = target.backbone.enter(target.noise, target.run)
+        entered = target.backbone.enter(target.noise, 0, target.run)
         assert target.backbone.evaluate(target.noise, 0, target.run).shape == entered.shape, "no latents yet"
 
 

@@ -108,7 +108,7 @@ def test_redundancy_by_attention(model: F5Speech) -> None:
             cached = LayerMemory(*(ModuleMemory(direct.outputs[step - 1, layer, name]) for name in MODULES))
             outputs = []
             for repeats in (False, True):
-                hidden = entered = backbone.enter(direct.states[step], target.run)
+                hidden = entered = backbone.enter(direct.states[step], step, target.run)
                 for index in range(LAYERS):
                     more = (reuse, cached) if repeats and index == layer else ()
                     hidden = backbone.layer(index, hidden, step, target.run, *more)

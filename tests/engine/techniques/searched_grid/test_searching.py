@@ -78,7 +78,7 @@ def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     assert found.grid.solver == "Euler" and "on 2 sentences" in found.grid.origin
     used = searching(4).with_technique(UsedTechnique(NAME, Values(evaluations=4), found.grid.fingerprint))
     ends = [flow.last_state(scripted(flow, one.text, VOICE, used, (found.grid,))) for one in UTTERANCES]
-    many = [flow.last_state(scripted(flow, one.text, VOICE, many_steps(searching(4)))) for one in UTTERANCES]
+    many = [flow.last_state(flow.script(one.text, VOICE, many_steps(flow, searching(4)))) for one in UTTERANCES]
     distances = [abs(end - other).mean() for end, other in zip(ends, many, strict=True)]
     assert sum(distances) / 2 == pytest.approx(found.best.value[0])
 
@@ -147,8 +147,8 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
     assert found.unit.endswith(f"to what {MANY} steps say")
     assert found.best.value <= min(one.trial.value for one in found.starts) and apart > 0
     used = searching(2).with_technique(UsedTechnique(NAME, Values(evaluations=2), found.grid.fingerprint))
-    ways = ((used, (found.grid,)), (many_steps(searching(2)), ()))
-    near, many = (synthesise(said, "One.", VOICE, *way) for way in ways)
+    near = synthesise(said, "One.", VOICE, used, (found.grid,))
+    many = said.speak(said.script("One.", VOICE, many_steps(said, searching(2))))
     sounds = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (many, near)]
     distance, metrics = with_difference(Metrics(), *sounds)
     expected = distance if name == "log_mel_distance" else getattr(metrics, name)

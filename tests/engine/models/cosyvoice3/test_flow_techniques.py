@@ -1,0 +1,253 @@
+"""Techniques on the flow of CosyVoice 3, whose small release speaks noise, but through every real part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from paretone.errors import Cancelled, ProfileError, SettingError
+from paretone.models import catalogue, load_model
+from paretone.models.base import Synthesis, Utterance
+from paretone.models.cosyvoice2.adapter import CosySpeech
+from paretone.models.cosyvoice3.config import NAME
+from paretone.observer import SILENT, Observer
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Values
+from paretone.setting.plan import flow_of
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
+from paretone.techniques import compatibility_of, conflict, resolve
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.registry import applying_to
+from paretone.techniques.searched_grid.searching import search_grid
+from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
+from tests.engine.models.cosyvoice3.small_release import write_release
+from tests.packages import needs
+
+pytestmark = needs("onnx", "onnxruntime", "tokenizers")
+TEXT = "Rain comes tomorrow."
+LAYERS, STEPS = 2, 10
+CLOSE = 2e-3
+"""Of frames, whose values reach 18; rounding grows over ten steps."""
+NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models") / NAME
+    write_release(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> CosySpeech:
+    return load_model(NAME, folder=str(folder), device="cpu")
+
+
+VOICE = catalogue.voices("CosyVoice2-0.5B")[0]
+
+
+def setting(*used: UsedTechnique, **options: object) -> Setting:
+    return Setting(NAME, catalogue.entry(NAME).options_with(**options), used, seed=3)
+
+
+def using(name: str, **knobs: object) -> UsedTechnique:
+    return UsedTechnique(name, Values(knobs))
+
+
+def mel(model: CosySpeech, of: Setting, *artefacts: Artefact) -> np.ndarray:
+    return speak(model, of, *artefacts).trace.drawn_mel
+
+
+def speak(model: CosySpeech, of: Setting, *artefacts: Artefact) -> Synthesis:
+    return synthesise(model, TEXT, VOICE, of, artefacts)
+
+
+def table_of(model: CosySpeech, rows: tuple[tuple[SkipAction, ...], ...]) -> StrategyTable:
+    return StrategyTable(compatibility_of(model.info, setting(), of_flow=True), rows)
+
+
+def skipping(table: StrategyTable, **options: object) -> Setting:
+    return setting(UsedTechnique("ditreducio", Values(), table.fingerprint), **options)
+
+
+@contextmanager
+def counted(model: CosySpeech) -> Iterator[list[tuple[int, int]]]:
+    """Rows and frames of every call of the last layer's feed-forward."""
+    calls: list[tuple[int, int]] = []
+    last = model._flow.estimator.transformer_blocks[-1].ff
+    hook = last.register_forward_hook(lambda module, given, output: calls.append(tuple(output.shape[:2])))
+    yield calls
+    hook.remove()
+
+
+def test_the_flow_is_a_model_of_its_own_to_techniques(model: CosySpeech) -> None:
+    names = {one.name for one in applying_to("language", model.info.knobs, model.info.mel_flow)}
+    expected = {"steps", "multistep", "guidance_interval", "saturating_guidance", "average_velocity"}
+    caches = {"ditreducio", "first_block", "dual_block_cache", "error_curve"}
+    assert names >= expected | caches | {"searched_grid", "speculative"} and "separate_guidance" not in names
+    flow = model.info.of_flow
+    assert (flow.layers, flow.title) == (LAYERS, "CosyVoice 3's flow") and flow.fingerprint != model.info.fingerprint
+    few = resolve(model.info, setting(using("steps", steps=5), using("guidance_interval", steps=2)))
+    assert few.options == few.reference and few.flow.options["steps"] == 5 and few.flow.guidance.steps == 2
+    assert "no fewer" in resolve(model.info, setting(using("steps", steps=12))).notes[0]
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        using("first_block", threshold=0.0),
+        using("dual_block_cache", residual_diff_threshold=0.0),
+        using("error_curve", threshold=0.0),
+        using("steps", steps=10, spacing="uniform"),
+        using("guidance_interval", steps=10),
+    ],
+    ids=lambda one: one.technique,
+)
+def test_what_skips_nothing_changes_no_bit(model: CosySpeech, used: UsedTechnique) -> None:
+    said = speak(model, setting(used, stream=False))
+    plain = speak(model, setting(stream=False))
+    assert np.array_equal(said.samples, plain.samples)
+    assert any("Nothing" in note for note in said.notes), said.notes
+
+
+@pytest.mark.parametrize(
+    ("used", "full"),
+    [
+        (using("first_block", threshold=20.0), STEPS),
+        (using("dual_block_cache", residual_diff_threshold=1.0, max_warmup_steps=2), STEPS),
+        (using("error_curve", threshold=20.0), STEPS),
+        (using("steps", steps=5), 6),
+        (using("guidance_interval", steps=2), STEPS + 1),
+    ],
+    ids=lambda one: getattr(one, "technique", ""),
+)
+def test_what_skips_computes_less_and_sounds_otherwise(model: CosySpeech, used: UsedTechnique, full: int) -> None:
+    make_ready(model, setting(used), VOICE)
+    plain = mel(model, setting(stream=False))
+    with counted(model) as calls:
+        said = speak(model, setting(used, stream=False))
+    assert 0 < len(calls) < full or {rows for rows, _ in calls} == {1, 2}
+    assert said.trace.drawn_mel.shape == plain.shape and np.abs(said.trace.drawn_mel - plain).max() > 1e-3
+    assert not any(note.startswith("Nothing") for note in said.notes)
+
+
+def test_a_table_of_nothing_changes_no_bit_and_skips_are_the_same_in_a_stream(model: CosySpeech) -> None:
+    nothing = table_of(model, ((NONE,) * STEPS,) * LAYERS)
+    plain = mel(model, setting(stream=False))
+    assert np.array_equal(mel(model, skipping(nothing, stream=False), nothing), plain)
+    table = table_of(model, ((NONE, TS, NONE, BS, TS, BS, NONE, TS, TS, NONE), (NONE, BS, BS, TS, NONE, TS, *[BS] * 4)))
+    whole = mel(model, skipping(table, stream=False), table)
+    with counted(model) as calls:
+        streamed = speak(model, skipping(table), table)
+    parts = {frames for _, frames in calls}
+    assert len(parts) > 1 and len(calls) % 8 == 0, "two of ten are reused in each part"
+    assert sum(rows == 1 for rows, _ in calls) == 3 * sum(rows == 2 for rows, _ in calls), "six of eight in one branch"
+    np.testing.assert_allclose(streamed.trace.drawn_mel, whole, atol=CLOSE)
+    assert np.abs(whole - plain).max() > 1e-3
+    operations = model.operations(scripted(model, TEXT, VOICE, setting()))
+    ratio = flow_of(resolve(model.info, skipping(table), (table,))).ops_ratio(operations)
+    assert ratio == pytest.approx(table.ops_ratio(operations)) and 0.4 < ratio < 0.8
+
+
+def test_multistep_and_guidance_that_saturates(model: CosySpeech) -> None:
+    plain = mel(model, setting())
+    np.testing.assert_allclose(mel(model, setting(stream=False)), plain, atol=CLOSE)
+    solved = setting(using("multistep", method="ab2"))
+    np.testing.assert_allclose(
+        mel(model, solved), mel(model, replace(solved, options=setting(stream=False).options)), atol=CLOSE
+    )
+    assert np.abs(mel(model, solved) - plain).max() > 1e-3
+    saturated = resolve(model.info, setting(using("saturating_guidance", threshold=2.0)))
+    assert saturated.reference["stream"] and not saturated.options["stream"] and "at the end" in saturated.notes[0]
+    with counted(model) as calls:
+        speak(model, setting(using("saturating_guidance", threshold=2.0)))
+    assert {rows for rows, _ in calls} == {1, 2} and len(calls) == STEPS
+
+
+def test_calibration_makes_a_table_that_profiles_carry(model: CosySpeech, folder: Path, tmp_path: Path) -> None:
+    asked = setting(using("ditreducio", threshold=2.0))
+    record = calibrate_model(model, [Utterance("Go on.", VOICE)], asked, SILENT)
+    table = record.table
+    assert (table.layers, table.steps) == (LAYERS, STEPS) and table.count(TS) and record.sentences[0].prompt_frames > 0
+    assert table.compatibility.fingerprint == model.info.of_flow.fingerprint
+    used = setting(UsedTechnique("ditreducio", asked.techniques[0].knobs, table.fingerprint))
+    path = tmp_path / "fast.paretone.json"
+    Profile.of(used, model.info, (table,)).save(path)
+    profile = Profile.load(path)
+    said = profile.synthesise(TEXT, VOICE, device="cpu", folder=str(folder))
+    np.testing.assert_allclose(said.samples, speak(model, used, table).samples, atol=CLOSE)
+    strict = calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio", threshold=0.0)), SILENT)
+    assert not strict.table.count(TS) + strict.table.count(BS)
+    other = replace(table, compatibility=replace(table.compatibility, fingerprint="e" * 64))
+    with pytest.raises(ProfileError, match="belongs to checkpoint"):
+        resolve(model.info, skipping(other), (other,))
+    with pytest.raises(ProfileError, match="belongs to number of steps 10, but 4 is in use"):
+        resolve(model.info, skipping(table, flow_steps=4), (table,))
+
+
+class Stopping(Observer):
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def check(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Cancelled
+
+
+def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
+    with pytest.raises(Cancelled):
+        calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), Stopping(60))
+    script = scripted(model, TEXT, VOICE, setting(stream=False))
+    seen: list[int] = []
+
+    class AtStep(Observer):
+        def check(self) -> None:
+            seen.append(len(calls))
+            if len(calls) == 3:
+                raise Cancelled
+
+    with counted(model) as calls, pytest.raises(Cancelled):
+        model.speak(script, AtStep())
+    assert len(calls) == 3, "within one step"
+
+
+def test_times_are_searched(model: CosySpeech) -> None:
+    asked = setting(using("searched_grid", evaluations=2, passes=1))
+    found = search_grid(model, [Utterance("Go on.", VOICE)], asked, SILENT)
+    used = setting(UsedTechnique("searched_grid", asked.techniques[0].knobs, found.grid.fingerprint))
+    with counted(model) as calls:
+        speak(model, replace(used, options=setting(stream=False).options), found.grid)
+    assert len(calls) == 2 and found.best.value[0] <= min(one.trial.value[0] for one in found.starts)
+    assert found.grid.compatibility.fingerprint == model.info.of_flow.fingerprint
+
+
+def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
+    both = conflict(setting(using("first_block"), using("dual_block_cache")))
+    assert both is not None and "both decide about skipping" in both
+    with pytest.raises(SettingError, match="calibrate first, or import one"):
+        resolve(model.info, setting(using("ditreducio")))
+    with pytest.raises(SettingError, match="Guidance is off"):
+        resolve(model.info, setting(using("guidance_interval"), flow_guidance=0.0))
+    root = tmp_path / "CosyVoice2-0.5B"
+    root.mkdir()
+    write_release_2(root)
+    second = load_model(root.name, folder=str(root), device="cpu")
+    options = catalogue.entry(root.name).options_with()
+    names = {one.name for one in applying_to("language", second.info.knobs, second.info.mel_flow)}
+    assert {"steps", "multistep", "guidance_interval"} <= names and not {"ditreducio", "first_block"} & names
+    with pytest.raises(SettingError, match="CosyVoice 2's flow is not a diffusion transformer"):
+        resolve(second.info, Setting(root.name, options, (using("first_block"),)))
+    plain = synthesise(second, TEXT, VOICE, Setting(root.name, options, seed=3))
+    few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (using("steps", steps=5),), seed=3))
+    assert few.trace.drawn_mel.shape == plain.trace.drawn_mel.shape
+    assert np.abs(few.trace.drawn_mel - plain.trace.drawn_mel).max() > 1e-3 and torch.is_tensor(second._flow.noise)
