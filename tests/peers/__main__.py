@@ -23,6 +23,7 @@ PEERS = {
     "f5": "tests.peers.f5",
     "llasa": "tests.peers.llasa",
     "cosyvoice2": "tests.peers.cosyvoice2",
+    "cosyvoice3": "tests.peers.cosyvoice3",
     "omnivoice": "tests.peers.omnivoice",
     "qwen3-tts": "tests.peers.qwen3_tts",
     "faults": "tests.peers.faults",

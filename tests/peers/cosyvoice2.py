@@ -1,10 +1,11 @@
-"""Our CosyVoice 2 language model against the official loop, on the same random weights of its size.
+"""Our language models of CosyVoice 2 and 3 against the official loop, on the same random weights of its size.
 
 There is no official package in a registry. The loop here is the official one (``cosyvoice/llm/llm.py``,
 ``cosyvoice/utils/common.py`` of FunAudioLLM/CosyVoice at ace7c47) on the Qwen2 of ``transformers``, operation by
 operation: every pass scores the 151,936 ids of text as well, and the nucleus is collected in a Python loop. Only the
 mask of one column, which newer versions of transformers take for another, is left out; results are those of the version
-that upstream pins. ``tests/parity`` compares it with recorded output of the official code.
+that upstream pins. ``tests/parity`` compares it with recorded output of the official code. CosyVoice 3's head has no
+bias, and 200 ids that end speech, all of which are masked as its vLLM engine does (its own loop masks the wrong one).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
-from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
+from paretone.models.cosyvoice2.language_model import COSYVOICE_2, LanguageModel, PromptIds, TableLayout
 from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.shapes import without_weights
@@ -49,6 +50,7 @@ class Sizes:
     config: CausalConfig
     text_ids: int
     codes: int
+    layout: TableLayout = COSYVOICE_2
 
 
 RELEASED = Sizes(
@@ -86,14 +88,18 @@ def peers(sizes: Sizes, count: int, device: torch.device, precision: torch.dtype
     def table(rows: int) -> Tensor:
         return torch.randn(rows, config.hidden, device=device, dtype=precision).mul_(0.02)
 
-    text, marks, speech, head = (table(rows) for rows in (sizes.text_ids, 2, codes + STOPS, codes + STOPS))
-    bias = torch.zeros(codes + STOPS, device=device, dtype=precision)
-    bias[codes:] = NEVER
+    layout, rows = sizes.layout, codes + sizes.layout.stops
+    text, marks, speech, head = (table(rows) for rows in (sizes.text_ids, 2, rows, rows))
+    bias = None
+    if layout.biased:
+        bias = torch.zeros(rows, device=device, dtype=precision)
+        bias[codes:] = NEVER
+    masked = MASKED_STOPS if layout.biased else layout.stops
     plain = TokenModel(transformer, speech, head, bias, codes=codes)
     model = LanguageModel(text, marks, plain)
     prompt = PromptIds(tuple(range(PROMPT_TEXT)), tuple(one % codes for one in range(0, 7 * PROMPT_TOKENS, 7)))
     embedded = model.embedded(prompt, tuple(range(PROMPT_TEXT, PROMPT_TEXT + TEXT)))
-    official = OfficialLoop(config, transformer.state_dict(), text, speech, head, bias, codes)
+    official = OfficialLoop(config, transformer.state_dict(), text, speech, head, bias, codes, masked)
     length, tokens = embedded.shape[1], plain.optimised()
 
     def of_length(count: int) -> Peers:
@@ -104,10 +110,10 @@ def peers(sizes: Sizes, count: int, device: torch.device, precision: torch.dtype
             positions=torch.arange(length, device=device),
             minimum=count,
             maximum=count,
-            masked_stops=MASKED_STOPS,
+            masked_stops=masked,
         )
         return Peers(
-            "CosyVoice 2",
+            layout.title,
             official.title,
             lambda: official.speak(embedded, count, count)[0],
             lambda: official.speak(embedded, count, count, keep=True),
@@ -130,13 +136,15 @@ class OfficialLoop:
         text: Tensor,
         speech: Tensor,
         head: Tensor,
-        bias: Tensor,
+        bias: Tensor | None,
         codes: int,
+        masked: int = MASKED_STOPS,
     ) -> None:
+        """``masked``: ids from the first that ends speech on, which are masked before the least length."""
         import transformers
         from transformers import Qwen2Config, Qwen2ForCausalLM
 
-        self.title = f"CosyVoice 2's loop on transformers {transformers.__version__}"
+        self.title = f"the official loop on transformers {transformers.__version__}"
         upstream = Qwen2Config(
             vocab_size=len(text),
             hidden_size=config.hidden,
@@ -158,7 +166,7 @@ class OfficialLoop:
         # What is no weight has been made on the meta device as well.
         model.model.rotary_emb = type(model.model.rotary_emb)(upstream).to(text.device)
         self._model = model.eval().requires_grad_(False)
-        self._speech, self._head, self._bias, self._end = speech, head, bias, codes
+        self._speech, self._head, self._bias, self._end, self._masked = speech, head, bias, codes, masked
 
     @torch.inference_mode()
     def speak(
@@ -182,7 +190,7 @@ class OfficialLoop:
             hidden = done.hidden_states[-1][:, -1]
             scores = torch.nn.functional.linear(hidden, self._head, self._bias).log_softmax(dim=-1).squeeze(0)
             if step < minimum:
-                scores[self._end] = -math.inf
+                scores[self._end : self._end + self._masked] = -math.inf
             if keep:
                 kept.append(scores.clone())
             token = int(scores.argmax()) if greedy else _repetition_aware(scores, tokens)

@@ -10,6 +10,7 @@ import torch
 
 from paretone.bench.budget import Budget
 from paretone.errors import PlainError
+from paretone.models.cosyvoice2.language_model import COSYVOICE_3
 from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.tokens import Nucleus, draw
@@ -33,15 +34,17 @@ CONFIG = CausalConfig(
 )
 LLASA = llasa.Sizes(CONFIG, rows=1100, first_code=100, codes=1000, end=70)
 COSYVOICE2 = cosyvoice2.Sizes(replace(CONFIG, biased=True), text_ids=80, codes=64)
+COSYVOICE3 = replace(COSYVOICE2, layout=COSYVOICE_3)
 
 
 def small(model: str, count: int = 24) -> Peers:
     if model == "llasa":
         return llasa.peers(LLASA, count, CPU, torch.float32)
-    return cosyvoice2.peers(COSYVOICE2, count, CPU, torch.float32)
+    sizes = COSYVOICE2 if model == "cosyvoice2" else COSYVOICE3
+    return cosyvoice2.peers(sizes, count, CPU, torch.float32)
 
 
-@pytest.mark.parametrize("model", ["llasa", "cosyvoice2"])
+@pytest.mark.parametrize("model", ["llasa", "cosyvoice2", "cosyvoice3"])
 def test_both_speak_the_same_tokens(model: str) -> None:
     peers = small(model)
     tokens, scores = peers.scores()
@@ -54,7 +57,7 @@ def test_both_speak_the_same_tokens(model: str) -> None:
     assert float(str(ours["largest difference"])) < 1e-4
 
 
-@pytest.mark.parametrize("model", ["llasa", "cosyvoice2"])
+@pytest.mark.parametrize("model", ["llasa", "cosyvoice2", "cosyvoice3"])
 def test_a_shorter_sentence_is_spoken_where_time_is_short(model: str) -> None:
     peers = small(model)
     assert fitting(peers, CPU, Budget(10, most=2)) is peers
@@ -64,7 +67,7 @@ def test_a_shorter_sentence_is_spoken_where_time_is_short(model: str) -> None:
     assert tokens == short.official() == peers.official()[:16] and len(scores) == 16
 
 
-@pytest.mark.parametrize("model", ["llasa", "cosyvoice2"])
+@pytest.mark.parametrize("model", ["llasa", "cosyvoice2", "cosyvoice3"])
 def test_other_weights_are_noticed(model: str) -> None:
     peers = small(model)
     plain = peers.tokens

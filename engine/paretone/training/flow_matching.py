@@ -121,6 +121,9 @@ class FlowMatchingDraw:
         return moved(self, device)
 
 
+Draw = TypeVar("Draw", bound=FlowMatchingDraw)
+
+
 def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
     """Draw the training problem of a step from one generator."""
     choice = float(torch.rand(1, generator=generator))
@@ -174,7 +177,7 @@ def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw
     return velocity
 
 
-def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
+def without_conditions(problem: Draw) -> Draw:
     """The same noised speech and times, without text and surrounding speech."""
     return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
 

@@ -271,7 +271,7 @@ def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
 
 
 def _minutes(info: ModelInfo) -> float:
-    return BY_SHARE(info if info.mel_flow is None else info.of_flow)
+    return BY_SHARE(info.of_flow)
 
 
 def _why_not(info: ModelInfo) -> str:

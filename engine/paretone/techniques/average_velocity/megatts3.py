@@ -21,7 +21,6 @@ from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.fine_tuning import (
     Arrays,
     Hear,
@@ -39,6 +38,7 @@ from paretone.training.flow_matching import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
+from paretone.training.flow_subjects import ClipSubject, Field
 from paretone.training.manifest import require_both
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip

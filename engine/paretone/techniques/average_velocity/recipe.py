@@ -52,16 +52,7 @@ from paretone.techniques.average_velocity import (
     AverageVelocityRequest,
     why_not_trained,
 )
-from paretone.techniques.average_velocity.subjects import (
-    F5Subject,
-    Field,
-    Problem,
-    Subject,
-    TargetsInUse,
-    displacement,
-    mean_flow,
-    state_at,
-)
+from paretone.techniques.average_velocity.targets import TargetsInUse, displacement, mean_flow
 from paretone.techniques.base import JobTask
 from paretone.training.fine_tuning import (
     FineTuningOptions,
@@ -73,6 +64,7 @@ from paretone.training.fine_tuning import (
     speech_to_learn,
 )
 from paretone.training.flow_matching import span_error
+from paretone.training.flow_subjects import F5Subject, Field, Problem, Subject, state_at
 from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
@@ -414,9 +406,9 @@ def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = own_seed(run.request.seed, run.processes)
     if run.chosen.mel_flow is not None:
-        from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
+        from paretone.training.cosyvoice_flow import cosyvoice_subject
 
-        return cosyvoice2_subject(run, seed)
+        return cosyvoice_subject(run, seed)
     if run.chosen.layout != F5:
         from paretone.techniques.average_velocity.megatts3 import megatts3_subject
 

@@ -16,8 +16,13 @@ from paretone.export.f5_models import weights_target
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, WeightSet
+from paretone.models.catalogue import entry
+from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
+from paretone.models.cosyvoice3.config import LAYOUT as COSYVOICE3
+from paretone.models.declaration import Model
+from paretone.models.f5.config import LAYOUT as F5
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
-from paretone.setting.plan import FlowPlan, NotPrepared
+from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique
@@ -181,6 +186,7 @@ WEIGHTS = Weights(
     all_of=lambda info: info.weight_sets,
     fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
     knobs_of=lambda one: {"weight": one.weight},
+    of=lambda plan: flow_of(plan).weights,
     required=True,
 )
 _USUAL = " Its w is 0.7; 0.67 equals the guidance 2 of F5-TTS, and of its baseline."
@@ -204,7 +210,8 @@ TECHNIQUE = Technique(
     summary="Uses weights trained to include guidance, so that one branch runs instead of two.",
     benefit="One pass per step instead of two",
     paper=Paper("Towards Flow-Matching-based TTS without Classifier-Free Guidance", "arXiv 2504.20334"),
-    families=("flow",),
+    families=("flow", "language"),
+    of_mel_flow=True,
     slot="weights",
     place=20,
     mark=Mark("orange", "square"),
@@ -277,11 +284,21 @@ def _remark(knobs: Values) -> str:
     return " ".join(filter(None, (equal, remark_on_sentences(knobs))))
 
 
-def _why_not(info: ModelInfo) -> str:
-    if info.trained_guidance is None and any(one.name == "guidance" for one in info.knobs):
+def why_not_trained(chosen: Model) -> str:
+    """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
+    if chosen.layout in (F5, COSYVOICE2, COSYVOICE3):
         return ""
-    title = TECHNIQUE.title
-    return f"{info.title} cannot be trained here: only models of the F5-TTS family that are not {title} already."
+    return f"{chosen.title} cannot be trained here, only F5-TTS and the flow of CosyVoice 2 or 3."
+
+
+def _why_not(info: ModelInfo) -> str:
+    if info.trained_guidance is not None:
+        return f"{info.title} is {TECHNIQUE.title} already; load the model that it was made from."
+    return why_not_trained(entry(info.id))
+
+
+def _minutes(info: ModelInfo) -> float:
+    return MINUTES(info.of_flow)
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
@@ -290,7 +307,7 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
         if spoken and info.text_front_end in SPEAKERS
         else ""
     )
-    return estimate_by_share(info, MINUTES(info), "the shipped weights") + before
+    return estimate_by_share(info, _minutes(info), "the shipped weights") + before
 
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
@@ -363,7 +380,7 @@ FORM = TrainingForm(
     found=(Figure("learnt", "guidance learned"), Figure("gap", "gap to the guided velocity")),
     progress="At step {step} one branch has learned {found} of the guidance.",
     request=_request,
-    minutes=MINUTES,
+    minutes=_minutes,
     folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
     fitting=usual_sentences,
     needs_manifest=True,

@@ -28,23 +28,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.catalogue import entry
-from paretone.models.f5.checkpoint import F5Checkpoint, save_official
+from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.f5.config import LAYOUT as F5
-from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import WEIGHT_SETS
+from paretone.models.files.trained_weights import WEIGHT_SETS, save_in_half
 from paretone.observer import may_stop
 from paretone.paths import own_place
 from paretone.reading import shown
 from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
-from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest
-from paretone.training.batches import BatchQueue
-from paretone.training.features import Examples, collate, may_join, validation_batches
+from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest, why_not_trained
+from paretone.training.features import Examples
 from paretone.training.fine_tuning import (
     FineTuningOptions,
     FineTuningRecipe,
@@ -55,21 +53,15 @@ from paretone.training.fine_tuning import (
     speech_to_learn,
 )
 from paretone.training.flow_matching import (
-    LAYER_MATRICES,
-    FlowMatchingDraw,
     FlowMatchingOptions,
-    SpeechBatch,
-    draw_problem,
-    predicted_velocity,
     span_error,
-    synthesis_problem,
-    without_conditions,
 )
+from paretone.training.flow_subjects import F5Subject, Subject
 from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads
+from paretone.training.runs import KeptStages, Reporting, Run, begin, complete, use_threads
 from paretone.training.session import Intervals, require_same_choices
 from paretone.wording import percent
 
@@ -132,6 +124,12 @@ class GuidanceFreeOptions(FineTuningOptions):
             )
 
     @property
+    def dropping(self) -> FlowMatchingOptions:
+        """The objective; distillation drops no conditions."""
+        kept = self.method == DISTILLATION
+        return replace(self.objective, drop_audio=0.0, drop_both=0.0) if kept else self.objective
+
+    @property
     def choices(self) -> dict[str, str]:
         """Choices that the weights' metadata record and a resumed run must share."""
         return {
@@ -142,68 +140,59 @@ class GuidanceFreeOptions(FineTuningOptions):
         }
 
 
-class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
+class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
     def __init__(
-        self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
+        self, subject: Subject[Any, Any], base: str, origin: str, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
+        """``subject`` holds the model and its speech; ``base`` is the fingerprint of its checkpoint ``origin``."""
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
-        self.examples, self.speech, self.origin = examples, examples.described, str(checkpoint.path)
+        self.subject, self.speech, self.origin = subject, subject.speech, origin
         torch.manual_seed(options.seed)
-        self._teacher = diffusion_transformer(checkpoint).to(processes.device)
-        seed = own_seed(options.seed, processes)
-        joined_share = options.joined_share if may_join(examples.training) else 0.0
+        self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
+        draws = subject.queue, subject.generator
         super().__init__(
-            copy.deepcopy(self._teacher),
-            predicted_velocity,
-            LAYER_MATRICES,
-            fingerprint(checkpoint.path),
-            BatchQueue(examples.training, options.frames, joined_share, seed),
-            torch.Generator().manual_seed(seed),
-            processes,
-            options,
+            copy.deepcopy(self._teacher), self._predicted, subject.layers, base, *draws, processes, options
         )
-        self._objective = options.objective
-        if options.method == DISTILLATION:
-            self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "equivalent_guidance": equivalent_guidance(self.options.weight)}
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
-        batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        problem = draw_problem(batch, self._objective, self._generator).to(self.device)
-        ids = batch.ids.to(self.device)
-        velocity = self.call(ids, problem).float()
-        loss = span_error(velocity, self._target(ids, problem, velocity, progress), problem.span)
+        problem = self.subject.next(self.device)
+        velocity = self.call(problem).float()
+        loss = span_error(velocity, self._target(problem, velocity, progress), problem.span)
         return loss, {"loss": loss.detach()}
 
-    def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
+    def _predicted(self, model: nn.Module, problem: Any) -> Tensor:
+        return self.subject.field(model, problem)(problem.noised, problem.times)
+
+    def _target(self, problem: Any, conditional: Tensor, progress: float) -> Tensor:
         """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model; a constant,
         unless there is no stop gradient."""
         options = self.options
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
         with torch.set_grad_enabled(not options.stop_gradient):
             if options.method == DISTILLATION:
-                learnt = self._velocity(self._teacher, ids, problem)
+                learnt = self._velocity(self._teacher, problem)
                 strength = equivalent_guidance(rising * options.weight)
-                unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
+                unconditional = self._velocity(self._teacher, self.subject.bare(problem))
                 return learnt + self._gated(strength, problem) * (learnt - unconditional)
             if problem.drops_text:
                 return problem.target
             other = self.model
             if options.average_difference:
                 other = self.average.module
-                conditional = self._velocity(other, ids, problem)
-            difference = conditional - self._velocity(other, ids, without_conditions(problem))
+                conditional = self._velocity(other, problem)
+            difference = conditional - self._velocity(other, self.subject.bare(problem))
             return problem.target + self._gated(rising * options.weight, problem) * difference
 
-    def _gated(self, weight: float, problem: FlowMatchingDraw) -> Tensor:
+    def _gated(self, weight: float, problem: Any) -> Tensor:
         return weight * (problem.times <= self.options.latest).float()[:, None, None]
 
-    def _velocity(self, model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+    def _velocity(self, model: nn.Module, problem: Any) -> Tensor:
         """Velocity of ``model`` in float32, because differences of velocities are small."""
         with self.processes.accelerator.autocast():
-            return predicted_velocity(model, ids, problem).float()
+            return self._predicted(model, problem).float()
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -225,8 +214,7 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
 
     def _result(self, one: _ValidationProblem) -> _Result:
         may_stop()
-        problem = one.problem.to(self.device)
-        velocity = predicted_velocity(self.average.module, one.batch.ids.to(self.device), problem).cpu()
+        velocity = self._predicted(self.average.module, one.problem)
         span = one.problem.span
         moved, wanted = (velocity - one.conditional)[span], (one.target - one.conditional)[span]
         return _Result(
@@ -240,17 +228,14 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
     @torch.no_grad()
     def _validation_problems(self) -> list[_ValidationProblem]:
         strength = equivalent_guidance(self.options.weight)
-        generator = torch.Generator().manual_seed(7)
         problems = []
         for time in VALIDATION_TIMES:
-            for batch in validation_batches(self.examples.held_out, self.options.validation_items):
+            for problem in self.subject.held_out(self.options.validation_items, self.device, time):
                 may_stop()
-                problem = synthesis_problem(batch, time, generator)
-                ids, there = batch.ids.to(self.device), problem.to(self.device)
-                conditional = predicted_velocity(self._teacher, ids, there)
-                unconditional = predicted_velocity(self._teacher, ids, without_conditions(there))
+                conditional = self._predicted(self._teacher, problem)
+                unconditional = self._predicted(self._teacher, self.subject.bare(problem))
                 target = conditional + strength * (conditional - unconditional)
-                problems.append(_ValidationProblem(batch, time, problem, conditional.cpu(), target.cpu()))
+                problems.append(_ValidationProblem(time, problem, conditional, target))
         return problems
 
     def state(self) -> dict[str, Any]:
@@ -269,7 +254,7 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
     def save(self, path: Path, stage: float | None = None) -> None:
         """Write the averaged weights, officially laid out; ``stage``: the training goes on. Raises :class:`OSError`."""
         said = self.metadata if stage is None else {**self.metadata, "stage": "true"}
-        save_official(path, self.average.module, self.steps, said)
+        save_in_half(path, self.subject.official(self.average.module.state_dict(), self.steps), said)
 
     @property
     def file_name(self) -> str:
@@ -304,9 +289,8 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, DiT]):
 class _ValidationProblem:
     """A held-out batch at a time, with the initial model's velocities without and with guidance."""
 
-    batch: SpeechBatch
     time: float
-    problem: FlowMatchingDraw
+    problem: Any
     conditional: Tensor
     target: Tensor
 
@@ -363,13 +347,12 @@ def fine_tune(
     Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
     """
     chosen = entry(request.model)
-    if chosen.layout != F5:
-        raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
+    if reason := why_not_trained(chosen):
+        raise TrainingError(reason)
     run = begin(request, chosen, follower)
-    checkpoint = guided_checkpoint(run)
-    examples = speech_to_learn(run, checkpoint, equivalent_guidance(options.weight), corpus)
-    rates = rates_of(request, checkpoint.weights.values(), SMALL_RATES, USUAL_RATES)
-    recipe = GuidanceFree(checkpoint, examples, run.processes, replace(options, learning_rate=rates.others))
+    subject, base, origin = _subject(run, options, corpus)
+    rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
+    recipe = GuidanceFree(subject, base, origin, run.processes, replace(options, learning_rate=rates.others))
     folder = own_place(request.model) / WEIGHT_SETS
     kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
     stages = KeptStages(
@@ -381,6 +364,23 @@ def fine_tune(
         run.follower,
     )
     return complete(recipe, replace(run, follower=stages), folder, intervals)
+
+
+def _subject(run: Run, options: GuidanceFreeOptions, corpus: CorpusOptions) -> tuple[Subject[Any, Any], str, str]:
+    """The model with its speech, the fingerprint of its checkpoint, and what that is called."""
+    seed = own_seed(options.seed, run.processes)
+    if run.chosen.layout != F5:
+        from paretone.training.cosyvoice_flow import cosyvoice_subject
+
+        return *cosyvoice_subject(run, seed, options.dropping), f"this checkpoint of {run.chosen.title}"
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, equivalent_guidance(options.weight), corpus)
+    return f5_subject(checkpoint, examples, options, seed), fingerprint(checkpoint.path), str(checkpoint.path)
+
+
+def f5_subject(checkpoint: F5Checkpoint, examples: Examples, options: GuidanceFreeOptions, seed: int) -> F5Subject:
+    model = diffusion_transformer(checkpoint)
+    return F5Subject(model, examples, options.frames, seed, options.dropping, options.joined_share)
 
 
 def train(task: JobTask) -> Trained:

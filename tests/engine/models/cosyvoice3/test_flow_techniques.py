@@ -15,7 +15,9 @@ from paretone.errors import Cancelled, ProfileError, SettingError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.cosyvoice2.adapter import CosySpeech
+from paretone.models.cosyvoice2.checkpoint import FLOW
 from paretone.models.cosyvoice3.config import NAME
+from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.observer import SILENT, Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Values
@@ -26,8 +28,14 @@ from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of, conflict, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
+from paretone.techniques.guidance_free.recipe import fine_tune, options_of
 from paretone.techniques.registry import applying_to
 from paretone.techniques.searched_grid.searching import search_grid
+from paretone.training.cosyvoice_flow import CosyClip, CosySubject
+from paretone.training.flow_matching import FlowMatchingOptions
+from paretone.training.requests import Follower
+from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice3.small_release import write_release
 from tests.packages import needs
@@ -91,7 +99,7 @@ def counted(model: CosySpeech) -> Iterator[list[tuple[int, int]]]:
 
 def test_the_flow_is_a_model_of_its_own_to_techniques(model: CosySpeech) -> None:
     names = {one.name for one in applying_to("language", model.info.knobs, model.info.mel_flow)}
-    expected = {"steps", "multistep", "guidance_interval", "saturating_guidance", "average_velocity"}
+    expected = {"steps", "multistep", "guidance_interval", "saturating_guidance", "guidance_free", "average_velocity"}
     caches = {"ditreducio", "first_block", "dual_block_cache", "error_curve"}
     assert names >= expected | caches | {"searched_grid", "speculative"} and "separate_guidance" not in names
     flow = model.info.of_flow
@@ -192,6 +200,57 @@ def test_calibration_makes_a_table_that_profiles_carry(model: CosySpeech, folder
         resolve(model.info, skipping(other), (other,))
     with pytest.raises(ProfileError, match="belongs to number of steps 10, but 4 is in use"):
         resolve(model.info, skipping(table, flow_steps=4), (table,))
+
+
+@needs("accelerate")
+@pytest.mark.parametrize("method", METHODS)
+def test_guidance_is_learnt_and_one_branch_speaks(folder: Path, tmp_path: Path, method: str) -> None:
+    request = GuidanceFreeRequest(
+        model=NAME,
+        folder=str(folder),
+        work=str(tmp_path / "work"),
+        export=str(folder / "cfg_free"),
+        weight=0.7 / 1.7,
+        method=method,
+        sentences=1,
+        texts=("Hello there.", "They went home."),
+        steps=2,
+        frames=1_200,
+        device="cpu",
+    )
+    trained = fine_tune(request, options_of(request), Follower(), Intervals())
+    path = Path(trained.checkpoint)
+    own = torch.load(folder / FLOW, weights_only=True)
+    assert set(read_float_weights(path)) == {name for name in own if name.startswith("decoder.estimator.")}
+    told = metadata_of(path)
+    assert (told["base"], told["cfg_free"]) == (fingerprint(folder / FLOW), "true")
+    model = load_model(NAME, folder=str(folder), device="cpu")
+    (found,) = (one for one in model.look_for_weights().weight_sets if one.fingerprint == fingerprint(path))
+    assert found.equivalent_guidance == pytest.approx(0.7, rel=1e-5)
+    used = setting(UsedTechnique("guidance_free", Values(weight=0.41), found.fingerprint), stream=False)
+    assert not resolve(model.info, used).notes, "as the baseline is guided"
+    make_ready(model, used)
+    with counted(model) as calls:
+        said = mel(model, used)
+    assert not calls, "other weights run"
+    plain = mel(model, setting(stream=False))
+    alone = mel(model, setting(stream=False, flow_guidance=0.0))
+    assert said.shape == plain.shape and np.abs(said - plain).max() > 1e-3
+    assert np.abs(said - alone).mean() < np.abs(plain - alone).mean(), "one branch, hardly trained"
+    path.unlink()
+
+
+def test_conditions_are_dropped_from_whole_batches(model: CosySpeech) -> None:
+    clips = [CosyClip("a", np.arange(6) % 5, np.ones((12, 80), np.float16), np.ones(6, np.float32), 2)] * 4
+    for drop, zero in (({"drop_both": 1.0, "drop_audio": 0.0}, 0), ({"drop_both": 0.0, "drop_audio": 1.0}, 160)):
+        subject = CosySubject(model._flow, clips, clips, 100, 1, FlowMatchingOptions(**drop))
+        problem = subject.next(torch.device("cpu"))
+        assert problem.drops_text == (not zero) and not problem.conditions[:, zero:].any()
+        assert bool(zero) == bool(problem.conditions[:, :zero].any())
+        (kept,) = subject.held_out(4, torch.device("cpu"), 0.4)
+        assert kept.conditions[:, 160:, :4].any() and not kept.drops_text
+        assert torch.allclose(kept.times, torch.tensor(0.4))
+        assert not subject.bare(kept).conditions.any()
 
 
 class Stopping(Observer):

@@ -29,9 +29,9 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
-from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
 from paretone.techniques.average_velocity.recipe import fine_tune
-from paretone.techniques.average_velocity.subjects import state_at
+from paretone.training.cosyvoice_flow import CosyClip, CosySubject
+from paretone.training.flow_subjects import state_at
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release

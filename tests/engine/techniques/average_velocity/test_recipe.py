@@ -26,19 +26,12 @@ from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS, AverageVelocityRequest
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions, fine_tune
-from paretone.techniques.average_velocity.subjects import (
-    OBJECTIVE,
-    F5Subject,
-    Subject,
-    TargetsInUse,
-    displacement,
-    mean_flow,
-    state_at,
-)
+from paretone.techniques.average_velocity.targets import TargetsInUse, displacement, mean_flow
 from paretone.training import fine_tuning
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import draw_problem
+from paretone.training.flow_subjects import OBJECTIVE, F5Subject, Subject, state_at
 from paretone.training.processes import join_processes
 from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
 from paretone.training.requests import Follower

@@ -27,6 +27,7 @@ from paretone.techniques.guidance_free.recipe import (
     GuidanceFree,
     GuidanceFreeOptions,
     equivalent_guidance,
+    f5_subject,
     fine_tune,
     options_of,
 )
@@ -40,6 +41,7 @@ from paretone.training.flow_matching import (
     span_error,
     without_conditions,
 )
+from paretone.training.flow_subjects import F5Problem
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.processes import join_processes
@@ -70,18 +72,21 @@ def examples() -> Examples:
 
 def _recipe(checkpoint: F5Checkpoint, examples: Examples, **changes: object) -> GuidanceFree:
     options = replace(QUICK, **changes)
-    return GuidanceFree(checkpoint, examples, join_processes("cpu", options.half_precision), options)
+    subject = f5_subject(checkpoint, examples, options, options.seed)
+    processes = join_processes("cpu", options.half_precision)
+    return GuidanceFree(subject, fingerprint(checkpoint.path), str(checkpoint.path), processes, options)
 
 
-def _problem(examples: Examples, **options: float):
+def _problem(examples: Examples, **options: float) -> F5Problem:
     batch = collate([[one] for one in examples.training[:3]])
     draw = FlowMatchingOptions(**{"drop_audio": 0.0, "drop_both": 0.0, **options})
-    return batch.ids, draw_problem(batch, draw, torch.Generator().manual_seed(2))
+    return F5Problem(**vars(draw_problem(batch, draw, torch.Generator().manual_seed(2))), ids=batch.ids)
 
 
 @torch.no_grad()
-def _branches(model, ids, problem):
-    return predicted_velocity(model, ids, problem), predicted_velocity(model, ids, without_conditions(problem))
+def _branches(model, problem):
+    bare = without_conditions(problem)
+    return predicted_velocity(model, problem.ids, problem), predicted_velocity(model, problem.ids, bare)
 
 
 @pytest.mark.parametrize("weight", [1.5, 0.0, float("nan")])
@@ -111,39 +116,39 @@ def test_options_are_checked_and_drop_as_the_papers():
 
 def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples)
-    ids, problem = _problem(examples)
-    conditional, unconditional = _branches(recipe.model, ids, problem)
+    problem = _problem(examples)
+    conditional, unconditional = _branches(recipe.model, problem)
     assert span_error(conditional, unconditional, problem.span) > 1e-4
-    target = recipe._target(ids, problem, conditional, progress=1.0)
+    target = recipe._target(problem, conditional, progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
-    ids, problem = _problem(examples, drop_both=1.0)
-    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
+    problem = _problem(examples, drop_both=1.0)
+    target = recipe._target(problem, _branches(recipe.model, problem)[0], progress=1.0)
     assert torch.equal(target, problem.target)
-    ids, problem = _problem(examples, drop_audio=1.0)
+    problem = _problem(examples, drop_audio=1.0)
     assert problem.drops_audio and not problem.drops_text
-    conditional, unconditional = _branches(recipe.model, ids, problem)
-    target = recipe._target(ids, problem, conditional, progress=1.0)
+    conditional, unconditional = _branches(recipe.model, problem)
+    target = recipe._target(problem, conditional, progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
-    ids, problem = _problem(examples)
-    velocity = predicted_velocity(recipe.model, ids, problem)
-    assert not recipe._target(ids, problem, velocity.detach(), progress=1.0).requires_grad
+    problem = _problem(examples)
+    velocity = predicted_velocity(recipe.model, problem.ids, problem)
+    assert not recipe._target(problem, velocity.detach(), progress=1.0).requires_grad
     assert not any(one.requires_grad for one in recipe._teacher.parameters())
 
 
 def test_the_weight_rises_and_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples, weight_warm_up=0.2, latest=0.5)
-    ids, problem = _problem(examples)
-    conditional, unconditional = _branches(recipe.model, ids, problem)
+    problem = _problem(examples)
+    conditional, unconditional = _branches(recipe.model, problem)
     gate = (problem.times <= 0.5).float()[:, None, None]
     assert 0 < gate.sum() < len(gate)
     for progress, weight in ((0.0, 0.0), (0.05, 0.125), (0.2, 0.5), (0.9, 0.5)):
-        target = recipe._target(ids, problem, conditional, progress)
+        target = recipe._target(problem, conditional, progress)
         torch.testing.assert_close(target, problem.target + gate * weight * (conditional - unconditional))
     recipe = _recipe(checkpoint, examples, average_difference=True)
     with torch.no_grad():
         recipe.average.module.proj_out.weight.mul_(1.5)
-    conditional, unconditional = _branches(recipe.average.module, ids, problem)
-    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
+    conditional, unconditional = _branches(recipe.average.module, problem)
+    target = recipe._target(problem, torch.zeros_like(conditional), progress=1.0)
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
 
 
@@ -153,12 +158,12 @@ def test_without_the_stop_gradient_the_loss_is_that_of_the_formula_differentiate
     gradients = {}
     for stops in (True, False):
         recipe = _recipe(checkpoint, examples, stop_gradient=stops, weight_warm_up=0.0)
-        ids, problem = _problem(examples)
-        velocity = predicted_velocity(recipe.model, ids, problem)
-        loss = span_error(velocity, recipe._target(ids, problem, velocity, progress=1.0), problem.span)
+        problem = _problem(examples)
+        velocity = predicted_velocity(recipe.model, problem.ids, problem)
+        loss = span_error(velocity, recipe._target(problem, velocity, progress=1.0), problem.span)
         (gradients[stops],) = torch.autograd.grad(loss, [recipe.model.proj_out.weight])
-    conditional = predicted_velocity(recipe.model, ids, problem)
-    unconditional = predicted_velocity(recipe.model, ids, without_conditions(problem))
+    conditional = predicted_velocity(recipe.model, problem.ids, problem)
+    unconditional = predicted_velocity(recipe.model, problem.ids, without_conditions(problem))
     error = conditional - (problem.target + 0.5 * (conditional - unconditional))
     (plain,) = torch.autograd.grad(error[problem.span].square().mean(), [recipe.model.proj_out.weight])
     torch.testing.assert_close(gradients[False], plain)
@@ -175,16 +180,16 @@ def test_distillation_and_validation_follow_the_guided_model_that_was_started_fr
     with torch.no_grad():
         recipe.model.proj_out.weight.add_(1)  # what is trained does not shape the target
     teacher = checkpoint.build()
-    ids, problem = _problem(examples)
-    conditional, unconditional = _branches(teacher, ids, problem)
-    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
+    problem = _problem(examples)
+    conditional, unconditional = _branches(teacher, problem)
+    target = recipe._target(problem, _branches(recipe.model, problem)[0], progress=1.0)
     torch.testing.assert_close(target, conditional + 2 * (conditional - unconditional))
-    ids, problem = _problem(examples, drop_both=1.0)
-    target = recipe._target(ids, problem, None, progress=1.0)
-    torch.testing.assert_close(target, _branches(teacher, ids, problem)[1])
+    problem = _problem(examples, drop_both=1.0)
+    target = recipe._target(problem, None, progress=1.0)
+    torch.testing.assert_close(target, _branches(teacher, problem)[1])
     recipe = _recipe(checkpoint, examples, weight=2 / 3)
     for one in recipe._validation_problems:
-        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
+        conditional, unconditional = _branches(teacher, one.problem)
         torch.testing.assert_close(one.conditional, conditional)
         torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
     halfway = replace(one, conditional=2 * conditional - one.target)

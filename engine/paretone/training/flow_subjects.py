@@ -1,16 +1,15 @@
-"""Subjects of the training: problems from the speech of a kind of model, its velocity under their conditions, and the
-targets of an average velocity u(z, t, r), which carries a state from time t to r: z_r = z_t + (r − t)·u.
+"""Subjects of fine-tunings of flows: problems from the speech of a kind of model, and its velocity under their
+conditions. Recipes set the targets.
 
-Time runs from noise (0) to speech (1), so t ≤ r, and velocities are those of the flow, dz/dt = v(z, t).
+Time runs from noise (0) to speech (1), and velocities are those of the flow, dz/dt = v(z, t).
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -22,7 +21,7 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, moved
-from paretone.training.features import Examples, may_join, validation_batches, with_short_prompts
+from paretone.training.features import Examples, collate, may_join, validation_batches, with_short_prompts
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -70,6 +69,8 @@ class Subject(ABC, Generic[Model, AnyProblem]):
 
     layers: LayerMatrices
     """Weights that Muon trains."""
+    objective: FlowMatchingOptions
+    """What problems drop of their conditions, and their times."""
     speech: str
     """Description of the speech."""
 
@@ -90,8 +91,12 @@ class Subject(ABC, Generic[Model, AnyProblem]):
         """Problem of the clips whose numbers each item holds; the speech to predict follows a prompt."""
 
     @abstractmethod
-    def held_out(self, count: int, device: torch.device) -> Sequence[AnyProblem]:
-        """About ``count`` validation items, the same every time."""
+    def held_out(self, count: int, device: torch.device, time: float = 0.0) -> Sequence[AnyProblem]:
+        """About ``count`` validation items at ``time``, the same every time."""
+
+    def bare(self, problem: AnyProblem) -> AnyProblem:
+        """``problem`` without any condition, of subjects with one strength of guidance."""
+        raise NotImplementedError
 
     @abstractmethod
     def field(self, model: Model, problem: AnyProblem) -> Field:
@@ -133,10 +138,10 @@ class ClipSubject(Subject[Model, AnyProblem], Generic[Model, AnyProblem, Clip]):
         clips = [[self._clips[one] for one in item] for item in items]
         return self.problem(clips, None, self.generator, device)
 
-    def held_out(self, count: int, device: torch.device) -> Sequence[AnyProblem]:
+    def held_out(self, count: int, device: torch.device, time: float = 0.0) -> Sequence[AnyProblem]:
         generator = torch.Generator().manual_seed(7)
         batches = held_out_pairs(self._held_out, count, 8, self._joins)
-        return [self.problem(items, 0.0, generator, device) for items in batches]
+        return [self.problem(items, time, generator, device) for items in batches]
 
     @abstractmethod
     def problem(
@@ -147,75 +152,6 @@ class ClipSubject(Subject[Model, AnyProblem], Generic[Model, AnyProblem, Clip]):
 
 Field = Callable[[Tensor, Tensor], Tensor]
 """Maps states (B, frames, bands) and times (B,), or intervals (B, 2), to velocities (B, frames, bands)."""
-
-
-def displacement(velocity: Field, state: Tensor, times: Tensor) -> Tensor:
-    """(z_r − z_t)/(r − t), (B, frames, bands): displacement of ``state`` under ``velocity`` per unit of time, by Euler
-    steps along ``times`` (steps + 1, B) from t to r > t.
-
-    Second-order steps (Adams–Bashforth, DPM-Solver++) are less accurate than Euler's on the bundled F5: eight of them
-    give three times its squared distance to 40.
-    """
-    moving = state
-    for start, end in itertools.pairwise(times):
-        moving = moving + (end - start)[:, None, None] * velocity(moving, start)
-    return (moving - state) / (times[-1] - times[0])[:, None, None]
-
-
-def mean_flow(average: Field, velocity: Tensor, state: Tensor, intervals: Tensor) -> tuple[Tensor, Tensor]:
-    """MeanFlow's prediction and target (Geng et al., arXiv 2505.13447), each (B, frames, bands).
-
-    The definition (r − t)·u = ∫ v dτ, differentiated along the path from t on, says u = v + (r − t)·du/dt. The
-    derivative is that of ``average`` along the ``velocity`` of the path at ``state``, by one Jacobian-vector product;
-    the target is detached, the prediction is not.
-    """
-    starts, ends = intervals.unbind(-1)
-
-    def along(moving: Tensor, times: Tensor) -> Tensor:
-        return average(moving, torch.stack([times, ends], dim=-1))
-
-    predicted, change = torch.func.jvp(along, (state, starts), (velocity, torch.ones_like(starts)))
-    target = velocity + (ends - starts)[:, None, None] * change
-    return predicted, target.detach()
-
-
-Target = TypeVar("Target")
-
-
-@dataclass
-class _Kept(Generic[Target]):
-    target: Target
-    left: int
-    """Remaining uses."""
-
-
-@dataclass
-class TargetsInUse(Generic[Target]):
-    """Returns each target ``uses`` times, interleaved with others.
-
-    Targets are not in checkpoints: a resumed run begins with new ones.
-    """
-
-    uses: int
-    generator: torch.Generator
-    most: int = 32
-    """Most targets kept at a time."""
-    _kept: list[_Kept[Target]] = field(default_factory=list)
-
-    def next(self, work_out: Callable[[], Target]) -> Target:
-        """Next target: a new one from ``work_out`` while few are kept, then one of those."""
-        if self.uses == 1:
-            return work_out()
-        if len(self._kept) < self.most:
-            self._kept.append(_Kept(work_out(), self.uses - 1))
-            return self._kept[-1].target
-        number = int(torch.randint(len(self._kept), (), generator=self.generator))
-        chosen = self._kept[number]
-        chosen.left -= 1
-        if not chosen.left:
-            self._kept[number] = self._kept[-1]
-            self._kept.pop()
-        return chosen.target
 
 
 SHORTEST_PROMPT, LONGEST_PROMPT = 70, 350
@@ -231,22 +167,39 @@ class F5Problem(FlowMatchingDraw):
 class F5Subject(Subject[DiT, F5Problem]):
     layers = LAYER_MATRICES
 
-    def __init__(self, model: DiT, examples: Examples, frames: int, seed: int) -> None:
+    def __init__(
+        self,
+        model: DiT,
+        examples: Examples,
+        frames: int,
+        seed: int,
+        objective: FlowMatchingOptions | None = None,
+        joined: float = JOINED,
+    ) -> None:
+        """``joined`` is the share of items with two recordings of one voice; the first is cut to a short prompt, unless
+        there is an ``objective``."""
         self._examples, self._joins = examples, may_join(examples.training)
-        prompt = round(math.sqrt(SHORTEST_PROMPT * LONGEST_PROMPT))
-        queue = BatchQueue(examples.training, frames, JOINED if self._joins else 0.0, seed, prompt)
+        self._cuts, self.objective = objective is None, objective or OBJECTIVE
+        prompt = (round(math.sqrt(SHORTEST_PROMPT * LONGEST_PROMPT)),) if self._cuts else ()
+        queue = BatchQueue(examples.training, frames, joined if self._joins else 0.0, seed, *prompt)
         super().__init__(model, queue, seed)
         self.speech = examples.described
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
         clips = [[self._examples.training[one] for one in item] for item in items]
-        batch = with_short_prompts(clips, SHORTEST_PROMPT, LONGEST_PROMPT, self.generator)
-        return _on(device, batch, draw_problem(batch, OBJECTIVE, self.generator))
+        if self._cuts:
+            batch = with_short_prompts(clips, SHORTEST_PROMPT, LONGEST_PROMPT, self.generator)
+        else:
+            batch = collate(clips)
+        return _on(device, batch, draw_problem(batch, self.objective, self.generator))
 
-    def held_out(self, count: int, device: torch.device) -> Sequence[F5Problem]:
+    def held_out(self, count: int, device: torch.device, time: float = 0.0) -> Sequence[F5Problem]:
         generator = torch.Generator().manual_seed(7)
         batches = validation_batches(self._examples.held_out, count)
-        return [_on(device, batch, synthesis_problem(batch, 0.0, generator)) for batch in batches]
+        return [_on(device, batch, synthesis_problem(batch, time, generator)) for batch in batches]
+
+    def bare(self, problem: F5Problem) -> F5Problem:
+        return without_conditions(problem)
 
     def field(self, model: DiT, problem: F5Problem) -> Field:
         return velocity_field(model, problem.ids, problem)
@@ -255,7 +208,7 @@ class F5Subject(Subject[DiT, F5Problem]):
         strength = float(guidance["guidance"])
         if not is_guided(strength):
             return self.field(model, problem)
-        branches = velocity_fields(model, problem.ids, (problem, without_conditions(problem)))
+        branches = velocity_fields(model, problem.ids, (problem, self.bare(problem)))
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
             learnt, unlearnt = branches(state, times).float().chunk(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.techniques.average_velocity.subjects import ClipSubject, Field
 from paretone.training.batches import moved
 from paretone.training.fine_tuning import (
     Arrays,
@@ -37,7 +36,8 @@ from paretone.training.fine_tuning import (
     place_of,
     recorded_readings,
 )
-from paretone.training.flow_matching import drawn_times
+from paretone.training.flow_matching import FlowMatchingOptions, drawn_times
+from paretone.training.flow_subjects import OBJECTIVE, ClipSubject, Field
 from paretone.training.learner import LayerMatrices
 from paretone.training.manifest import ManifestRow, require_both
 from paretone.training.requests import Follower
@@ -68,7 +68,7 @@ class CosyClip:
 
 @dataclass(frozen=True)
 class CosyProblem:
-    """A batch with its noise; see :class:`paretone.techniques.average_velocity.subjects.Problem`."""
+    """A batch with its noise; see :class:`paretone.training.flow_subjects.Problem`."""
 
     noised: Tensor
     target: Tensor
@@ -76,7 +76,8 @@ class CosyProblem:
     span: Tensor
     """All frames: the prompt's come from noise as well."""
     conditions: Tensor
-    """(B, 3 · bands, frames)."""
+    """(B, 3 · bands, frames), zero where they are dropped."""
+    drops_text: bool
 
 
 class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
@@ -85,9 +86,16 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
     layers = LAYER_MATRICES
 
     def __init__(
-        self, flow: TokenFlow, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
+        self,
+        flow: TokenFlow,
+        clips: Sequence[CosyClip],
+        held_out: Sequence[CosyClip],
+        frames: int,
+        seed: int,
+        objective: FlowMatchingOptions = OBJECTIVE,
     ) -> None:
-        self._flow = flow
+        """Of the conditions, ``objective`` drops the prompt's frames (``drop_audio``), or all (``drop_both``)."""
+        self._flow, self.objective = flow, objective
         super().__init__(flow.estimator, clips, held_out, frames, seed)
 
     def add_interval(self, model: Any) -> None:
@@ -98,7 +106,13 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
         self, items: Sequence[Sequence[CosyClip]], time: float | None, generator: torch.Generator, device: torch.device
     ) -> CosyProblem:
         count = len(items)
-        times = drawn_times(count, 0.5, generator) if time is None else torch.full((count,), time)
+        objective, dropped = self.objective, 1.0
+        if time is None:
+            times = drawn_times(count, objective.uniform_times, generator)
+            if objective.drop_audio or objective.drop_both:
+                dropped = float(torch.rand(1, generator=generator))
+        else:
+            times = torch.full((count,), time)
         flow = self._flow.to(device)
         lengths = [sum(clip.frames for clip in item) for item in items]
         speech = torch.zeros(len(items), max(lengths), flow.config.bands)
@@ -113,6 +127,8 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
             prompt[..., :known] = speech[row, :known].T.to(device)
             speaker = flow.speaker(torch.from_numpy(item[0].speaker).float()[None].to(device))
             given[row, :, :length] = conditions(flow.encoded(tokens), speaker, prompt)[0]
+        if dropped < objective.drop_both + objective.drop_audio:
+            given[:, 0 if dropped < objective.drop_both else -flow.config.bands :] = 0
         noise = torch.randn(speech.shape, generator=generator)
         weights = times[:, None, None]
         problem = CosyProblem(
@@ -121,25 +137,25 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
             times=times,
             span=torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None],
             conditions=given,
+            drops_text=dropped < objective.drop_both,
         )
         return moved(problem, device)
 
     def field(self, model: FlowEstimator, problem: CosyProblem) -> Field:
-        return self._field(model, problem, problem.conditions)
-
-    @staticmethod
-    def _field(model: FlowEstimator, problem: CosyProblem, given: Tensor) -> Field:
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            return model.at_once(state.mT, given, times, problem.span).mT
+            return model.at_once(state.mT, problem.conditions, times, problem.span).mT
 
         return velocity
+
+    def bare(self, problem: CosyProblem) -> CosyProblem:
+        return replace(problem, conditions=torch.zeros_like(problem.conditions), drops_text=True)
 
     def guided(self, model: FlowEstimator, problem: CosyProblem, guidance: Values) -> Field:
         conditional = self.field(model, problem)
         strength = float(guidance["guidance"])
         if not is_guided(strength):
             return conditional
-        unconditional = self._field(model, problem, torch.zeros_like(problem.conditions))
+        unconditional = self.field(model, self.bare(problem))
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
             learnt, other = conditional(state, times).float(), unconditional(state, times).float()
@@ -151,7 +167,7 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
         return official(weights)
 
 
-def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
+def cosyvoice_subject(run: Run, seed: int, objective: FlowMatchingOptions = OBJECTIVE) -> tuple[CosySubject, str]:
     """The flow with its speech, and the fingerprint of its file."""
     request, follower = run.request, run.follower
     folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
@@ -164,7 +180,7 @@ def cosyvoice2_subject(run: Run, seed: int) -> tuple[CosySubject, str]:
         parts.append(own_readings(run, f"{base} {fingerprint(folder.checkpoint)}", _speaker(run)))
     training, held_out = ([one.clip(CosyClip) for part in parts for one in part[number]] for number in (0, 1))
     require_both(training, held_out)
-    return CosySubject(flow, training, held_out, request.frames, seed), base
+    return CosySubject(flow, training, held_out, request.frames, seed, objective), base
 
 
 def _recorded(folder: OfficialFolder, flow: TokenFlow, follower: Follower) -> Callable[[], Hear]:
