@@ -29,7 +29,7 @@ NOT_RUN = (
     Rule(r"--device cuda|tests\.peers omnivoice-card", "needs a GPU"),
     Rule(r"^paretone download ", "downloads gigabytes; test_cli_download.py downloads small files from a local server"),
     Rule(
-        r"--model (MegaTTS3|CosyVoice2-0\.5B|OmniVoice|Llasa-\w+|Qwen3-TTS-\S+) (?!.*--device cuda)",
+        r"--model (MegaTTS3|CosyVoice2-0\.5B|Fun-CosyVoice3-0\.5B|OmniVoice|Llasa-\w+|Qwen3-TTS-\S+) (?!.*--device cuda)",
         "needs an official checkpoint; the parity tests run the same code on small ones in the official layout",
     ),
     Rule(
@@ -85,7 +85,10 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"error_curve:", "speaks three sentences to measure the curve"),
     Rule(r"roofline --(setting|model (?!.*--device cuda))", "measures in rounds; test_cli_flow.py does so always"),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
-    Rule(r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Llasa)))", "trains; here for some seconds each"),
+    Rule(
+        r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Fun-|Llasa)))",
+        "trains; here for some seconds each",
+    ),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),
 )
 """What only ``--thorough`` runs, since it takes longer than some seconds."""

@@ -23,8 +23,8 @@ from paretone.models.cosyvoice2.config import FLOW_OPTIONS, FRAMES_PER_TOKEN, TO
 from paretone.models.cosyvoice2.flow_networks import FlowEstimator, conditions
 from paretone.models.cosyvoice2.token_to_mel import LONGEST_SECONDS, AcousticPrompt, TokenFlow, own_names
 from paretone.models.families.evaluations import FlowScript
+from paretone.models.families.flow import Backbones, PlannedFlow
 from paretone.models.families.passages import Sampler
-from paretone.models.families.planned_flow import Backbones, PlannedFlow
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.kernels.graphs import GraphCache
 from paretone.models.networks.incremental import Memory

@@ -17,6 +17,10 @@ _FILES = files_of(
 )
 
 
+CONFIG = "cosyvoice3.yaml"
+"""The release's configuration, by which upstream tells the version; fine-tunes copy it."""
+
+
 def _without_effect(option: str, options: Values) -> str:
     if option != INSTRUCTION.name or options[MODE.name] != CROSS_LINGUAL:
         return ""
@@ -45,7 +49,7 @@ MODEL = Model(
         "vocabulary, reads it.",
         official=True,
     ),
-    recognised=lambda folder: float((folder / "speech_tokenizer_v3.onnx").is_file()),
+    recognised=lambda folder: float(any((folder / one).is_file() for one in ("speech_tokenizer_v3.onnx", CONFIG))),
     without_effect=_without_effect,
     place=95,
 )

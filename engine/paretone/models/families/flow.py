@@ -1,4 +1,5 @@
-"""Base of all flow models: text and a voice to audio, with measuring, skipping and inspection.
+"""Base of all flow models: text and a voice to audio, with measuring, skipping and inspection; and what they share with
+the flows of language models.
 
 ``Knob.trajectory`` marks the options that shape the trajectory, for which artefacts must have been made. All families
 have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``; without an option ``solver``, the solver is
@@ -8,29 +9,38 @@ Euler's.
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import CheckpointError
-from paretone.models.base import IntervalWeights, ModelInfo, Voice, WeightSet
+from paretone.errors import CheckpointError, SettingError
+from paretone.last_used import LastUsed
+from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, Voice, WeightSet
+from paretone.models.families import parts
 from paretone.models.families.evaluations import (
     Asking,
+    DecidedEvaluations,
+    Evaluations,
     FlowInternals,
     FlowNetwork,
     FlowScript,
+    Phase,
+    Stage,
+    attention_of,
+    grid_of,
     require_layers,
 )
 from paretone.models.families.pacing import Pace
-from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Spoken, Uttered, cost_of
-from paretone.models.families.planned_flow import Backbones, PlannedFlow
+from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import (
@@ -41,13 +51,279 @@ from paretone.models.files.trained_weights import (
     weight_set_folders,
 )
 from paretone.models.kernels import products
-from paretone.models.kernels.compiled import notes_of
+from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
+from paretone.models.kernels.graphs import GraphCache, GraphedEvaluator
+from paretone.models.kernels.precision import in_precision
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
-from paretone.sampling.flow import Evaluated, Evaluator, Whole
+from paretone.sampling.branch_guidance import BranchGuidance
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Velocity, Whole, integrate
+from paretone.sampling.guidance import branches_of, effects, most_branches
+from paretone.sampling.operations import OperationCounts
+from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
+
+MOST_KEPT = 3
+"""Maximum number of backbones kept in addition to the model's own."""
+
+
+class Backbones:
+    """Provides the warmed-up backbone for a synthesis."""
+
+    def __init__(
+        self,
+        own: Evaluated,
+        read_weights: Callable[[WeightSet | IntervalWeights], Evaluated],
+        warm_up: Callable[[Evaluated], None],
+    ) -> None:
+        """``read_weights`` loads the backbone with other weights, in float32, ready for inference."""
+        self.own = own
+        self._read_weights = read_weights
+        self._warm_up = warm_up
+        self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
+        """By fingerprint of the weights, precision and compile mode."""
+
+    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
+        """The backbone, a module of the model's own type, with the weights and precision of a plan."""
+        weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
+        if weights is None and precision == "float32" and mode is None:
+            return self.own
+
+        def make() -> Evaluated:
+            status("Preparing other weights …" if mode is None else COMPILING)
+            in_full: Any = self.own if weights is None else self._read_weights(weights)
+            narrowed = in_precision(in_full, precision)
+            made = narrowed if mode is None else compiled_backbone(narrowed, mode)
+            self._warm_up(made)
+            warmed(made)
+            return made
+
+        return self._others.of((weights and weights.fingerprint, precision, mode), make)
+
+
+class PlannedFlow(ABC):
+    """A flow that runs :class:`FlowPlan`."""
+
+    info: ModelInfo
+    _backbone: Any
+    _backbones: Backbones
+    _device: torch.device
+    _frame_seconds: float
+    _graphs: GraphCache
+    _memory: dict[str, Any]
+    """State that techniques keep between syntheses."""
+
+    # --- To be implemented by a family -------------------------------------------------------------------------------
+    # The backbone has the model's own type (:class:`Evaluated`): Any.
+    @abstractmethod
+    def _begin(
+        self,
+        backbone: Any,
+        passage: Any,
+        prompt: Any,
+        times: np.ndarray,
+        options: Values,
+        branches: Sequence[int] | None = None,
+    ) -> Run:
+        """State shared by the evaluations of a passage, at ``times`` in order; ``branches`` from
+        :data:`paretone.sampling.guidance.BRANCHES` replace those that the options need."""
+
+    @abstractmethod
+    def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
+        """The noise of a passage, and the step, on the grid ``times`` (steps + 1,)."""
+
+    @abstractmethod
+    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+        """Combine the velocities of the branches that ran, branch-major, into the velocity to follow."""
+
+    @abstractmethod
+    def _script_of(self, text: str, voice: Voice, plan: FlowPlan, observer: Observer) -> FlowScript:
+        """``text`` ready to be sampled. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
+
+    def ready(self, plan: FlowPlan, voice: Voice | None, observer: Observer) -> None:
+        """Read the weights of ``plan``, and measure what its evaluator needs of ``voice``."""
+        self._backbones.of(plan, observer.status)
+        if voice is not None:
+            self._evaluator(voice, plan, observer)
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    def _network(self, plan: FlowPlan, voice: Voice, observer: Observer) -> FlowNetwork:
+        return FlowNetwork(self._backbones.of(plan), self._evaluator(voice, plan, observer))
+
+    def replanned(self, script: Any, plan: Any) -> Any:
+        return replace(script, plan=plan, network=self._network(plan, script.voice, SILENT))
+
+    def _evaluator(self, voice: Voice, plan: FlowPlan, observer: Observer) -> Callable[[], Evaluator]:
+        """Factory of each passage's evaluator: the plan's own part, CUDA graphs, or plain computation."""
+        backbone, graphs = self._backbones.of(plan), plan.launching.graphs
+        if plan.evaluator is not None:
+            whole = replace(plan, evaluator=None)
+
+            def sample(text: str, evaluator: Evaluator) -> Tensor:
+                script = self._script_of(text, voice, whole, observer)
+                return self._drawn(script, script.passages[0], observer.check, evaluator)
+
+            stage = Stage(plan, backbone, self.info.title, voice, self._memory, sample, observer.status)
+            return parts.evaluators(plan.evaluator, stage)
+        if graphs is None:
+            return lambda: Whole(backbone)
+        self._graphs.bound(graphs)
+        return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
+
+    def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
+        evaluations = self._evaluation_times(script.times, script.options)
+        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
+        sampler = self._sampler(passage, script.times, script.seed, script.options)
+        if script.plan.temperature != 1:
+            sampler = replace(sampler, noise=script.plan.temperature * sampler.noise)
+        stepper = script.plan.stepper
+        if stepper is None:
+            return run, sampler
+        if len(evaluations) != script.steps:
+            raise SettingError("This step takes one evaluation; choose a solver that takes one as well, such as Euler.")
+        return run, replace(sampler, follow=parts.stepper(stepper, script.times, sampler.follow))
+
+    def _evaluations(
+        self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
+    ) -> Evaluations:
+        """The guided velocity for the sampler, computed by the plan's evaluator or the given one."""
+        phases = self._phases(script, passage, run)
+        evaluator = evaluator or script.network.evaluator()
+        part = script.plan.combining
+        combining = None if part is None else partial(parts.combining, part)
+        if script.plan.guidance.decides:
+            return self._decided(script, passage, phases, evaluator, combining)
+        return Evaluations(evaluator, phases, self._guided, combining)
+
+    def _decided(
+        self,
+        script: FlowScript,
+        passage: FramedPassage,
+        phases: Sequence[Phase],
+        evaluator: Evaluator,
+        combining: Callable[[Combine], Combine] | None,
+    ) -> Evaluations:
+        plan, options = script.plan, script.options
+        times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
+        strengths = plan.guidance.strengths or own
+        return DecidedEvaluations(
+            evaluator,
+            phases,
+            self._guided,
+            BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
+            branches_of(effects(own, 0.0)) if strengths == own else None,
+            lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
+            lambda branches: self._operations(passage.frames, options, branches),
+            most_branches(strengths),
+            combining,
+        )
+
+    def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
+        options, guidance = script.options, script.plan.guidance
+        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
+        if guidance.steps is not None and guidance.shortened(options["steps"]):
+            guided = guidance.steps + script.plan.halves_first
+            first = len(self._evaluation_times(script.times[: guided + 1], options))
+            times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
+            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
+            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
+        return phases
+
+    @staticmethod
+    def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
+        return evaluation_times(times, options.get("solver", "euler"))
+
+    @staticmethod
+    def _integrate(
+        velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
+    ) -> Tensor:
+        return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
+
+    def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
+        """Backbone operations of a passage under the same setting without techniques."""
+        options = plan.reference
+        evaluations = len(self._evaluation_times(grid_of(options), options))
+        return evaluations * self._operations(frames, options).evaluation
+
+    # --- For benches and techniques -----------------------------------------------------------------------------------
+    def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
+        """Sampling of the first passage, (1, frames, bands), for timing. Raises :class:`PlainError`."""
+        return lambda: self._drawn(script, script.passages[0], lambda: None)
+
+    @torch.inference_mode()
+    def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
+        state = self._drawn(script, script.passages[0], check)
+        return state[0, script.prompt.frames :].float().cpu().numpy()
+
+    def _drawn(
+        self, script: FlowScript, passage: FramedPassage, check: Callable[[], None], evaluator: Evaluator | None = None
+    ) -> Tensor:
+        return self.sampled(script, passage, lambda step, state: check(), evaluator)[0]
+
+    @torch.inference_mode()
+    def sampled(
+        self,
+        script: FlowScript,
+        passage: FramedPassage,
+        on_step: Callable[[int, Tensor], None],
+        evaluator: Evaluator | None = None,
+    ) -> tuple[Tensor, Evaluations]:
+        """The last state (1, frames, bands) of a passage, and its evaluations."""
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run, evaluator)
+        return self._integrate(evaluations, sampler, script.times, script.options, on_step), evaluations
+
+    def operations(self, script: FlowScript) -> OperationCounts:
+        return self._operations(script.passages[0].frames, script.options)
+
+    @torch.inference_mode()
+    def calibration_target(self, script: FlowScript) -> CalibrationTarget:
+        passage, options = script.passages[0], script.options
+        run, sampler = self._started(script, passage)
+        backbone = require_layers(script.backbone, self.info.title)
+        return CalibrationTarget(
+            backbone,
+            run,
+            sampler.noise,
+            script.times,
+            lambda left: self._guided(backbone.project(left), options),
+            sampler.follow,
+            run.branches,
+            script.plan.compatibility,
+            script.prompt.frames,
+        )
+
+    @torch.inference_mode()
+    def capture_attention(
+        self, script: FlowScript, layer: int, step: int, observer: Observer = SILENT
+    ) -> AttentionCapture:
+        backbone, passage = require_layers(script.backbone, self.info.title), script.passages[0]
+        if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
+            raise SettingError(
+                f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
+                f"the grid {script.steps} steps."
+            )
+        run, sampler = self._started(script, passage)
+
+        def on_step(number: int, state: Tensor) -> None:
+            observer.check()
+            observer.step(StepReport(0, 1, number, step + 1, 0.0))
+
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
+        evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
+        maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
+        return AttentionCapture(
+            layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
+        )
+
 
 _ANY_TEXT = "Yes."
 """Placeholder: preparing a voice needs a text."""

@@ -36,6 +36,8 @@ from paretone.training.cosyvoice_flow import CosyClip, CosySubject
 from paretone.training.flow_matching import FlowMatchingOptions
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
+from tests.engine.command_line import Console
+from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice3.small_release import write_release
 from tests.packages import needs
@@ -241,7 +243,7 @@ def test_guidance_is_learnt_and_one_branch_speaks(folder: Path, tmp_path: Path, 
 
 
 def test_conditions_are_dropped_from_whole_batches(model: CosySpeech) -> None:
-    clips = [CosyClip("a", np.arange(6) % 5, np.ones((12, 80), np.float16), np.ones(6, np.float32), 2)] * 4
+    clips = [CosyClip("a", np.arange(6) % 5, np.ones((12, 80), np.float16), np.ones(SPEAKER_WIDTH, np.float32), 2)] * 4
     for drop, zero in (({"drop_both": 1.0, "drop_audio": 0.0}, 0), ({"drop_both": 0.0, "drop_audio": 1.0}, 160)):
         subject = CosySubject(model._flow, clips, clips, 100, 1, FlowMatchingOptions(**drop))
         problem = subject.next(torch.device("cpu"))
@@ -251,6 +253,21 @@ def test_conditions_are_dropped_from_whole_batches(model: CosySpeech) -> None:
         assert kept.conditions[:, 160:, :4].any() and not kept.drops_text
         assert torch.allclose(kept.times, torch.tensor(0.4))
         assert not subject.bare(kept).conditions.any()
+
+
+def test_the_command_line_calibrates_and_speaks(model: CosySpeech, paretone: Console, tmp_path: Path) -> None:
+    place = ("--model", NAME, "--voice", VOICE.id)
+    profile, table, out = tmp_path / "p.json", tmp_path / "t.json", tmp_path / "out.wav"
+    found = paretone.data(
+        "calibrate", *place, "--text", "Go on.", "--threshold", "2", "--profile", profile, "--table", table, "--json"
+    )
+    assert found["layers"] == LAYERS and found["cells"]["TS"] and found["ops_ratio"] < 0.9
+    assert "log_mel_distance" in found["evidence"]
+    said = paretone.data("speak", "--profile", profile, "--text", TEXT, "--out", out, "--json")
+    assert said["setting"]["techniques"][0]["technique"] == "ditreducio" and out.is_file()
+    given = ("speak", *place, "--text", TEXT, "--out", out)
+    assert paretone.data(*given, "--table", table, "--json")["samples"] == said["samples"]
+    assert "at the end instead of in a stream" in paretone.out(*given, "--technique", "first_block:threshold=1")
 
 
 class Stopping(Observer):

@@ -181,6 +181,23 @@ def test_its_sequences_for_training_begin_with_the_prefix(folder: Path, model: C
     assert not marks and len(set(stops)) == COSYVOICE_3.stops and stops[:2] == ("<|sos|>", "<|end_of_speech|>")
 
 
+def test_a_fine_tune_needs_only_what_it_trained(
+    folder: Path, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    tuned = tmp_path / "tuned"
+    tuned.mkdir()
+    torch.save({**language_weights(seed=9), "epoch": 3, "step": 900}, tuned / "llm.pt")
+    assert catalogue.recognised(tuned).id == "CosyVoice2-0.5B", "nothing tells them apart"
+    (tuned / "cosyvoice3.yaml").write_text("sample_rate: 24000\n", encoding="utf-8")
+    assert catalogue.recognised(tuned).id == catalogue.recognised(folder).id == NAME
+    with pytest.raises(CheckpointError, match=r"is taken from .*Fun-CosyVoice3"):
+        load_model(NAME, folder=str(tuned), device="cpu")
+    shutil.copytree(folder, catalogue.entry(NAME).folder)
+    model = load_model(NAME, folder=str(tuned), device="cpu")
+    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
+
+
 def test_what_is_missing_or_of_the_other_release_is_named(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / NAME
     shutil.copytree(folder, root)
