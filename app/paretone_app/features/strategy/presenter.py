@@ -145,10 +145,12 @@ class StrategyPresenter(StorePresenter):
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
             self._workspaces.bring_forward("strategy")
-            steps, knobs = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)
+            wanted, knobs = self.state.compatibility(), state.selection.knobs(NAME)
+            if wanted is None:
+                return
             for_end = knobs["objective"] == END
             threshold = None if for_end else float(knobs["threshold"])
-            self.strategy.begin_calibration(state.selection.info.layers, steps, threshold, for_end)
+            self.strategy.begin_calibration(state.selection.info.of_flow.layers, wanted.steps, threshold, for_end)
 
     def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.CALIBRATE:

@@ -331,7 +331,9 @@ class StrategyState(ArtefactStore):
         """Use a table that computes everything; no-op without a loaded model that has tables."""
         compatibility, info = self.compatibility(), self._selection.info
         if compatibility is not None and info is not None:
-            self.replace_table(StrategyTable.computing(compatibility, info.layers, self._branch_skip), "skip nothing")
+            self.replace_table(
+                StrategyTable.computing(compatibility, info.of_flow.layers, self._branch_skip), "skip nothing"
+            )
 
     def import_table(self, text: str, where: str) -> None:
         """Use an official strategy table, given its text. Raises :class:`PlainError` if it does not fit."""
@@ -343,8 +345,9 @@ class StrategyState(ArtefactStore):
         except ValueError as error:
             raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
         table = StrategyTable.from_official(data, compatibility, self._branch_skip, where)
-        if table.layers != info.layers:
-            raise SettingError(f"{where} has {table.layers} layers, but {info.title} has {info.layers}.")
+        flow = info.of_flow
+        if table.layers != flow.layers:
+            raise SettingError(f"{where} has {table.layers} layers, but {flow.title} has {flow.layers}.")
         self.replace_table(table, f"import {where}")
 
     @property

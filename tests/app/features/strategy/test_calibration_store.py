@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from paretone.errors import ProfileError
+from paretone.models.catalogue import entry
 from paretone_app.features.strategy.state import StrategyState, read_record
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
+from tests.app.presenters import INFO
 from tests.app.records import compatibility, record
 
 
@@ -69,3 +72,18 @@ def test_calibrations_are_read_and_give_tables(tmp_path: Path) -> None:
     skipped = [record.derive(threshold).table.skipped_share for threshold in (0.0, 0.1, 0.4)]
     assert skipped == sorted(skipped)
     assert skipped[0] < skipped[-1]
+
+
+def test_a_table_of_a_flow_after_a_language_model_belongs_to_that_flow(tmp_path: Path) -> None:
+    state = AppState(Jobs([].append))
+    cosyvoice = entry("Fun-CosyVoice3-0.5B")
+    flow = replace(cosyvoice.mel_flow, layers=22, fingerprint="f" * 64)
+    told = {"id": cosyvoice.id, "family": "language", "knobs": cosyvoice.options, "layers": 24}
+    state.selection.choose_model(cosyvoice.id, "", "", "cpu", replace(INFO, **told, mel_flow=flow))
+    kept = StrategyState(state, tmp_path)
+    wanted = kept.compatibility()
+    assert wanted is not None and (wanted.fingerprint, wanted.steps) == ("f" * 64, 10)
+    kept.skip_nothing()
+    assert (kept.table.layers, kept.table.steps) == (22, 10)
+    state.selection.set_option("flow_steps", 6)
+    assert kept.compatibility().steps == 6
