@@ -31,6 +31,7 @@ from paretone.models.megatts3.front_end import prepare_recording, read_latents
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.networks.vocos import Vocos
+from paretone.models.qwen3_tts.checkpoint import OfficialFolder
 from paretone.models.voices import PLACE, read_voice
 from paretone.observer import Observer
 from paretone.paths import resource
@@ -67,6 +68,7 @@ from tests.engine.small_packed import packing
 from tests.engine.test_first_edition import PROFILES, WRITTEN
 from tests.engine.test_kills import Adding
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.parity.fixtures import golden_folder
 
 
 def written(*names: str) -> Callable[[Path], None]:
@@ -174,6 +176,13 @@ def write_llasa(root: Path) -> None:
     small_llasa.write_original_codec(root / "models" / "xcodec2")
 
 
+def read_qwen3(root: Path, path: Path) -> object:
+    folder = root / "qwen3"
+    return load_model("Qwen3-TTS-12Hz-1.7B-Base", folder=str(folder), device="cpu"), OfficialFolder.read(
+        folder
+    ).encoder()
+
+
 def write_megatts3(root: Path) -> None:
     small_megatts3.write_release(root / "mega")
     write_folder(root / "mega" / "g2p")
@@ -201,6 +210,12 @@ KINDS = (
         lambda root: void(small_omnivoice.write_release(root / "omni")),
         "omni/**/*.*",
         lambda root, path: load_model("OmniVoice", folder=str(root / "omni"), device="cpu"),
+    ),
+    Kind(
+        "qwen3-tts",
+        lambda root: void(shutil.copytree(golden_folder() / "qwen3" / "qwen3_release_base", root / "qwen3")),
+        "qwen3/**/*.*",
+        read_qwen3,
     ),
     Kind(
         "megatts3",

@@ -31,7 +31,7 @@ from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
 from paretone.models.qwen3_tts.talker import LEAST_FRAMES, Tables, TalkerConfig
-from paretone.models.qwen3_tts.voices import FramePromptOfVoice, VoiceReader
+from paretone.models.qwen3_tts.voices import VoicePrompt, VoiceReader
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request, longest_speech
 from paretone.sampling.tokens import Nucleus, TokenSampler
@@ -131,19 +131,19 @@ class QwenSpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[FramePromptOfVoice, Passages[FramePassage]]:
+    ) -> tuple[VoicePrompt, Passages[FramePassage]]:
         prompt = self._voices(voice, options, check)
         pieces = chunks(text, prompt.seconds, self._longest)
         if not any(any(map(str.isalnum, piece)) for piece in pieces):
             raise TextError("There is nothing to speak in this text; type a sentence.")
         return prompt, Passages(tuple(self._passage(piece, prompt) for piece in pieces))
 
-    def _passage(self, text: str, prompt: FramePromptOfVoice) -> FramePassage:
+    def _passage(self, text: str, prompt: VoicePrompt) -> FramePassage:
         expected = max(1, round(prompt.seconds(text) * self.token_rate))
         return FramePassage(text, expected, self._tokenizer.ids(text))
 
     def _request(
-        self, network: LanguageNetwork, passage: FramePassage, prompt: FramePromptOfVoice, options: Values
+        self, network: LanguageNetwork, passage: FramePassage, prompt: VoicePrompt, options: Values
     ) -> Request:
         tokens = cast("FrameModel", network.tokens)
         voice, told = prompt.voice, prompt.instruction
@@ -162,17 +162,17 @@ class QwenSpeech(LanguageSpeech):
             complete=tokens.completing(found, inner),
         )
 
-    def _token_sampler(self, passage: FramePassage, prompt: FramePromptOfVoice, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: FramePassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
         return _nucleus(options, "", float(options["repetition_penalty"]))
 
-    def _decoder(self, prompt: FramePromptOfVoice, seed: int, options: Values) -> FrameDecoder:
+    def _decoder(self, prompt: VoicePrompt, seed: int, options: Values) -> FrameDecoder:
         return FrameDecoder(self._codec, int(options["frames_per_call"]), prompt.sound)
 
     @property
     def official_ids(self) -> OfficialIds:
         return OfficialIds(self._config.rows, 0, self._config.codes, (self._config.end,))
 
-    def _official_prompt(self, passage: FramePassage, prompt: FramePromptOfVoice) -> tuple[int, ...]:
+    def _official_prompt(self, passage: FramePassage, prompt: VoicePrompt) -> tuple[int, ...]:
         raise SettingError(
             f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code."
         )

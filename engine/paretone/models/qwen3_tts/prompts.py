@@ -143,7 +143,7 @@ def prompt_of(
     thoughts = [marks.no_think] if chosen is None else [marks.think]
     thoughts += [marks.think_start, *([] if chosen is None else [chosen]), marks.think_end]
     who = coded([marks.speaker(voice.speaker)]) if voice.speaker else None
-    who = voice.embedding[None] if voice.embedding is not None else who
+    who = voice.embedding[None].to(padding.dtype) if voice.embedding is not None else who
     about = torch.cat([coded(thoughts), *([] if who is None else [who]), coded([marks.padding])])
     beside = torch.cat([padding.expand(len(about) - 1, -1), said([marks.text_start])])
     beginning = [*([said(instruction)] if instruction else []), said(text[:HEADER]), about + beside]

@@ -24,7 +24,7 @@ from paretone.models.families.voices import (
     transcript_of,
 )
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
-from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, DESCRIPTION, LONGEST_REFERENCE, TITLE
+from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, DESCRIPTION, LONGEST_REFERENCE, TITLE, VOICE_DESIGN
 from paretone.models.qwen3_tts.prompts import VoiceOfPrompt, chat_of_instruction, chat_of_transcript
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
@@ -33,10 +33,12 @@ from paretone.setting.knobs import Values
 from paretone.wording import beyond
 
 NOBODY = VoiceOfPrompt()
+LENGTH_OF_PART = 25
+"""Frames of a recording decoded at a time, to be cancelled in between."""
 
 
 @dataclass(frozen=True)
-class FramePromptOfVoice:
+class VoicePrompt:
     """A voice and what the options say about it, ready for any text."""
 
     voice: VoiceOfPrompt = NOBODY
@@ -58,7 +60,7 @@ class VoiceReader:
         self._folder, self._tokenizer, self._decoder = folder, tokenizer, decoder
         self._kind = folder.kind
         self._speaker = folder.speaker_encoder() if self._kind == BASE else None
-        self._heard: LastUsed[FramePromptOfVoice] = LastUsed(2)
+        self._heard: LastUsed[VoicePrompt] = LastUsed(2)
 
     def __call__(
         self,
@@ -66,7 +68,7 @@ class VoiceReader:
         options: Values,
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
-    ) -> FramePromptOfVoice:
+    ) -> VoicePrompt:
         """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`,
         :class:`SettingError`, and :class:`paretone.errors.CheckpointError`."""
         if self._kind == BASE:
@@ -77,11 +79,11 @@ class VoiceReader:
             raise SettingError(f"{TITLE} of this kind takes no recordings; choose one of its own voices.")
         elif self._kind == CUSTOM_VOICE:
             self._folder.marks.speaker(voice.id)
-            found = FramePromptOfVoice(VoiceOfPrompt(voice.id))
+            found = VoicePrompt(VoiceOfPrompt(voice.id))
         else:
-            found = FramePromptOfVoice()
+            found = VoicePrompt()
         instruction = str(options.get("instruction", ""))
-        if self._kind not in (BASE, CUSTOM_VOICE) and not instruction:
+        if self._kind == VOICE_DESIGN and not instruction:
             raise TextError(f"Describe the voice first: the option “{DESCRIPTION.title}” is empty.")
         told = self._tokenizer.ids(instruction, chat_of_instruction) if instruction else ()
         return replace(
@@ -90,7 +92,7 @@ class VoiceReader:
 
     def _read(
         self, voice: Voice, continued: bool, check: Callable[[], None], status: Callable[[str], None]
-    ) -> FramePromptOfVoice:
+    ) -> VoicePrompt:
         if not voice.audio:
             raise AudioError(f"{TITLE} of this kind speaks in the voice of a recording; choose one.")
         transcript = transcript_of(voice, " Or switch “Continue the recording” off.") if continued else ""
@@ -104,7 +106,7 @@ class VoiceReader:
         assert self._speaker is not None
         embedding = self._speaker.of(samples.to(self._folder.device))
         if not continued:
-            return FramePromptOfVoice(VoiceOfPrompt(embedding=embedding), notes=recording.notes)
+            return VoicePrompt(VoiceOfPrompt(embedding=embedding), notes=recording.notes)
         codes = torch.from_numpy(self._codes(samples.numpy(), check, status)).long().to(self._folder.device)
         rate, mismatch = spoken_rate(transcript, recording.seconds, name, TITLE)
         sound = SpeechStream(self._decoder)
@@ -113,7 +115,7 @@ class VoiceReader:
             sound.push(part[None])
         ids = self._tokenizer.ids(transcript, chat_of_transcript)
         notes = (*recording.notes, *transcript_notes(voice, mismatch))
-        return FramePromptOfVoice(VoiceOfPrompt("", embedding, codes, ids), rate=rate, sound=sound, notes=notes)
+        return VoicePrompt(VoiceOfPrompt("", embedding, codes, ids), rate=rate, sound=sound, notes=notes)
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> np.ndarray:
         """Codes (groups, frames) of a recording. The encoder is loaded only for new ones."""
@@ -127,7 +129,3 @@ class VoiceReader:
 
         fingerprint = self._folder.codec_shards.fingerprint(check)
         return kept_codes(data_folder() / "cache" / "qwen3-tts", samples, fingerprint, encode, 2)
-
-
-LENGTH_OF_PART = 25
-"""Frames of a recording decoded at a time, to be cancelled in between."""

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import paretone
-from paretone import models
+from paretone import device, models
 from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
 from paretone.files import wav
 from paretone.measure.roofline.language_stages import language_stages
@@ -197,6 +197,15 @@ def test_it_stops_within_one_frame(custom: QwenSpeech) -> None:
         custom.speak(script, impatient)
     assert finished_part(stopped.value) is None and impatient.frames == 3
     assert len(speak(custom, ryan).samples), "and speaks again"
+
+
+def test_it_speaks_in_bfloat16_as_on_a_card(recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recordings and audio stay float32, so both types meet."""
+    monkeypatch.setattr(device, "computed_in", lambda of: torch.bfloat16)
+    model = load_model(BASE, folder=str(folder_of("base")), device="cpu")
+    assert model.own.tokens.predictor.tables.dtype == torch.bfloat16 and model.info.precision == "bfloat16"
+    for continued in (True, False):
+        assert np.isfinite(speak(model, recording, **{"continue": continued}).samples).all()
 
 
 def test_runaway_speech_is_stopped_and_said(custom: QwenSpeech) -> None:
