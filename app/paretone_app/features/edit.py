@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDockWidget,
-    QFormLayout,
     QLabel,
     QLineEdit,
     QMainWindow,
@@ -123,7 +122,6 @@ class PreferencesDialog(QDialog):
         self.scheme.activated.connect(lambda _: self.scheme_chosen.emit(self.scheme.currentData()))
         self.device.activated.connect(lambda _: self.device_chosen.emit(self.device.currentData()))
         form = FormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, field in (("&Theme", self.scheme), ("&Device", self.device), ("Data folder", self.folder)):
             form.addRow(build.title_of(title, field), field)
         rows: dict[str, list[QWidget]] = {}

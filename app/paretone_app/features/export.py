@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
 from paretone.errors import PlainError, SettingError
@@ -126,7 +126,6 @@ class DestinationDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(title)
         self.form = FormLayout()
-        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.path = QLineEdit()
         self.summary, self.note = build.words("muted"), build.words("warning")
 

@@ -50,7 +50,11 @@ class GridLayout(_OnGrid, QGridLayout):
 
 
 class FormLayout(_OnGrid, QFormLayout):
-    """Labels and fields."""
+    """Labels, and fields as wide as there is room, whatever the style."""
+
+    def __init__(self, *parent: QWidget) -> None:
+        super().__init__(*parent)
+        self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
 
 class Flow(QWidget):

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QProgressBar,
     QSizePolicy,
+    QTableView,
     QTableWidget,
     QTableWidgetItem,
     QWidget,
@@ -189,6 +190,24 @@ class CopyKey(QObject):
         if copies:
             event.accept()
         return copies
+
+
+class RowsTable(QTableView):
+    """Selects whole rows, of one line each, and sorts them by the column whose head is clicked."""
+
+    def __init__(self, name: str, selects: QTableView.SelectionMode) -> None:
+        """``name``: for screen readers."""
+        super().__init__(sortingEnabled=True, showGrid=False, wordWrap=False)
+        self.setTabKeyNavigation(False)
+        self.setAccessibleName(name)
+        self.setAlternatingRowColors(True)
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(selects)
+        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
 
 
 class TextsTable(QTableWidget):

@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QPlainTextEdit, QWidget
 
 from paretone.errors import PlainError
 from paretone.front_end import pronunciations
@@ -110,7 +110,6 @@ class PronounceDialog(QDialog):
         self.buttons.accepted.connect(self._save)
         self.buttons.rejected.connect(self.reject)
         form = FormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow("&Word", self.word)
         form.addRow("&Said", self.said)
         build.fill(VBoxLayout(self), [form, self.remark, self.buttons], (GAP, GAP, GAP, GAP))

@@ -151,7 +151,6 @@ class StudyMaker(QDialog):
         self.judges = self._judge_boxes.boxes
         self.install_search = InstallOffer()
         self._form = form = FormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, field in (
             ("&Title", self.title),
             ("&Model", self.model),

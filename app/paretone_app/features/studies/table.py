@@ -13,12 +13,9 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPalette
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QWidget,
 )
 
@@ -33,7 +30,7 @@ from paretone_app.numbers import counted, fixed, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, icon, text_font
-from paretone_app.widgets.panel_parts import TextsTable
+from paretone_app.widgets.panel_parts import RowsTable, TextsTable
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
@@ -215,32 +212,20 @@ class FigureDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class StudyTable(QTableView):
+class StudyTable(RowsTable):
     """Shows a :class:`StudyModel`; the current setting stays current while figures arrive."""
 
     current_changed = Signal(str)
     """Key of the new current setting, or ``""``."""
 
     def __init__(self, colours: Colours) -> None:
-        super().__init__()
+        super().__init__("Settings of the study", RowsTable.SelectionMode.SingleSelection)
         self.study = StudyModel(colours, self)
         self._sorted = QSortFilterProxyModel(self)
         self._sorted.setSortRole(SORT_ROLE)
         self._sorted.setSourceModel(self.study)
         self.setModel(self._sorted)
-        self.setAccessibleName("Settings of the study")
         self._figures = FigureDelegate(self)
-        self.setAlternatingRowColors(True)
-        self.setShowGrid(False)
-        self.setSortingEnabled(True)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
         self.horizontalHeader().setHighlightSections(False)
         self.horizontalHeader().setMinimumSectionSize(2 * self.fontMetrics().height())
         self.sortByColumn(_SETTING, Qt.SortOrder.AscendingOrder)

@@ -12,13 +12,10 @@ from pathlib import Path
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QCheckBox,
-    QHeaderView,
     QLineEdit,
     QMessageBox,
     QSizePolicy,
-    QTableView,
     QWidget,
 )
 
@@ -42,6 +39,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
+from paretone_app.widgets.panel_parts import RowsTable
 
 _INVITATION = "No takes yet: every synthesis is kept here."
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
@@ -94,21 +92,12 @@ class TakesPanel(QWidget):
         self.search.textChanged.connect(self._apply_filter)
         self.starred.toggled.connect(self._apply_filter)
 
-        self.table = build.named(QTableView(sortingEnabled=True, showGrid=False), "Takes")
-        self.table.setAlternatingRowColors(True)
+        self.table = RowsTable("Takes", RowsTable.SelectionMode.ExtendedSelection)
         self.table.setModel(self.model)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.setTabKeyNavigation(False)
         self.table.setDragEnabled(True)
         # Ignore its size hint: it scrolls, and the buttons below stay visible.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
-        self.table.setWordWrap(False)
-        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
         self.table.sortByColumn(len(COLUMNS) - 1, Qt.SortOrder.DescendingOrder)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.table.selectionModel().selectionChanged.connect(self._enable)

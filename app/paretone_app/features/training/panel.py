@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.figures.scatter import Dimension, Scale
@@ -261,7 +261,6 @@ class TrainingPanel(QWidget):
         )
         self._form = form = FormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
             ("Validation", self.validation, choose_validation),
