@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings
@@ -18,6 +18,7 @@ from shiboken6 import isValid
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from paretone.audio.sound_system import Sound, probe
+from paretone.models import load_model
 from paretone.models.base import SpeechModel
 from paretone.session.engine_thread import EngineThread
 from paretone_app.features.feature import Feature
@@ -116,6 +117,15 @@ def make_window(
             close(window, qtbot)
 
 
+def loading(name: str) -> Callable[..., SpeechModel]:
+    """Loads the model called ``name`` as it is, and the small flow model in place of all others."""
+
+    def load(model: str, *given: Any, **named: Any) -> SpeechModel:
+        return (load_model if model == name else small_speech.load)(model, *given, **named)
+
+    return load
+
+
 def of(parts: str) -> Sequence[Feature]:
     return [one for one in FEATURES if not parts or one.name in parts.split()]
 
@@ -167,15 +177,17 @@ def shared_posts() -> Iterator[Posts]:
 
 
 @pytest.fixture(scope="module")
-def surroundings() -> object:
-    """What must be there before the window that tests share: a sound server, for one."""
-    return None
+def surroundings(request: pytest.FixtureRequest) -> object:
+    """What must be there before the window that tests share: the fixture that the module names in ``BEFORE``, such as
+    a sound server."""
+    before = getattr(request.module, "BEFORE", "")
+    return request.getfixturevalue(before) if before else None
 
 
 @pytest.fixture(scope="module")
-def loader() -> Callable[..., SpeechModel]:
-    """Loads the models of the window that tests share."""
-    return small_speech.load
+def loader(request: pytest.FixtureRequest) -> Callable[..., SpeechModel]:
+    """Loads the models of the window that tests share: that which the module names in ``LOADS`` as it is."""
+    return loading(getattr(request.module, "LOADS", ""))
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,9 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from paretone.models import load_model
-from paretone.models.base import SpeechModel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
-from tests.engine import small_speech
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, loading
 
 PATIENCE = 10 * PATIENCE_MILLISECONDS
 
@@ -35,16 +32,6 @@ def window_with(
     choose(made, name, root, text, options, qtbot)
     yield made
     close(made, qtbot)
-
-
-def loading(name: str) -> Callable[..., SpeechModel]:
-    """Loads the model called ``name`` as it is, and the small flow model in place of all others."""
-
-    def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-        chosen = load_model if model == name else small_speech.load
-        return chosen(model, folder, variant, device, status, check)
-
-    return load
 
 
 def choose(window: MainWindow, name: str, root: Path, text: str, options: Mapping[str, object], qtbot: QtBot) -> None:

@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from paretone.models.base import SpeechModel
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from paretone.session.commands import ExportWeights
 from paretone.session.events import Progress
@@ -23,7 +22,7 @@ from paretone_app.features.layers.study import KIND
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import SMALL
-from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
+from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.app.holding import Posts
 from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
@@ -31,11 +30,7 @@ from tests.engine.studies.ear import silence
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PARTS = f"{SMALL} meters views training decoding layers lab studies tradeoff export"
 LOOKED_AT = ("takes", "layers")
-
-
-@pytest.fixture(scope="module")
-def loader() -> Callable[..., SpeechModel]:
-    return loading("lm-mini")
+LOADS = "lm-mini"
 
 
 @pytest.fixture(scope="module")

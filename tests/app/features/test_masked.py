@@ -10,7 +10,6 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from paretone.models.base import SpeechModel
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.session.events import PartialDecoded
 from paretone.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
@@ -19,7 +18,7 @@ from paretone_app.audio.sound import Sound
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import SMALL
-from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
+from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -28,11 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 OPTIONS = {"clone": False, "steps": 6, "post_process": False}
 PARTS = f"{SMALL} strategy threshold meters views log demasking"
 LOOKED_AT = ("takes", "demasking")
-
-
-@pytest.fixture(scope="module")
-def loader() -> Callable[..., SpeechModel]:
-    return loading("OmniVoice")
+LOADS = "OmniVoice"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import soundfile
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import ProfileError
-from paretone.models.base import SpeechModel
 from paretone.sampling.grid_search import Trial
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
@@ -30,7 +29,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts, acts_of
 from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
-from tests.app.features.other_families import PATIENCE, ended, loading, window_with
+from tests.app.features.other_families import PATIENCE, ended, window_with
 from tests.engine.speaking import TEXT, write_all
 
 
@@ -161,11 +160,7 @@ def test_reasons_are_said(panel: GroupsPanel) -> None:
 
 
 TECHNIQUE = token_groups.NAME
-
-
-@pytest.fixture(scope="module")
-def loader() -> Callable[..., SpeechModel]:
-    return loading("lm-mini")
+LOADS = "lm-mini"
 
 
 @pytest.fixture

@@ -38,16 +38,10 @@ from tests.app.features.lab.testing import (
 )
 from tests.app.holding import Posts
 from tests.engine.listening.test_results import abx_session
-from tests.sound import NullSink
 
 pytestmark = pytest.mark.slow
+BEFORE = "lasting_sink"
 SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
-
-
-@pytest.fixture(scope="module")
-def surroundings(lasting_sink: NullSink) -> NullSink:
-    """Sound, before there is a window."""
-    return lasting_sink
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ SENTENCES = ["One sentence.", "Another one."]
 STEPS, THRESHOLD = "steps.steps", "ditreducio.threshold"
 USUAL = Chosen(THRESHOLD, STEPS, "log_mel_distance")
 LOOKED_AT = ("takes",)
+BEFORE = "lasting_sink"
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +32,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chosen = study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs")
     finished(folder, chosen)
     return folder
-
-
-@pytest.fixture(scope="module")
-def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
-    """Sound, before there is a window."""
-    return lasting_sink
 
 
 @pytest.fixture

@@ -27,17 +27,12 @@ from tests.app.holding import Posts
 from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.judges import only_words  # noqa: F401
-from tests.sound import NullSink, lasting_sink  # noqa: F401
+from tests.sound import lasting_sink  # noqa: F401
 from tests.voices import FIRST
 
 TEXT = "One. Two. Three. Four. Five."
 LOOKED_AT = ("takes",)
-
-
-@pytest.fixture(scope="module")
-def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
-    """Sound, before there is a window."""
-    return lasting_sink
+BEFORE = "lasting_sink"
 
 
 def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:

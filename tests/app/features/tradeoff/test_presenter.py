@@ -55,12 +55,7 @@ from tests.engine.studies.small import finished, study
 from tests.sound import RATE, NullSink
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def surroundings(lasting_sink: NullSink) -> NullSink:
-    """Sound, before there is a window."""
-    return lasting_sink
+BEFORE = "lasting_sink"
 
 
 @pytest.fixture
