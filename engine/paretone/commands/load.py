@@ -24,6 +24,7 @@ from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.reading import read_text, shown
 from paretone.serving import records, replies
+from paretone.serving.records import FORMS
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
 REQUESTS, WARM_UP = 20, 2
-FORMS = ("pcm", "wav")
 _SHOWN = (
     *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
     *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),

@@ -31,12 +31,12 @@ import soundfile
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
-from paretone.serving.records import KEPT
+from paretone.serving.records import FORMS, KEPT
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
 
-PATH, PCM = "/v1/audio/speech", "pcm"
+PATH = "/v1/audio/speech"
 BUFFERS = (0.0, 0.1, 0.3)
 """Seconds that a player waits after the first audio before it plays."""
 PERCENTILES = (50, 90, 95, 99)
@@ -57,8 +57,8 @@ class Target:
     model: str = ""
     voice: str = ""
     token: str = field(default="", repr=False)
-    form: str = PCM
-    """``pcm`` or ``wav``."""
+    form: str = FORMS[0]
+    """One of :data:`~paretone.serving.records.FORMS`."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """Further fields of each request."""
 

@@ -26,6 +26,8 @@ from paretone.reading import read_json
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
+FORMS = ("pcm", "wav")
+"""Formats of audio that can be measured."""
 KEPT = 60
 """Replies to one load that are kept as takes."""
 TYPICAL = 8

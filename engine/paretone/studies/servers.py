@@ -24,12 +24,13 @@ from paretone.measure.machine import describe
 from paretone.models.voices import is_own
 from paretone.observer import Observer
 from paretone.reading import parsed_json, read_text, shown
+from paretone.serving.records import FORMS
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.sentences import StudySentence
 from paretone.studies.space import study_fields
 from paretone.studies.study import SERVER, Candidate, Cell, Failed, Made, Speak, Study, seeded, take_id
-from paretone.wording import plain
+from paretone.wording import listed, plain
 
 if TYPE_CHECKING:
     from paretone.serving.load import Reply, Target
@@ -76,6 +77,8 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
             raise StudyError(
                 f"{where}: the field {shown(wrong)} of a request must be a number, a text, or true or false."
             )
+        if (form := asked.get("response_format", FORMS[0])) not in FORMS:
+            raise StudyError(f"{where}: response_format must be {listed(FORMS, 'or')}, not {shown(form)}.")
         words = [f"at {clients} client{'s' * (clients != 1)}"]
         words += [f"{one} {plain(value)}" for one, value in zip(varied, chosen, strict=True)]
         setting = Setting(f"server {name}", Values({**asked, **own, _CLIENTS: clients}))
@@ -99,13 +102,13 @@ def _is_plain(value: object) -> bool:
 
 def target_of(setting: Setting, voice: str) -> Target:
     """The server of ``setting``, asked for ``voice`` unless its own fields name one. Raises :class:`StudyError`."""
-    from paretone.serving.load import PCM, Target
+    from paretone.serving.load import Target
 
     asked = {name: value for name, value in setting.options.items() if name not in _OWN}
     token = os.environ.get(TOKEN, "") if setting.options[_TOKEN] else ""
     if setting.options[_TOKEN] and not token:
         raise StudyError(f"{setting.options[_URL]} needs a token: set the environment variable {TOKEN}.")
-    form = str(asked.pop("response_format", PCM))
+    form = str(asked.pop("response_format", FORMS[0]))
     spoken = str(asked.pop("voice", "" if is_own(voice) else voice))
     return Target(setting.options[_URL], str(asked.pop("model", "")), spoken, token, form, asked)
 
@@ -138,7 +141,7 @@ class Asking:
 
         options, seeds = candidate.setting.options, self._study.seeds
         clients, sent = options[_CLIENTS], seeds if options[_SEEDED] else (None,) * len(seeds)
-        texts = list(dict.fromkeys(one.text for _, one in cells))
+        texts = [one.text for _, one in cells[: len(cells) // len(seeds)]]
         # As many requests more as clients, so that all of them ask until the last that counts was answered.
         load = Load(
             target_of(candidate.setting, cells[0][1].voice.id),

@@ -54,6 +54,7 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
         ({"vary": {"speed": 2}}, "vary.speed must be a list"),
         ({"fields": {"token": "x"}}, "the field 'token' of a request"),
         ({"fields": {"ref": {"a": 1}}}, "the field 'ref' of a request must be a number"),
+        ({"vary": {"response_format": ["wav", "mp3"]}}, "response_format must be pcm or wav, not 'mp3'"),
         ({"request": "none.json"}, "cannot be read as JSON"),
         ({"adress": "x"}, "adress is an unknown field"),
     ],
