@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,9 @@ import pytest
 from paretone.checks import words
 from paretone.checks.faults import FAULTS, MARKED, checked, fault, sentences
 from paretone.checks.speech import Speech, seams_of
-from paretone.errors import SettingError
+from paretone.errors import Cancelled, SettingError
 from paretone.models.voices import shipped_voices
+from paretone.observer import stoppable
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingTrace, Take, Trace
 from tests.peers import __main__ as peers
@@ -95,6 +97,23 @@ def test_other_phones_count_together_around_a_short_word(
     spelled = tuple(tuple(one) for one in ("AW R", "HHITN", "DX", "KOLDST", "NYT"))
     monkeypatch.setattr(words, "listen", lambda speech: words.Listened(names, spelled, tuple(places)))
     assert any(one[2] >= MARKED for one in words.added(clean[0].speech)) == found
+
+
+def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean: list[bench.Clean]) -> None:
+    pytest.importorskip("pocketsphinx")
+    speech = clean[0].speech
+
+    def cancelled() -> None:
+        raise Cancelled
+
+    def stopped() -> None:
+        with stoppable(cancelled):
+            words.listen(replace(speech))
+
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(words.listen, replace(speech)).result() == words.listen(replace(speech))
+        with pytest.raises(Cancelled):
+            other.submit(stopped).result()
 
 
 def test_what_cannot_be_listened_for_is_said(clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch) -> None:
