@@ -164,22 +164,18 @@ STREETS = {
 DIRECTIONS = {"N": "North", "S": "South", "E": "East", "W": "West"}
 DIRECTIONS |= {"NE": "Northeast", "NW": "Northwest", "SE": "Southeast", "SW": "Southwest"}
 ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
-STATES = _table(
-    "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut DE=Delaware FL=Florida "
-    "GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa KS=Kansas KY=Kentucky LA=Louisiana ME=Maine "
-    "MD=Maryland MA=Massachusetts MI=Michigan MN=Minnesota MS=Mississippi MO=Missouri MT=Montana NE=Nebraska "
-    "NV=Nevada NH=New_Hampshire NJ=New_Jersey NM=New_Mexico NY=New_York NC=North_Carolina ND=North_Dakota OH=Ohio "
-    "OK=Oklahoma OR=Oregon PA=Pennsylvania RI=Rhode_Island SC=South_Carolina SD=South_Dakota TN=Tennessee TX=Texas "
-    "UT=Utah VT=Vermont VA=Virginia WA=Washington WV=West_Virginia WI=Wisconsin WY=Wyoming DC=D.C."
-)
-STATES_IN_SHORT = _table(
-    "Ala=Alabama Ariz=Arizona Ark=Arkansas Calif=California Colo=Colorado Conn=Connecticut Del=Delaware Fla=Florida "
-    "Ga=Georgia Ill=Illinois Ind=Indiana Kan=Kansas Ky=Kentucky La=Louisiana Md=Maryland Mass=Massachusetts "
-    "Mich=Michigan Minn=Minnesota Miss=Mississippi Mo=Missouri Mont=Montana Neb=Nebraska Nev=Nevada Okla=Oklahoma "
-    "Ore=Oregon Pa=Pennsylvania Tenn=Tennessee Tex=Texas Va=Virginia Vt=Vermont Wash=Washington Wis=Wisconsin "
-    "Wyo=Wyoming"
-)
-"""With a full stop, after a town."""
+_STATES = """
+    AL Ala Alabama| AK Alaska| AZ Ariz Arizona| AR Ark Arkansas| CA Calif California| CO Colo Colorado|
+    CT Conn Connecticut| DE Del Delaware| FL Fla Florida| GA Ga Georgia| HI Hawaii| ID Idaho| IL Ill Illinois|
+    IN Ind Indiana| IA Iowa| KS Kan Kansas| KY Ky Kentucky| LA La Louisiana| ME Maine| MD Md Maryland|
+    MA Mass Massachusetts| MI Mich Michigan| MN Minn Minnesota| MS Miss Mississippi| MO Mo Missouri| MT Mont Montana|
+    NE Neb Nebraska| NV Nev Nevada| NH New_Hampshire| NJ New_Jersey| NM New_Mexico| NY New_York| NC North_Carolina|
+    ND North_Dakota| OH Ohio| OK Okla Oklahoma| OR Ore Oregon| PA Pa Pennsylvania| RI Rhode_Island| SC South_Carolina|
+    SD South_Dakota| TN Tenn Tennessee| TX Tex Texas| UT Utah| VT Vt Vermont| VA Va Virginia| WA Wash Washington|
+    WV West_Virginia| WI Wis Wisconsin| WY Wyo Wyoming| DC D.C.""".split("|")
+"""Code, what stands with a full stop after a town, name."""
+STATES = {code: name.replace("_", " ") for code, *_, name in map(str.split, _STATES)}
+STATES_IN_SHORT = {short: name.replace("_", " ") for _, *shorts, name in map(str.split, _STATES) for short in shorts}
 SLANG = {
     "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
