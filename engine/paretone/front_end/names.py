@@ -124,7 +124,7 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
         )
     if letter or not text.isupper() or not name[0].isupper():
         return None
-    if value < 6 and len(text) > 1 and around.follows(r"\b(?:[A-Z]|Mr|Dr|Sir|Rev|Capt)\.? "):
+    if value < 6 and len(text) > 1 and around.follows(r"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?) "):
         return f"{name} the {ordinal(value)}"
     if name in _REGNAL_NAMES:
         ended = around.precedes(

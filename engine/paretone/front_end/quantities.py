@@ -104,7 +104,7 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
 
 
 def _integer(text: str, around: Around) -> str:
-    course = text == "101" and around.follows("[A-Z][a-z]+ ") and not around.precedes(COUNTED_NOUN)
+    course = text == "101" and around.follows("[A-Z][a-z]+ ") and around.precedes(r"[.,;:!?)]|$| (?:and|or|is|at|in)\b")
     jet = text in _JETS and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
     if course or jet or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
         return pairs(text)
@@ -162,6 +162,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if whole:
         return Said(_mixed(match[0]), kind="fraction")
     first, second = int(top), int(bottom)
+    if 12 < first < second and around.precedes(r" (?:on|in) (?:the|my|his|her|our|an?)\b| correct|%"):
+        return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     sight = first == 20 and second in (15, 20, 25, 30, 40, 50, 70, 100, 200, 400)
     if match[0] in ("24/7", "9/11", "50/50") or sight or (first + second == 100 and first > second):
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
@@ -174,8 +176,6 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(month_day(month, day), kind="date")
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
-        return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
-    if 12 < first < second and around.precedes(r" (?:on|in) (?:the|my|his|her|our|an?)\b| correct|%"):
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     if not usual and 12 < first < second:
         return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
@@ -236,7 +236,7 @@ def _adjective(around: Around) -> bool:
     """Whether a quantity belongs to a noun after it: "a $20 tip", "a 16 oz. can"."""
     articles = r"\b(?i:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your) "
     owners = r"\b(?!That|There|What|Here|Where)[A-Z]\w{3,}'s "
-    named = around.follows(r"\b(?:[Aa]n?|[Tt]he) ") and around.precedes(r"[,;)]|\.?$")
+    named = around.follows(r"\b[Aa]n? ") and around.precedes(r"[,;)]|\.?$")
     return named or (
         around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][a-z]"))
     )
@@ -549,8 +549,8 @@ CLASSES = (
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
-    semiotic("measure", rf"({VALUE}) ?([Tt])\.(?= [a-z])", say=lambda match, around: Said(
-        number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None))),
+    semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say=lambda match, around: Said(
+        number(match[1]), units("tbsp", re.match(r"1$|\d+/", match[1]) is not None))),
     semiotic("measure", r"(\d+) (tab|cap)s?\.(?= )", say=lambda match, around: (
         f"{number(match[1])} {'tablet' if match[2] == 'tab' else 'capsule'}{'' if match[1] == '1' else 's'}")),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
