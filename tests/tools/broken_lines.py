@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,28 @@ def setting(*techniques: UsedTechnique) -> Setting:
     return Setting("f5-mini", entry("f5-mini").options_with(steps=4), techniques, 7)
 
 
+Hurt = Callable[[], float | None]
+"""Breaks the line, perhaps mends it, and returns the delay that is left, in seconds."""
+
+
 class Trial:
     """One job over one window, and what came of it."""
 
     def __init__(self, here: Window, folder: Path) -> None:
         self._here, self._folder, self._job = here, folder, 1
+        self._lasted = 0.0
+        """Seconds that the last fault explains: until the line was whole again, or its delay."""
+        self.unexplained = 0.0
+        """Longest gap between two pieces of the last main job, beyond the engine's own and what the fault explains."""
 
-    def _done(self, make: Callable[[int], commands.Command], hurt: Callable[[], None]) -> tuple[int, str]:
+    def _done(self, make: Callable[[int], commands.Command], hurt: Hurt) -> tuple[int, str]:
         self._job += 1
         self._here.engine.submit(make(self._job))
-        hurt()
+        started = time.monotonic()
+        delay = hurt() or 0.0
+        while not self._here.engine.line.connected:
+            time.sleep(0.01)
+        self._lasted = time.monotonic() - started + delay
         ended = self._here.recorder.end_of(self._job)
         time.sleep(0.2)
         ends = [one for one in self._here.recorder.events if one.job == self._job and isinstance(one, events.ENDINGS)]
@@ -68,18 +81,25 @@ class Trial:
     def _of(self, job: int, kind: type) -> list[Any]:
         return [one for one in self._here.recorder.events if one.job == job and isinstance(one, kind)]
 
-    def main_job(self, hurt: Callable[[], None]) -> list[object]:
+    def main_job(self, hurt: Hurt) -> list[object]:
+        came: list[float] = []
+        self._here.recorder.react = lambda one: (
+            came.append(time.monotonic()) if isinstance(one, events.AudioReady) else None
+        )
         job, how = self._done(lambda job: commands.Synthesise(job, TEXT, VOICE, setting()), hurt)
+        own = max(one.take.measurements.largest_gap_seconds for one in self._of(job, events.TakeReady))
+        gap = max(later - earlier for earlier, later in pairwise(came))
+        self.unexplained = max(0.0, gap - own - self._lasted)
         pieces = [one.samples.tobytes() for one in self._of(job, events.AudioReady)]
         return [how, *pieces, *(one.take.samples.tobytes() for one in self._of(job, events.TakeReady))]
 
-    def calibration(self, hurt: Callable[[], None]) -> list[object]:
+    def calibration(self, hurt: Hurt) -> list[object]:
         request = CalibrationRequest((Utterance("Milk.", VOICE),), setting(UsedTechnique("ditreducio")))
         job, how = self._done(lambda job: commands.Prepare(job, "ditreducio", request), hurt)
         reports = [repr(one.report) for one in self._of(job, events.PreparationReport)]
         return [how, *reports, *(one.result.record.table.fingerprint for one in self._of(job, events.Prepared))]
 
-    def study(self, hurt: Callable[[], None]) -> list[object]:
+    def study(self, hurt: Hurt) -> list[object]:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         (folder / "lines.toml").write_text(STUDY)
         results = folder / "lines"
@@ -89,7 +109,7 @@ class Trial:
         with Store(results, read_only=True) as store:
             return [how, *told, *sorted(map(str, store.cells()))]
 
-    def cancel(self, hurt: Callable[[], None]) -> list[object]:
+    def cancel(self, hurt: Hurt) -> list[object]:
         def cancelled() -> None:
             hurt()
             self._here.engine.submit(commands.Cancel(0, self._job))
@@ -98,7 +118,7 @@ class Trial:
         return [how]
 
 
-def faults(relay: Relay, draw: random.Random) -> dict[str, Callable[[], None]]:
+def faults(relay: Relay, draw: random.Random) -> dict[str, Hurt]:
     def reset() -> None:
         for _ in range(3):
             time.sleep(draw.uniform(0.1, 0.6))
@@ -117,8 +137,9 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Callable[[], None]]:
         time.sleep(draw.uniform(1.0, 3.0))
         relay.refusing = False
 
-    def delay() -> None:
+    def delay() -> float:
         relay.delay = draw.uniform(0.05, 0.3)
+        return relay.delay
 
     return {
         "reset three times": reset,
@@ -182,12 +203,13 @@ def why_no_namespaces() -> str:
         return f"no namespaces joined by veth here: {error}"
 
 
-Found = dict[str, dict[str, list[int]]]
+Found = dict[str, dict[str, list[float]]]
 JOBS = ("main_job", "calibration", "study", "cancel")
 
 
 def measured(rounds: int, seed: int = 1) -> Found:
-    """For each fault and job: rounds, and rounds in which something was lost, doubled or else than over a good line."""
+    """For each fault and job: rounds, rounds in which something was lost, doubled or else than over a good line, and
+    the longest gap of audio that the fault does not explain, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         host = Host(Path(folder) / "host")
         relay = Relay(host.port)
@@ -225,7 +247,7 @@ def measured_by_link(rounds: int, seed: int = 1) -> Found:
             host.kill()
 
 
-def _tried(host: Host, relay: Relay, hurts: dict[str, Callable[[], None]], rounds: int, folder: Path) -> Found:
+def _tried(host: Host, relay: Relay, hurts: dict[str, Hurt], rounds: int, folder: Path) -> Found:
     found: Found = {}
     here = Window(relay.port, host.token, folder / "here", stall=6.0)
     try:
@@ -236,9 +258,11 @@ def _tried(host: Host, relay: Relay, hurts: dict[str, Callable[[], None]], round
         for _ in range(rounds):
             for title, hurt in hurts.items():
                 for name in JOBS:
-                    counts = found.setdefault(title, {}).setdefault(name, [0, 0])
+                    counts = found.setdefault(title, {}).setdefault(name, [0, 0, 0.0])
                     counts[0] += 1
                     counts[1] += getattr(trial, name)(hurt) != wanted[name]
+                    if name == "main_job":
+                        counts[2] = max(counts[2], trial.unexplained)
                     relay.delay = 0.0
                     print(f"{title}, {name}: {counts[0]} rounds, {counts[1]} wrong", flush=True)
     finally:
@@ -257,12 +281,13 @@ def main() -> None:
         print(f"Link down: not tried, {reason}.")
     else:
         found |= measured_by_link(options.rounds, options.seed)
-    print("| The line is | main job | calibration | study | cancel |\n|---|---|---|---|---|")
+    print("| The line is | main job | calibration | study | cancel | unexplained gap |\n|---|---|---|---|---|---|")
     for title, jobs in found.items():
-        print(f"| {title} | {' | '.join(f'{wrong} of {rounds}' for rounds, wrong in jobs.values())} |")
+        counts = " | ".join(f"{wrong:g} of {rounds:g}" for rounds, wrong, _ in jobs.values())
+        print(f"| {title} | {counts} | {jobs['main_job'][2]:.2f} s |")
     if options.out:
         Path(options.out).write_text(json.dumps(found), encoding="utf-8")
-    sys.exit(any(wrong for jobs in found.values() for _, wrong in jobs.values()))
+    sys.exit(any(wrong for jobs in found.values() for _, wrong, _ in jobs.values()))
 
 
 if __name__ == "__main__":

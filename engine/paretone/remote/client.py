@@ -507,7 +507,7 @@ class RemoteEngine:
             known = on_host(path, self._data)
             if known.startswith(RESOURCE):
                 return known
-            parcels.append(recording(Path(path)))
+            parcels.append(_recording(Path(path)))
             return SENT + parcels[-1].place(Path(path).name)
 
         content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
@@ -546,7 +546,9 @@ class RemoteEngine:
         """Send a study's file, with its recordings and texts, and have its results mirrored."""
         if command.ray:
             raise StudyError("A study on a Ray cluster is run from this machine; choose Engine, This machine.")
-        file = Path(command.file)
+        file, folder = Path(command.file), Path(command.folder)
+        mirror = Mirror(folder, _key(folder), command.file, self._data / "remote" / "copies")
+        mirror.require_own()
         values: Any = dict(definition.values(file))  # type: ignore[call-overload]
         try:
             study = definition.read(file)
@@ -565,16 +567,13 @@ class RemoteEngine:
             values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
         given = values.get("voices")
         for place, one in enumerate(given if isinstance(given, list) else []):
-            if isinstance(one, dict):
+            if isinstance(one, dict) and isinstance(one.get("audio"), str):
                 path = file.parent / one["audio"]
-                parcel = recording(path)
+                parcel = _recording(path)
                 await self._send_parcel(command.job, parcel)
                 given[place] = {**one, "audio": f"../{parcel.place(path.name)}"}
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
-        folder = Path(command.folder)
-        mirror = Mirror(folder, _key(folder), command.file, self._data / "remote" / "copies")
-        mirror.require_own()
         await self._send_file(name, content)
         self._mirrors[command.job] = mirror
         return replace(command, file=SENT + name, folder=mirror.key)
@@ -597,7 +596,7 @@ class RemoteEngine:
             raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
 
 
-def recording(path: Path) -> Parcel:
+def _recording(path: Path) -> Parcel:
     """A recording, with the latents that lie next to it for models that need them."""
     endings = {one.voices.latents for one in catalogue.models()} - {""}
     there = [one for one in map(path.with_suffix, sorted(endings)) if one.is_file()]
@@ -607,8 +606,8 @@ def recording(path: Path) -> Parcel:
 def _evaluation_parcel(file: Path, found: EvaluationSet, values: Mapping[str, Any]) -> tuple[Parcel, dict[str, str]]:
     """An evaluation set's list with its recordings, as they lie; and the fields of the study in ``file`` that name
     them, for a study that is sent."""
-    whole = lambda path: Path(os.path.abspath(file.parent / path))  # noqa: E731
-    audio = whole(values["manifest_audio"]) if values.get("manifest_audio") else None
+    whole = lambda path: Path(os.path.abspath(path))  # noqa: E731
+    audio = whole(file.parent / values["manifest_audio"]) if values.get("manifest_audio") else None
     named = (one for row in found.rows for one in (row.voice.audio, row.reference) if one)
     paths = [whole(found.path), *dict.fromkeys(map(whole, named))]
     text = decoded(read_bytes(found.path), "utf-8-sig")

@@ -14,8 +14,12 @@ from pytestqt.qtbot import QtBot
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 from paretone.remote import ssh
+from paretone.session.events import Event, PreparationReport, Prepared
+from paretone.techniques.ditreducio.record import Trial
 from paretone_app.engines.dialogs import HostDialog, HostFolder
 from paretone_app.engines.presenter import EnginesPresenter
+from paretone_app.features.attention.presenter import AttentionPresenter
+from paretone_app.features.roofline.presenter import RooflinePresenter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
@@ -113,7 +117,7 @@ def test_the_panels_ask_the_host_and_not_this_machine(
 
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     settings.setValue("engines/hosts", json.dumps(["gpu1\tparetone serve\tpython3"]))
-    window = ready(make_window(parts=f"{PARTS} training studies"), qtbot)
+    window = ready(make_window(parts=f"{PARTS} training studies strategy attention roofline"), qtbot)
     engines, chosen = window.features.find(EnginesPresenter), window.state.selection
     training, setup = window.panels["training"], window.panels["setup"]
     assert not training.can.resume.isEnabled()
@@ -126,6 +130,25 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         training.resume_button.click()
     assert ended.args[1] is Outcome.FAILED and "to resume from; start afresh" in ended.args[2]
+
+    chosen.set_option("steps", 4)
+    chosen.set_text("Milk.")
+    window.features.find(AttentionPresenter).capture(1, 2)
+    reports: list[Event] = []
+    happened: list[Event] = []
+    window.bridge.happened.connect(happened.append)
+    window.bridge.reports.connect(reports.extend)
+    until(lambda: not window.jobs.busy)
+    assert all(one.text() for one in window.panels["attention"].titles[:2])
+    window.state.editing.switch("ditreducio", True)
+    window.action["calibrate"].trigger()
+    until(lambda: window.panels["strategy"].table is not None and not window.jobs.busy)
+    trials = [one.report for one in reports if isinstance(one, PreparationReport) and isinstance(one.report, Trial)]
+    (calibrated,) = [one.result for one in happened if isinstance(one, Prepared)]
+    assert tuple(trials) == calibrated.record.trials, "each as it came, and all"
+    window.features.find(RooflinePresenter).measure("A")
+    until(lambda: not window.jobs.busy)
+    assert any(window.panels["roofline"].reports.values()), window.notices.history[-1]
 
     write_voice(host.data / "models" / "MegaTTS3" / "voices" / "some_noise.wav")
     chosen.consider_model("MegaTTS3")
