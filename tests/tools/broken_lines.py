@@ -50,8 +50,17 @@ def setting(*techniques: UsedTechnique) -> Setting:
     return Setting("f5-mini", entry("f5-mini").options_with(steps=4), techniques, 7)
 
 
-Hurt = Callable[[], float | None]
-"""Breaks the line, perhaps mends it, and returns the delay that is left, in seconds."""
+Hurt = Callable[[], tuple[float, float] | None]
+"""Hurts the line, and says from when to when nothing came through, on the monotonic clock, unless the window says."""
+
+
+def _covered(start: float, end: float, times: list[tuple[float, float]]) -> float:
+    """Seconds between ``start`` and ``end`` that lie within any of ``times``."""
+    covered, reached = 0.0, start
+    for first, last in sorted(times):
+        covered += max(0.0, min(last, end) - max(first, reached))
+        reached = max(reached, last)
+    return covered
 
 
 class Trial:
@@ -59,19 +68,13 @@ class Trial:
 
     def __init__(self, here: Window, folder: Path) -> None:
         self._here, self._folder, self._job = here, folder, 1
-        self._lasted = 0.0
-        """Seconds that the last fault explains: until the line was whole again, or its delay."""
         self.unexplained = 0.0
         """Longest gap between two pieces of the last main job, beyond the engine's own and what the fault explains."""
 
     def _done(self, make: Callable[[int], commands.Command], hurt: Hurt) -> tuple[int, str]:
         self._job += 1
         self._here.engine.submit(make(self._job))
-        started = time.monotonic()
-        delay = hurt() or 0.0
-        while not self._here.engine.line.connected:
-            time.sleep(0.01)
-        self._lasted = time.monotonic() - started + delay
+        self._hurt = hurt()
         ended = self._here.recorder.end_of(self._job)
         time.sleep(0.2)
         ends = [one for one in self._here.recorder.events if one.job == self._job and isinstance(one, events.ENDINGS)]
@@ -81,15 +84,16 @@ class Trial:
     def _of(self, job: int, kind: type) -> list[Any]:
         return [one for one in self._here.recorder.events if one.job == job and isinstance(one, kind)]
 
-    def main_job(self, hurt: Hurt) -> list[object]:
+    def main_job(self, hurt_line: Hurt) -> list[object]:
         came: list[float] = []
         self._here.recorder.react = lambda one: (
             came.append(time.monotonic()) if isinstance(one, events.AudioReady) else None
         )
-        job, how = self._done(lambda job: commands.Synthesise(job, TEXT, VOICE, setting()), hurt)
+        job, how = self._done(lambda job: commands.Synthesise(job, TEXT, VOICE, setting()), hurt_line)
         own = max(one.take.measurements.largest_gap_seconds for one in self._of(job, events.TakeReady))
-        gap = max(later - earlier for earlier, later in pairwise(came))
-        self.unexplained = max(0.0, gap - own - self._lasted)
+        hurt = [*self._here.outages, *([self._hurt] if self._hurt else [])]
+        gaps = (later - earlier - _covered(earlier, later, hurt) for earlier, later in pairwise(came))
+        self.unexplained = max(0.0, max(gaps) - own)
         pieces = [one.samples.tobytes() for one in self._of(job, events.AudioReady)]
         return [how, *pieces, *(one.take.samples.tobytes() for one in self._of(job, events.TakeReady))]
 
@@ -124,11 +128,13 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Hurt]:
             time.sleep(draw.uniform(0.1, 0.6))
             relay.reset()
 
-    def stall() -> None:
+    def stall() -> tuple[float, float]:
         time.sleep(draw.uniform(0.1, 0.6))
+        started = time.monotonic()
         relay.stalled.set()
         time.sleep(draw.uniform(3.0, 10.0))  # Longer than the client waits, at times.
         relay.stalled.clear()
+        return started, time.monotonic()
 
     def refuse() -> None:
         time.sleep(draw.uniform(0.1, 0.6))
@@ -137,9 +143,9 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Hurt]:
         time.sleep(draw.uniform(1.0, 3.0))
         relay.refusing = False
 
-    def delay() -> float:
+    def delay() -> tuple[float, float]:
         relay.delay = draw.uniform(0.05, 0.3)
-        return relay.delay
+        return time.monotonic(), time.monotonic() + relay.delay
 
     return {
         "reset three times": reset,
@@ -231,11 +237,13 @@ def measured_by_link(rounds: int, seed: int = 1) -> Found:
         assert forwarder.stdout is not None and forwarder.stdout.readline()
         relay = Relay(7000, "10.231.7.2")
 
-        def down() -> None:
+        def down() -> tuple[float, float]:
             time.sleep(draw.uniform(0.1, 0.6))
+            started = time.monotonic()
             ip("link", "set", link, "down")
             time.sleep(draw.choice([1.0, 3.0, 12.0]))
             ip("link", "set", link, "up")
+            return started, time.monotonic()
 
         try:
             return _tried(host, relay, {"link down 1 to 12 s": down}, rounds, Path(folder))

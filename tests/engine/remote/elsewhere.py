@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -153,16 +154,26 @@ class Window:
     def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 6.0) -> None:
         self.recorder = Recorder()
         self.lines: list[Line] = []
+        self.outages: list[tuple[float, float]] = []
+        """When there was no line, from and to, on the monotonic clock; ``inf``: still."""
         self.engine = RemoteEngine(
             self.recorder.post,
             Local(port, token),
             data,
-            self.lines.append,
+            self._note,
             take_over=take_over,
             pauses=(0.1, 0.2, 0.4),
             stall=stall,
         )
         self.engine.start()
+
+    def _note(self, line: Line) -> None:
+        self.lines.append(line)
+        out = bool(self.outages) and self.outages[-1][1] == math.inf
+        if line.connected and out:
+            self.outages[-1] = self.outages[-1][0], time.monotonic()
+        elif not line.connected and not out:
+            self.outages.append((time.monotonic(), math.inf))
 
     def close(self) -> None:
         self.engine.submit(ShutDown(0))

@@ -105,7 +105,8 @@ class LayerChoice(QObject):
         if info is not None and self.layers:
             checkpoint = Path(info.checkpoint)
             folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-            folders = folder, own_place(info.id)
+            # The checkpoint of a host has a path of its own; that of a bundled model is here too.
+            folders = folder, self._state.selection.entry.folder, own_place(info.id)
             try:
                 self.record = read_record(folders, info.fingerprint)
             except PlainError as error:
