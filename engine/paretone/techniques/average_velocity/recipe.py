@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
+from paretone.models.cosyvoice2.token_to_mel import own_names
 from paretone.models.declaration import Model
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
@@ -370,7 +371,7 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
         raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
     if told.get("base") != base:
         raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")
-    return plain_names(read_float_weights(path))
+    return own_names(plain_names(read_float_weights(path)))
 
 
 def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocityOptions:

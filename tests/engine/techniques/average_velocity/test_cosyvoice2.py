@@ -189,6 +189,8 @@ def _learns_and_speaks(release: Path, place: Path, embedding: str) -> None:
     whole, *few = _mel(release), _mel(release, fingerprint(path), 1), _mel(release, fingerprint(path), 2)
     assert len(whole) == len(few[0]) == len(few[1]), "the tokens are the same"
     assert np.abs(few[0] - few[1]).max() > 1e-3 < np.abs(few[1] - whole).max()
+    on = replace(asked, initial=str(path), work=str(place / "on"), export=str(place / "more"))
+    assert fine_tune(on, Follower(), Intervals()).steps == 2, "it goes on from its own file"
 
 
 @only_in_full("recipes")
