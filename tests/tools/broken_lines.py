@@ -54,22 +54,20 @@ Hurt = Callable[[], tuple[float, float] | None]
 """Hurts the line, and says from when to when nothing came through, on the monotonic clock, unless the window says."""
 
 
-def _covered(start: float, end: float, times: list[tuple[float, float]]) -> float:
-    """Seconds between ``start`` and ``end`` that lie within any of ``times``."""
-    covered, reached = 0.0, start
+def _mended(when: float, times: list[tuple[float, float]]) -> float:
+    """The moment from which something comes through again, if it was sent at ``when``."""
     for first, last in sorted(times):
-        covered += max(0.0, min(last, end) - max(first, reached))
-        reached = max(reached, last)
-    return covered
+        when = last if first <= when < last else when
+    return when
 
 
 class Trial:
     """One job over one window, and what came of it."""
 
-    def __init__(self, here: Window, folder: Path) -> None:
-        self._here, self._folder, self._job = here, folder, 1
+    def __init__(self, here: Window, folder: Path, relay: Relay) -> None:
+        self._here, self._folder, self._relay, self._job = here, folder, relay, 1
         self.unexplained = 0.0
-        """Longest gap between two pieces of the last main job, beyond the engine's own and what the fault explains."""
+        """Seconds that a piece of the last main job came after the engine had it and the line was whole again."""
 
     def _done(self, make: Callable[[int], commands.Command], hurt: Hurt) -> tuple[int, str]:
         self._job += 1
@@ -89,11 +87,16 @@ class Trial:
         self._here.recorder.react = lambda one: (
             came.append(time.monotonic()) if isinstance(one, events.AudioReady) else None
         )
-        job, how = self._done(lambda job: commands.Synthesise(job, TEXT, VOICE, setting()), hurt_line)
+
+        def between_pieces() -> tuple[float, float] | None:
+            self._here.recorder.wait_for_kind(events.AudioReady, self._job)
+            return hurt_line()
+
+        job, how = self._done(lambda job: commands.Synthesise(job, TEXT, VOICE, setting()), between_pieces)
         own = max(one.take.measurements.largest_gap_seconds for one in self._of(job, events.TakeReady))
         hurt = [*self._here.outages, *([self._hurt] if self._hurt else [])]
-        gaps = (later - earlier - _covered(earlier, later, hurt) for earlier, later in pairwise(came))
-        self.unexplained = max(0.0, max(gaps) - own)
+        late = (later - _mended(earlier + own, hurt) for earlier, later in pairwise(came))
+        self.unexplained = max(0.0, max(late) - self._relay.delay)
         pieces = [one.samples.tobytes() for one in self._of(job, events.AudioReady)]
         return [how, *pieces, *(one.take.samples.tobytes() for one in self._of(job, events.TakeReady))]
 
@@ -143,9 +146,8 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Hurt]:
         time.sleep(draw.uniform(1.0, 3.0))
         relay.refusing = False
 
-    def delay() -> tuple[float, float]:
+    def delay() -> None:
         relay.delay = draw.uniform(0.05, 0.3)
-        return time.monotonic(), time.monotonic() + relay.delay
 
     return {
         "reset three times": reset,
@@ -215,7 +217,7 @@ JOBS = ("main_job", "calibration", "study", "cancel")
 
 def measured(rounds: int, seed: int = 1) -> Found:
     """For each fault and job: rounds, rounds in which something was lost, doubled or else than over a good line, and
-    the longest gap of audio that the fault does not explain, in seconds."""
+    the longest wait for audio that the fault does not explain, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         host = Host(Path(folder) / "host")
         relay = Relay(host.port)
@@ -261,7 +263,7 @@ def _tried(host: Host, relay: Relay, hurts: dict[str, Hurt], rounds: int, folder
     try:
         here.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
         here.recorder.end_of(1)
-        trial = Trial(here, folder)
+        trial = Trial(here, folder, relay)
         wanted = {name: getattr(trial, name)(lambda: None) for name in JOBS}
         for _ in range(rounds):
             for title, hurt in hurts.items():
@@ -289,10 +291,10 @@ def main() -> None:
         print(f"Link down: not tried, {reason}.")
     else:
         found |= measured_by_link(options.rounds, options.seed)
-    print("| The line is | main job | calibration | study | cancel | unexplained gap |\n|---|---|---|---|---|---|")
+    print("| The line is | main job | calibration | study | cancel | unexplained wait |\n|---|---|---|---|---|---|")
     for title, jobs in found.items():
         counts = " | ".join(f"{wrong:g} of {rounds:g}" for rounds, wrong, _ in jobs.values())
-        print(f"| {title} | {counts} | {jobs['main_job'][2]:.2f} s |")
+        print(f"| {title} | {counts} | {jobs['main_job'][2]:.3f} s |")
     if options.out:
         Path(options.out).write_text(json.dumps(found), encoding="utf-8")
     sys.exit(any(wrong for jobs in found.values() for _, wrong, _ in jobs.values()))
