@@ -223,3 +223,18 @@ def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
     found, _ = predictor.predict(fixture["past_hidden"][0, 0], first, seen, uniforms)
     assert found.tolist() == fixture["sampled.ids"].tolist()
     assert_close(torch.stack(seen.found), fixture["sampled.probabilities"], PROBABILITY, "probabilities")
+
+
+@predictors
+def test_heads_of_another_kind_than_the_layers_choose_the_same_codes(fixture: Fixture) -> None:
+    """As where large weights are read faster plain, and the heads' packed."""
+    full_precision()
+    config = TalkerConfig.read(fixture.description["config"]["talker_config"])
+    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
+    table = weights.pop("talker.model.codec_embedding.weight")
+    plain = FramePredictor.of(loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name))
+    heads = [lambda rows: plain._heads[0](rows), *plain._heads[1:]]
+    mixed = FramePredictor(plain.transformer, plain._narrowing, heads, plain.tables)
+    given = fixture["past_hidden"][0, 0], table[fixture["first_ids"][0].long()], Nucleus(0.8, 10, 0.9)
+    uniforms = fixture["sampled.uniforms"].tolist()
+    assert torch.equal(mixed.predict(*given, uniforms)[0], plain.predict(*given, uniforms)[0])

@@ -228,7 +228,8 @@ class FramePredictor:
         """Its tensors, if all products are of the transformer's kind."""
         found = [parts_of(one) for one in (*self._heads, *([] if self._narrowing is None else [self._narrowing]))]
         weights = [weight for weight, _, _ in found if weight is not None]
-        if self.transformer.is_half is None or {half for *_, half in found} != {self.transformer.is_half}:
+        kinds = {half for *_, half in found}
+        if len(weights) < len(found) or self.transformer.is_half is None or kinds != {self.transformer.is_half}:
             return None
         narrow, bias = (None, None) if self._narrowing is None else (weights[-1], found[-1][1])
         return Frames(self.tables, narrow, bias, self.transformer.final_norm.scaled, weights[: self.groups])
