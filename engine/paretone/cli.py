@@ -74,10 +74,11 @@ def _called(arguments: list[str]) -> int:
 
         return bench.main(arguments[1:])
     name = next((one for one in arguments if not one.startswith("-")), "")
-    return _run(parser(name).parse_args(arguments))
+    return carry_out(parser(name).parse_args(arguments))
 
 
-def _run(options: argparse.Namespace) -> int:
+def carry_out(options: argparse.Namespace) -> int:
+    """Run the command of the parsed ``options`` and print its result; returns the exit code."""
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:

@@ -63,6 +63,7 @@ NOT_RUN = (
         "servers*.md",
     ),
     Rule(r"^python3 packaging/dev\.py ", "these tests are it, or it opens the window; test_dev.py tests the script"),
+    Rule(r"^python -m tests\.tools\.recipes ", "trains for minutes to hours; test_session.py begins each recipe"),
     Rule(r"^python -m tests\.tools\.held_out_voices ", "speaks for an hour", "checks.md"),
     Rule(r"^python -m tests\.tools\.pictures ", "renews the pictures, for minutes; test_pictures.py"),
     Rule(r"^(\w+=\S+ )?python -m pytest ", "runs tests, which are run anyway"),

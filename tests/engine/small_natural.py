@@ -16,8 +16,11 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
 from paretone.models.voices import read_voice
-from paretone.training.recipes.natural_codecs import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from paretone.training.recipes.natural_language import (
+from tests.engine.awake import awake
+from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
+from tests.tools.natural_voices import NamedVoice, export
+from tests.tools.recipes.natural_codecs import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
+from tests.tools.recipes.natural_language import (
     SMALL_LM,
     SMALL_OMNI,
     LmOptions,
@@ -25,9 +28,6 @@ from paretone.training.recipes.natural_language import (
     NaturalOmni,
     OmniOptions,
 )
-from tests.engine.awake import awake
-from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
-from tests.tools.natural_voices import NamedVoice, export
 
 CPU = torch.device("cpu")
 READER = MelReaderConfig(width=16, inner_width=24, layers=1)

@@ -1,20 +1,16 @@
-"""``paretone train``: weights for techniques, and small models, one recipe each.
-
-Trainings of techniques are the techniques' commands; other recipes are in ``BUNDLED``.
-"""
+"""``paretone train``: weights for techniques, whose commands its recipes are, and natural speech to train on."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paretone.commands import arguments
 from paretone.commands.command import Command, Result, technique_commands
-from paretone.commands.terminal import JOB, Session, Terminal
+from paretone.commands.terminal import JOB, Session
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
@@ -22,16 +18,14 @@ from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
 from paretone.training.requests import (
     OWN_SENTENCES,
-    Follower,
     Trained,
-    TrainingProgress,
     TrainingRequest,
     usual_own_sentences,
 )
 from paretone.wording import plain
 
 NAME = "train"
-SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
+SUMMARY = "Train weights for a technique, such as a draft or a student."
 SHARES = 1000
 """Units of a progress bar per budget."""
 
@@ -251,93 +245,6 @@ def result(options: argparse.Namespace, trained: Trained, text: str, figures: Ma
     return Result(data, text)
 
 
-# --- Bundled models ---------------------------------------------------------------------------------------------------
-SUMMARIES = {
-    "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",
-    "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
-    "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
-    "voice-tokenizer": "Make the tokenizer of the bundled language model from a voice-corpus.",
-    "voice-codec": "Make the codec of the bundled masked-diffusion model from a voice-corpus.",
-    "voice-lm": "Make the bundled speech language model from a voice-corpus, through a voice-tokenizer.",
-    "voice-omni": "Make the bundled masked-diffusion model from a voice-corpus, through a voice-codec.",
-}
-"""Summaries by names of :data:`paretone.training.recipes.bundled_training.RECIPES`, which imports torch."""
-CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
-"""Codec recipe of each recipe that needs one."""
-CONTINUING = ("voice-vocoder", "voice-f5")
-"""Recipes that can start from exported weights."""
-
-
-def _declare_bundled(parser: argparse.ArgumentParser, recipe: str) -> None:
-    parser.set_defaults(codec=None, initial=None)
-    add_run(parser, "model", "export/ in the work folder")
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        metavar="DIR",
-        help="folder of the corpus (default: voice-corpus/ next to the work folder)",
-    )
-    if recipe in CODECS:
-        parser.add_argument(
-            "--codec",
-            type=Path,
-            metavar="DIR",
-            help=f"exported codec to speak through (default: {CODECS[recipe]}/export next to the work folder)",
-        )
-    if recipe in CONTINUING:
-        parser.add_argument(
-            "--initial", type=Path, metavar="DIR", help="exported folder to start from (default: random weights)"
-        )
-    group = add_budget(parser, threads=1)
-    group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
-
-
-def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
-    import torch
-
-    from paretone import device
-    from paretone.training.recipes.bundled_training import BundledTraining, train_bundled
-    from paretone.training.session import Budget
-
-    torch.set_num_threads(options.threads or device.thread_count())
-    job = BundledTraining(
-        recipe=options.recipe,
-        work=options.work,
-        budget=Budget(options.minutes, options.steps, options.epochs),
-        corpus=options.corpus,
-        codec=options.codec,
-        initial=options.initial,
-        half_precision=options.half,
-        rate_scale=options.rate_scale,
-        device=options.device,
-        resume=options.resume,
-        export=options.export,
-    )
-    made = train_bundled(job, _TerminalFollower(session.terminal))
-    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
-    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
-
-
-class _TerminalFollower(Follower):
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-
-    def check(self) -> None:
-        self._terminal.check()
-
-    def progress(self, done: int, total: int) -> None:
-        self._terminal.progress(done, total)
-
-    def status(self, text: str) -> None:
-        self._terminal.status(text)
-        if text == "Training":
-            self._terminal.begin()
-
-    def milestone(self, milestone: TrainingProgress) -> None:
-        """Show the spent share of the budget."""
-        self._terminal.progress(round(SHARES * milestone.share), SHARES)
-
-
 CORPUS_SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."
 
 
@@ -366,23 +273,17 @@ def _run_corpus(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, f"{clips} clips, {hours:.2f} h of speech, are in {options.work}.")
 
 
-BUNDLED = (
-    *(
-        Command(name, summary, partial(_declare_bundled, recipe=name), _run_bundled)
-        for name, summary in SUMMARIES.items()
-    ),
-    Command("voice-corpus", CORPUS_SUMMARY, _declare_corpus, _run_corpus),
-)
+CORPUS = Command("voice-corpus", CORPUS_SUMMARY, _declare_corpus, _run_corpus)
 
 
 def recipes() -> tuple[Command, ...]:
-    """Trainings of techniques, then of the bundled models."""
+    """Trainings of techniques, then the speech that they learn from."""
     found = [
         replace(one, name=one.name.removeprefix(f"{NAME} "))
-        for one in technique_commands(f"{NAME} {one.name}" for one in BUNDLED)
+        for one in technique_commands([f"{NAME} {CORPUS.name}"])
         if one.name.startswith(f"{NAME} ")
     ]
-    return (*found, *BUNDLED)
+    return (*found, CORPUS)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

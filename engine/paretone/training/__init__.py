@@ -2,6 +2,5 @@
 speech.
 
 A :class:`paretone.training.session.Recipe` makes steps, validates and exports; a
-:class:`paretone.training.session.TrainingSession` runs it within a budget, logs it and keeps checkpoints. Training of
-the bundled models: :mod:`paretone.training.recipes`.
+:class:`paretone.training.session.TrainingSession` runs it within a budget, logs it and keeps checkpoints.
 """

@@ -33,10 +33,9 @@ def naming(path: Path) -> set[str]:
 
 
 def is_elsewhere(path: Path) -> bool:
-    """Whether a file has no reason to name one: benches compare models, and a recipe makes a bundled one."""
+    """Whether a file has no reason to name one: benches compare models."""
     bench = "bench" in path.parts or path.stem == "bench" or path.stem.endswith("_bench")
     rooms = [ROOT / "engine" / "paretone" / "models" / name for name in OWN]
-    rooms.append(ROOT / "engine" / "paretone" / "training" / "recipes")
     return not bench and not any(room in path.parents for room in rooms)
 
 

@@ -29,8 +29,8 @@ from paretone.training.natural_corpus import (
     voice_frames,
 )
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.recipes.bundled_recipe import frame_error, spectral_error
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
+from tests.tools.recipes.bundled_recipe import frame_error, spectral_error
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)
 

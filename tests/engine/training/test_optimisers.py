@@ -37,10 +37,10 @@ from paretone.training.learner import (
     Rates,
     orthogonalised,
 )
-from paretone.training.recipes.natural_f5 import SMALL_F5, aligned_example
 from paretone.training.session import Diverged
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
+from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")

@@ -14,17 +14,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from paretone.cli import main as paretone
-from paretone.commands import train
 from paretone.errors import Cancelled, PlainError, TrainingError
 from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
 from paretone.training.natural_corpus import CorpusOptions, make_corpus
-from paretone.training.recipes import bundled_training
-from paretone.training.recipes.bundled_training import RECIPES
-from paretone.training.recipes.natural_codecs import NaturalVocoder, VocoderOptions
-from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
@@ -39,6 +33,11 @@ from paretone.training.session import (
 )
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
+from tests.tools.recipes import bundled_training
+from tests.tools.recipes.__main__ import SUMMARIES, main
+from tests.tools.recipes.bundled_training import RECIPES
+from tests.tools.recipes.natural_codecs import NaturalVocoder, VocoderOptions
+from tests.tools.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from tests.workload import only_in_full, workload
 
 CPU = torch.device("cpu")
@@ -362,10 +361,6 @@ def test_a_run_does_not_resume_on_fewer_clips():
 
 
 # --- On the command line ----------------------------------------------------------------------------------------------
-def main(arguments: list[str]) -> int:
-    return paretone(["train", *arguments])
-
-
 FRAMES = ("NaturalF5Options", "NaturalMegaOptions", "OmniOptions")
 SMALLER: dict[str, dict[str, int]] = {
     **{name: {"frames": 400, "validation_items": 2} for name in FRAMES},
@@ -418,7 +413,7 @@ def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path: Path, caps
 
 
 def test_every_recipe_has_its_command():
-    assert list(train.SUMMARIES) == list(RECIPES)
+    assert list(SUMMARIES) == list(RECIPES)
 
 
 @only_in_full("recipes")

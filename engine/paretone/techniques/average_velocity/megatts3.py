@@ -39,9 +39,9 @@ from paretone.training.flow_matching import (
     latent_synthesis_problem,
 )
 from paretone.training.flow_subjects import ClipSubject, Field
+from paretone.training.latents import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.manifest import require_both
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.requests import Follower
 from paretone.training.runs import Run
 

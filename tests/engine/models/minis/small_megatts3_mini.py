@@ -11,8 +11,8 @@ from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY
 from paretone.models.minis.natural_vocoder import GROUPED
-from paretone.training.recipes.natural_megatts3 import export_transformer
 from tests.engine.awake import awake
+from tests.tools.recipes.natural_megatts3 import export_transformer
 
 LAYERS = 3
 SMALL_DIT = DiTConfig(

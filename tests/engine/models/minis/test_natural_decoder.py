@@ -63,11 +63,11 @@ from paretone.models.voices import shipped_voices
 from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
-from paretone.training.recipes import natural_f5, natural_megatts3
 from tests.engine.awake import awake
 from tests.engine.small_vocos import write_vocos
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.tools.natural_voices import VOICES, NamedVoice
+from tests.tools.recipes import natural_f5, natural_megatts3
 from tests.workload import crossed, workload
 
 

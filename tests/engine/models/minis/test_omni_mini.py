@@ -20,11 +20,11 @@ from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.minis.omni_mini import Layout, OmniMiniFolder, OmniMiniSpeech, ResidualGridDecoder
 from paretone.models.minis.speaking import NOBODY, NaturalCoding
 from paretone.models.networks.quantised_mel import ResidualCodec, ResidualCodecConfig, read_quantised_mel
-from paretone.training.recipes.natural_codecs import CODEC as SHIPPED_CODEC
 from tests.engine.awake import awake
 from tests.engine.small_language import write_codec
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_model
 from tests.parity.fixtures import SHIPPED
+from tests.tools.recipes.natural_codecs import CODEC as SHIPPED_CODEC
 
 LAYER = re.compile(r"llm\.layers\.(\d+)\.")
 

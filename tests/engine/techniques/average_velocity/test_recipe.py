@@ -32,8 +32,8 @@ from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import draw_problem
 from paretone.training.flow_subjects import OBJECTIVE, F5Subject, Subject, state_at
+from paretone.training.latents import latent_clip
 from paretone.training.processes import join_processes
-from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
@@ -41,6 +41,7 @@ from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.engine.training.toy_model import toy_examples, toy_manifest, toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.packages import needs
+from tests.tools.recipes.natural_megatts3 import initialise
 from tests.workload import workload
 
 pytestmark = needs("accelerate")

@@ -19,7 +19,7 @@ def _short_decoder() -> Iterator[None]:
     if is_thorough():
         yield
         return
-    from paretone.training.recipes import bundled_recipe
+    from tests.tools.recipes import bundled_recipe
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundled_recipe, "NaturalDecoder", SimpleNamespace(load=_decoder))

@@ -14,15 +14,15 @@ from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.paths import resource
-from paretone.training.recipes.bundled_training import RECIPES
-from paretone.training.recipes.natural_codecs import CODEC, TOKENIZER
-from paretone.training.recipes.natural_f5 import ARCHITECTURE
-from paretone.training.recipes.natural_language import LAYOUT, SMALL_LM, SMALL_OMNI, layout_of
-from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import assert_learns
 from tests.engine.training.recipes import test_natural_flow as flow
 from tests.engine.training.recipes import test_natural_language as language
+from tests.tools.recipes.bundled_training import RECIPES
+from tests.tools.recipes.natural_codecs import CODEC, TOKENIZER
+from tests.tools.recipes.natural_f5 import ARCHITECTURE
+from tests.tools.recipes.natural_language import LAYOUT, SMALL_LM, SMALL_OMNI, layout_of
+from tests.tools.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from tests.workload import only_in_full
 
 

@@ -28,8 +28,13 @@ from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenize
 from paretone.paths import resource
 from paretone.training.features import Example, collate
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
+from paretone.training.latents import groups_of, latent_clip
 from paretone.training.natural_corpus import voice_frames
-from paretone.training.recipes.natural_codecs import (
+from paretone.training.spoken_tokens import frame_phones
+from tests.engine.awake import awake
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
+from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
+from tests.tools.recipes.natural_codecs import (
     CODEC,
     TOKENIZER,
     NaturalCodec,
@@ -41,13 +46,9 @@ from paretone.training.recipes.natural_codecs import (
     centres,
     mel_at,
 )
-from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, NaturalF5, NaturalF5Options
-from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
-from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions, groups_of, latent_clip
-from paretone.training.spoken_tokens import frame_phones
-from tests.engine.awake import awake
-from tests.engine.training.learning import exported, same_weights, whole_and_resumed
-from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
+from tests.tools.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, NaturalF5, NaturalF5Options
+from tests.tools.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
+from tests.tools.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 CPU = torch.device("cpu")

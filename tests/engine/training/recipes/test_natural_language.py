@@ -18,7 +18,10 @@ from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.training.natural_corpus import voice_frames
-from paretone.training.recipes.natural_codecs import (
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
+from tests.engine.training.learning import exported, same_weights, whole_and_resumed
+from tests.engine.training.toy_natural import toy_natural_corpus
+from tests.tools.recipes.natural_codecs import (
     CODEC,
     TOKENIZER,
     CodebookOptions,
@@ -27,7 +30,7 @@ from paretone.training.recipes.natural_codecs import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from paretone.training.recipes.natural_language import (
+from tests.tools.recipes.natural_language import (
     LAYOUT,
     SMALL_LM,
     SMALL_OMNI,
@@ -41,9 +44,6 @@ from paretone.training.recipes.natural_language import (
     layer,
     layout_of,
 )
-from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
-from tests.engine.training.learning import exported, same_weights, whole_and_resumed
-from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")
 TOKENS = NaturalTokenOptions(frames=40, batch=4, warm_up=5)

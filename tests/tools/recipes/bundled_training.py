@@ -14,18 +14,18 @@ from paretone.device import choose
 from paretone.errors import SettingError
 from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import NATURAL_CORPUS, open_corpus
-from paretone.training.recipes.natural_codecs import (
+from paretone.training.requests import Follower
+from paretone.training.session import LOG, Budget, Recipe, TrainingSession, check_place
+from tests.tools.recipes.natural_codecs import (
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
     NaturalVocoder,
     VocoderOptions,
 )
-from paretone.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
-from paretone.training.recipes.natural_language import LmOptions, NaturalLm, NaturalOmni, OmniOptions
-from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
-from paretone.training.requests import Follower
-from paretone.training.session import LOG, Budget, Recipe, TrainingSession, check_place
+from tests.tools.recipes.natural_f5 import NaturalF5, NaturalF5Options
+from tests.tools.recipes.natural_language import LmOptions, NaturalLm, NaturalOmni, OmniOptions
+from tests.tools.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 
 EXPORT = "export"
 """Folder of the result in the work folder."""

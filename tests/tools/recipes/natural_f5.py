@@ -47,8 +47,8 @@ from paretone.training.flow_matching import (
     synthesis_problem,
 )
 from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
-from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
 from paretone.training.spoken_tokens import VOCABULARY
+from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
 
 SMALL_F5 = BackboneConfig(
     "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3

@@ -67,7 +67,8 @@ from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LayerMatrices, LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
-from paretone.training.recipes.bundled_recipe import (
+from paretone.training.spoken_tokens import frame_phones, voices_of
+from tests.tools.recipes.bundled_recipe import (
     CENTS,
     NaturalExcerpts,
     begin_blocks,
@@ -75,7 +76,6 @@ from paretone.training.recipes.bundled_recipe import (
     spectral_error,
     write_network,
 )
-from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1
 """Initial use of a reseeded entry as a share of the mean use: enough to survive, and little enough to move quickly."""

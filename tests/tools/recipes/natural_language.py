@@ -37,7 +37,9 @@ from paretone.observer import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.learner import LayerMatrices
 from paretone.training.natural_corpus import NaturalClip
-from paretone.training.recipes.bundled_recipe import (
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch, collate, said_tokens
+from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
+from tests.tools.recipes.bundled_recipe import (
     BundledOptions,
     BundledRecipe,
     begin_as_nothing,
@@ -45,8 +47,6 @@ from paretone.training.recipes.bundled_recipe import (
     transformer_entries,
     write_mini,
 )
-from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch, collate, said_tokens
-from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
 
 SMALL_LM = CausalConfig(
     hidden=256, layers=12, heads=4, key_value_heads=4, head_width=64, feed_forward=640, epsilon=1e-5, rope_theta=1e4
