@@ -58,6 +58,8 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
         set_side(None)
     while state.undo_stack.canUndo():
         state.undo_stack.undo()
+    state.jobs.cancel_all()  # Cancelled ones came back.
+    qtbot.waitUntil(lambda: not state.jobs.busy)
     state.undo_stack.clear()
     window.results.takes.read()
     window.results.takes.delete([one.id for one in window.results.takes.all])

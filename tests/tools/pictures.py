@@ -626,6 +626,7 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
 
 
 # --- Contact sheets --------------------------------------------------------------------------------------------------
+_SHEET_SIZES = ((1024, 700), (1440, 900))
 _ACROSS, _SHARE = 2, 0.5
 """Pictures next to each other on a sheet, and their size over the window's."""
 _LONG = " ".join(["The birch canoe slid on the smooth planks, and the stray cat gave birth to kittens."] * 40)
@@ -768,7 +769,7 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         try:
             folder = Path(options.folder)
             if options.sheets:
-                await take_sheets(window, folder, options.sizes or SIZES, options.steps)
+                await take_sheets(window, folder, options.sizes or _SHEET_SIZES, options.steps)
             elif options.guides is None:
                 await take(window, folder, options.sizes or SIZES, options.steps)
             else:

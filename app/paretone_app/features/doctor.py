@@ -30,6 +30,8 @@ class ComputingButton(QToolButton):
     def __init__(self) -> None:
         super().__init__()
         self.line = ""
+        """Everything; the button shows the device alone."""
+        self._brief = ""
         self.setAutoRaise(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -41,6 +43,7 @@ class ComputingButton(QToolButton):
         self.setVisible(bool(self.line))
         if found is None:
             return
+        self._brief = f"{found.device} · no GPU" if found.lacking else found.device
         advice = f"{found.advice[0].upper()}{found.advice[1:]}\n" if found.advice else ""
         self.setToolTip(f"{found.line}\n{advice}Press for everything about this installation.")
         self.setAccessibleName(f"Computing with {found.line}")
@@ -51,7 +54,7 @@ class ComputingButton(QToolButton):
 
     def sizeHint(self) -> QSize:
         room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
-        return QSize(self.fontMetrics().horizontalAdvance(self.line) + room, super().sizeHint().height())
+        return QSize(self.fontMetrics().horizontalAdvance(self._brief) + room, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST * self.fontMetrics().height(), super().sizeHint().height())
@@ -63,8 +66,8 @@ class ComputingButton(QToolButton):
     def _fit(self) -> None:
         room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
         wide = self.width() >= self.sizeHint().width()
-        cut = self.fontMetrics().elidedText(self.line, Qt.TextElideMode.ElideRight, self.width() - room)
-        self.setText(self.line if wide else cut)
+        cut = self.fontMetrics().elidedText(self._brief, Qt.TextElideMode.ElideRight, self.width() - room)
+        self.setText(self._brief if wide else cut)
 
 
 _LOOKING = "<p>Looking…</p>"

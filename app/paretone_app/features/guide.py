@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QKeySequence, QTextDocumentFragment
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.theme import NEAR
+from paretone_app.state.jobs import Job, Kind
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import announce
 
 _CHANGED = "It was done before, for another selection."
+_DONE, _AGAIN = "✓", "↻"
+"""Marks of steps: done, and done for another selection."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Guide(QWidget):
             self.buttons.append(button)
             row.addWidget(button)
         row.addStretch(1)
-        self.hint = build.words(name="What to do next")
+        # One line: a longer sentence moves nothing below.
+        self.hint = build.label(name="What to do next", rich=True, yielding=True)
         build.fill(VBoxLayout(self), [row, self.hint], (NEAR, NEAR, NEAR, NEAR)).setSpacing(NEAR)
 
     def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
@@ -56,7 +61,8 @@ class Guide(QWidget):
             number = index + 1 - sum(left_out[:index])
             shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             how_far = "done" if done[index] else "changed" if changed[index] else ""
-            button.setText(f"{'✓' if done[index] else number}  {step.title}{' (changed)' if changed[index] else ''}")
+            _hold_width(button, step.title)
+            button.setText(f"{_DONE if done[index] else _AGAIN if changed[index] else number}  {step.title}")
             button.setAccessibleName(", ".join(filter(None, (f"Step {number}: {step.title}", how_far))))
             tip = f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip()
             button.setToolTip(f"{tip}\n{_CHANGED}" if changed[index] else tip)
@@ -71,6 +77,16 @@ class Guide(QWidget):
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
             # The reason why a step is unavailable replaces its hint.
             self.hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
+        self.hint.setToolTip(self.hint.text())
+
+
+def _hold_width(button: QToolButton, title: str) -> None:
+    """Make ``button`` wide enough for every mark, so that a step that is done moves none after it."""
+    if not button.minimumWidth():
+        button.ensurePolished()
+        for mark in (_DONE, _AGAIN, "0"):
+            button.setText(f"{mark}  {title}")
+            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
 
 
 class GuidePresenter(Presenter):
@@ -80,7 +96,19 @@ class GuidePresenter(Presenter):
         super().__init__(services)
         self._job, self._features = services.job, services.features
         self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
+        self._greeting = ""
+        self._state.jobs.began.connect(self._greeted)
         services.workspaces.put("steps", self.guide)
+
+    def greet(self, words: str) -> None:
+        """Show ``words`` in place of the hint, until the user begins a job."""
+        self._greeting = words
+        announce(self.guide, QTextDocumentFragment.fromHtml(words).toPlainText())
+        self.changed.emit()
+
+    def _greeted(self, job: Job) -> None:
+        if job.kind is not Kind.LOAD:
+            self._greeting = ""
 
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running
@@ -92,6 +120,8 @@ class GuidePresenter(Presenter):
         instead = ""
         if state.jobs.held:
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
+        elif self._greeting:
+            instead = self._greeting
         elif running:
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
         elif state.jobs.stopped and state.jobs.waiting:

@@ -134,6 +134,10 @@ class LogPresenter(Presenter):
         self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.bell.setProperty("look", "quiet")
         self.bell.clicked.connect(self._actions["messages"].trigger)
+        self.bell.setIcon(icon("bell"))
+        self.bell.setText("00")
+        self.bell.ensurePolished()
+        self.bell.setMinimumWidth(self.bell.sizeHint().width())  # A count moves nothing.
         services.status.add(self.bell)
         services.notices.history_changed.connect(self._show_bell)
         services.theme.changed.connect(self._show_bell)

@@ -67,6 +67,7 @@ class Header(QWidget):
         self.queue.setProperty("look", "step")
         self._queue_keys = queue.shortcut().toString()
         self.queue.setText("Queue 00")
+        self.queue.ensurePolished()
         self.queue.setMinimumWidth(self.queue.sizeHint().width())  # Nothing moves while it counts.
         self._show_queue()
         parts: list[build.Placed] = [self.model, self.voice, self.setting, 1]

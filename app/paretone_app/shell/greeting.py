@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSettings, QTimer
 
 from paretone.errors import PlainError
+from paretone_app.features.guide import GuidePresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell.bridge import arrived
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 _KEY = "greeted"
 WORDS = (
-    "Takes A and B are an example: A is the model without acceleration, B skips what repeats. Press X to switch. Type "
-    "a text of your own in Setup, or take the tour (Ctrl+F1)."
+    "<b>An example:</b> A is the model as it is, B skips what repeats; X switches. Type a text of your own, or take "
+    "the tour (Ctrl+F1)."
 )
 _LONGEST_MILLISECONDS = 10_000
 
@@ -65,8 +66,7 @@ class Greeting(QObject):
         window.state.comparison.set_a(takes[0])
         window.state.comparison.set_b(takes[1])
         self._studies.opened.open(folder, in_front=False)
-        if not window.notices.banner.waits:
-            window.notices.say(WORDS, "info")
+        window.features.find(GuidePresenter).greet(WORDS)
         self._opened = True
         self._play()
 

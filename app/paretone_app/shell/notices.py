@@ -14,12 +14,11 @@ from PySide6.QtWidgets import QMainWindow
 from paretone.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell.banner import WARNING, Banner, Message
+from paretone_app.shell.theme import WIDE
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.widgets.screen_readers import announce
 
-_MARGIN = 10
-"""Pixels between the messages and the edges of the panels below."""
 _REMEMBERED = 500
 
 
@@ -61,7 +60,7 @@ class Notices(QObject):
     def place(self) -> None:
         """Put the messages into the lower right corner of the panels, clear of fresh measurements."""
         room = self._workspaces.room_for_messages()
-        self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
+        self.banner.place(room.adjusted(WIDE, WIDE, -WIDE, -WIDE))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):

@@ -97,11 +97,11 @@ def style_sheet(colours: Colours) -> str:
     QPushButton[look="link"] {{ background: transparent; border: 1px solid transparent; color: {colours.muted};
         padding: 2px 4px; }}
     QPushButton[look="link"]:hover {{ color: {colours.text}; }}
-    QPushButton[look="link"]:focus {{ border: 1px solid {colours.accent}; }}
+    QPushButton[look="link"]:focus {{ border: 1px solid {colours.accent}; padding: 2px 4px; }}
     QPushButton[look="fold"] {{ background: transparent; border: 1px solid transparent; color: {colours.text};
         text-align: left; padding: 2px 4px; font-weight: {STRONG}; }}
     QPushButton[look="fold"]:hover {{ border-color: {colours.border}; }}
-    QPushButton[look="fold"]:focus {{ border: 1px solid {colours.accent}; }}
+    QPushButton[look="fold"]:focus {{ border: 1px solid {colours.accent}; padding: 2px 4px; }}
     QGroupBox:focus::title {{ color: {colours.accent}; }}
     QGroupBox > QWidget {{ font-weight: {REGULAR}; }}
     QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
@@ -109,6 +109,8 @@ def style_sheet(colours: Colours) -> str:
     QPushButton:hover, QToolButton[look="step"]:hover {{ border-color: {colours.accent}; }}
     QPushButton:pressed, QToolButton[look="step"]:pressed {{ background: {colours.border}; }}
     QPushButton:focus, QToolButton:focus {{ border: 2px solid {colours.accent}; }}
+    /* The wider border takes its pixel from the padding: the focus moves nothing. */
+    QPushButton:focus, QToolButton[look="step"]:focus {{ padding: 3px 7px; }}
     QPushButton:disabled, QToolButton[look="step"]:disabled {{ color: {colours.disabled};
         background: {colours.window}; }}
     QPushButton:checked {{ background: {filled}; color: {ON_GROUND}; border-color: {filled}; }}
@@ -241,6 +243,7 @@ def style_sheet(colours: Colours) -> str:
     QScrollBar:vertical {{ width: 0.75em; }}
     QScrollBar:horizontal {{ height: 0.75em; }}
     QScrollBar::handle {{ background: {colours.border}; border-radius: 0.3em; margin: 1px; }}
+    QScrollBar::handle:disabled {{ background: transparent; }}
     QScrollBar::handle:hover {{ background: {colours.disabled}; }}
     QScrollBar::handle:vertical {{ min-height: 2em; }}
     QScrollBar::handle:horizontal {{ min-width: 2em; }}

@@ -153,6 +153,13 @@ class Jobs(QObject):
         self._next()
         return job
 
+    def again(self, job: Job, command: Command) -> Job:
+        """Queue the cancelled ``job`` once more, as ``command``. Raises :class:`PlainError` if what it needs was not
+        made."""
+        waits = any(one.number == job.after for one in self.all)
+        command = command if waits or not job.after else self.complete(job)
+        return self.start(job.kind, lambda number: replace(command, job=number), job.after if waits else 0)
+
     def start_all(self, kind: Kind, commands: Iterable[Callable[[int], Command]], after: int = 0) -> None:
         """As :meth:`start`, announced once."""
         for one in commands:

@@ -75,8 +75,5 @@ def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow
     window = borrowed_window
     window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
     begun(window, qtbot, QSettings("", QSettings.Format.IniFormat))
-    banner, said = window.notices.banner, []
-    while banner.isVisible():
-        said.append(banner.text)
-        banner.dismiss()
-    assert said[-1] == "Nothing can be kept here." and WORDS not in said
+    assert [card.message.sentence for card in window.notices.banner.cards] == ["Nothing can be kept here."]
+    qtbot.waitUntil(lambda: window.panels["steps"].hint.text() == WORDS, timeout=PATIENCE_MILLISECONDS)

@@ -38,6 +38,7 @@ from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, WIDE, pixmap, set_
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
+from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import TickList
 
@@ -203,12 +204,12 @@ class LabResults(QWidget):
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
         self.page = build.named(QTextBrowser(), "Results of listening tests")
-        self.page.setPlaceholderText(_NO_RESULTS)
+        self.pages = Invited(self.page, _NO_RESULTS)
         can.write_results.explain(lambda: "" if self._found else _NO_RESULTS)
         self._write = can.write_results
         title = build.title_of("Past resu&lts", self.page)
         title.setProperty("look", "title")
-        build.fill(VBoxLayout(self), (title, (self.page, 1), build.row(ActionButton(can.write_results), 1)))
+        build.fill(VBoxLayout(self), (title, (self.pages, 1), build.row(ActionButton(can.write_results), 1)))
         self.setFocusProxy(self.page)
 
     def set_colours(self, colours: Colours) -> None:
@@ -233,6 +234,7 @@ class LabResults(QWidget):
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
             parts.append("<hr>")
         self.page.setHtml("".join(parts))
+        self.pages.show_content(bool(parts))
 
 
 def _table_of(result: Result) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:

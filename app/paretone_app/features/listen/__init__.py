@@ -13,8 +13,7 @@ FEATURE = Feature(
         MainStep(
             "compare",
             "Compare A/B",
-            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word if both "
-            "have the same timing, otherwise from the beginning.",
+            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch, in the middle of a word.",
             "<b>Compare</b>: play, and switch between A and B, in the middle of a word if both have the same timing; "
             "the loudness is matched.",
         ),

@@ -38,11 +38,18 @@ _DRAW_MILLISECONDS = 100
 """Between two drawings of a take that streams."""
 _OF_OTHERS = "Pin as reference", "Subtract from reference"
 """What can be done with any lane but the reference."""
-_HEAD = 0.24, 9, 20
+_HEAD = 0.27, 11, 20
 """Width of the heads: share of the panel's, least and most in font heights."""
 
 
-class LaneHead(QFrame):
+class _Even(QFrame):
+    """As high as its neighbours, however long its words are."""
+
+    def hasHeightForWidth(self) -> bool:
+        return False
+
+
+class LaneHead(_Even):
     """Who speaks in a lane. Its actions are its menu, and have keys while it has the focus."""
 
     screen_role = GROUP
@@ -70,12 +77,12 @@ class LaneHead(QFrame):
             button.clicked.connect(partial(do, what))
             button.setCheckable(what != "remove")
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Each has a key of the head.
-        for tool in (self.pin, self.remove):
+        for tool in map(build.keeping_room, (self.pin, self.remove)):
             tool.setFixedWidth(round(1.4 * self.fontMetrics().height()))
         self.facts = build.words("muted")
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.facts.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.note = build.named(QLineEdit(placeholderText="Note, #tags"), f"Note on lane {letter}")
+        self.note = build.keeping_room(build.named(QLineEdit(placeholderText="Note, #tags"), f"Note on lane {letter}"))
         self.note.setToolTip("Kept with the take; words with # are tags (T)")
         self.note.editingFinished.connect(self._tell_note)
         for one in (self.facts, self.note):
@@ -93,7 +100,7 @@ class LaneHead(QFrame):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(self.note.setFocus if name == "note" else partial(do, name))
             self.addAction(action)
-        head, foot = build.row(self.badge, (self.title, 1), self.remove), build.row((self.note, 1), self.pin)
+        head, foot = build.row(self.badge, (self.title, 1)), build.row((self.note, 1), self.pin, self.remove)
         build.fill(VBoxLayout(self), (head, (self.facts, 1), foot), (NEAR, TIGHT, NEAR, TIGHT)).setSpacing(TIGHT)
         self.setMinimumHeight(head.sizeHint().height() + 4 * self.fontMetrics().height())
         self.set_colours(colours)
@@ -221,8 +228,8 @@ class ListenPanel(QWidget):
         self._show_deck()
 
     def _make_widgets(self) -> None:
-        self._difference = build.words("muted", name="What differs")
-        self._difference.hide()
+        self._difference = build.label(look="muted", name="What differs", yielding=True)
+        self._difference.setFixedHeight(self.fontMetrics().height())  # Its room stays: lanes do not move.
         self.caution = Caution()
         self._mode = build.label(look="muted", name="Switching mode", yielding=True)
         self._read_out = build.label(look="muted", name="Value under the mouse", yielding=True)
@@ -233,7 +240,9 @@ class ListenPanel(QWidget):
         self._other = build.combo("Lane that is subtracted", tip="Lane that is subtracted from the reference (D)")
         self._other.activated.connect(lambda _: self._arrange("compare other lanes", other=self._other.currentData()))
         self._why_none = build.words("muted", name="Why there is no difference")
-        self.difference_head = build.column(build.row(self._reference, self._other, 1), (self._why_none, 1))
+        self._why_none.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.difference_head = build.keeping_room(_Even())  # A second take moves no lane.
+        build.fill(VBoxLayout(self.difference_head), (build.row(self._reference, self._other, 1), (self._why_none, 1)))
         self._column = QWidget()
         self._heads = VBoxLayout(self._column)
         build.fill(self._heads, [(self.difference_head, 2)]).setSpacing(NEAR)
@@ -287,7 +296,7 @@ class ListenPanel(QWidget):
 
     def set_difference(self, text: str) -> None:
         self._difference.setText(text)
-        self._difference.setVisible(bool(text))
+        self._difference.setToolTip(text)
 
     def shut_down(self, wait: bool) -> None:
         self._frames.stop()
@@ -497,8 +506,14 @@ class ListenPanel(QWidget):
         if not self._frames.isActive():
             self._put_position(seconds)
         underruns, waits = self._deck.player.underruns, self._deck.waits[0]
-        text = counted(underruns, "underrun", "underruns")
-        text += f", {counted(waits, 'wait', 'waits')} for the model" if waits else ""
+        text = ", ".join(
+            said
+            for said, count in (
+                (counted(underruns, "underrun", "underruns"), underruns),
+                (f"{counted(waits, 'wait', 'waits')} for the model", waits),
+            )
+            if count
+        )
         if text != self._underruns.text():
             self._underruns.setText(text)
             set_look(self._underruns, "warning" if underruns else "muted")

@@ -349,18 +349,18 @@ class MetersPanel(QScrollArea):
             self.parts[name].show_measurements(take.measurements if take else None, scale)
             if take is None:
                 self.summaries[name].setText(f"{name}: no take yet")
+                self.summaries[name].setToolTip("")
             else:
                 measured = take.measurements
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
-                busy = f" · {busy_words(load_words(measured))}" if measured.busy else ""
-                apart = take.metrics.timbre_distance
-                timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
-                self.summaries[name].setText(
-                    f"{name}: {label_of(take) or 'take'}\n"
-                    f"RTF {factor_words(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
-                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{_tail(take)}{_backbone(measured)}{timbre}"
+                said = (
+                    f"{name}: {label_of(take) or 'take'}{' (busy)' if measured.busy else ''}\n"
+                    f"RTF {factor_words(take)} · {fixed(measured.seconds, 2)} s{tokens}\n"
+                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{_tail(take)}"
                 )
+                self.summaries[name].setText(said)
+                self.summaries[name].setToolTip("\n".join((said, *_details(take))))
         self.speed_up.setText(headline)
         self.speed_up.setToolTip(basis)
 
@@ -370,7 +370,7 @@ def factor_words(take: Take) -> str:
     text = fixed(measured.real_time_factor, 2)
     if interval is not None:
         text += f" ({fixed(interval.low, 2)} to {fixed(interval.high, 2)}, {len(take.repeats)} repeats)"
-    return text if measured.cpu_time_factor is None else f"{text}, in CPU time {fixed(measured.cpu_time_factor, 2)}"
+    return text
 
 
 def _tail(take: Take) -> str:
@@ -378,9 +378,14 @@ def _tail(take: Take) -> str:
     return "" if tail is None else f" (P90 {fixed(tail.value, 2)} s)"
 
 
-def _backbone(measured: Measurements) -> str:
-    factor = measured.backbone_time_factor
-    return "" if factor is None else f" · backbone RTF {fixed(factor, 2)}"
+def _details(take: Take) -> list[str]:
+    """Lines of the tooltip, for which the panel is too narrow."""
+    measured, apart = take.measurements, take.metrics.timbre_distance
+    factors = ("RTF in CPU time", measured.cpu_time_factor), ("Backbone RTF", measured.backbone_time_factor)
+    said = [f"{what} {fixed(value, 2)}" for what, value in factors if value is not None]
+    said += [] if apart is None else [f"Timbre {fixed(apart, 2)} dB from its baseline"]
+    busy = busy_words(load_words(measured)) if measured.busy else ""
+    return [*said, f"{busy[:1].upper()}{busy[1:]}"] if busy else said
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

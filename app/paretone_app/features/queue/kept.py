@@ -70,9 +70,22 @@ def read(path: Path) -> tuple[list[Job], list[str]]:
     return jobs, problems
 
 
+def keeps(job: Job) -> bool:
+    """Whether ``job`` can be begun once more by its command alone."""
+    return isinstance(job.command, _KEPT) and job.kind not in _SHOWN
+
+
+def resumed(command: commands.Command) -> commands.Command:
+    """``command`` to be begun once more: a training goes on from its checkpoint."""
+    if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):
+        there = (Path(command.request.work) / _CHECKPOINT).is_file()
+        return replace(command, request=replace(command.request, resume=there))
+    return command
+
+
 def _row(job: Job) -> dict[str, object]:
     command = None
-    if isinstance(job.command, _KEPT) and job.kind not in _SHOWN:
+    if keeps(job):
         with suppress(PlainError):  # A plug-in's undeclared types: read() says so.
             command = wire.packed(job.command)
     model = None if job.model is None else wire.packed(job.model)
@@ -89,7 +102,4 @@ def _job(row: Mapping[str, Any]) -> Job:
     model = None if row["model"] is None else wire.command(row["model"])
     if not isinstance(command, _KEPT) or not isinstance(model, commands.LoadModel | None):
         raise QueueError("its command is of another kind")
-    if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):
-        resume = (Path(command.request.work) / _CHECKPOINT).is_file()
-        command = replace(command, request=replace(command.request, resume=resume))
-    return Job(row["number"], Kind[row["kind"]], command, model, row["after"], asked=row["asked"])
+    return Job(row["number"], Kind[row["kind"]], resumed(command), model, row["after"], asked=row["asked"])

@@ -17,9 +17,12 @@ from paretone_app.features.queue import kept
 from paretone_app.features.queue.panel import QueueActions, QueuePanel, Row
 from paretone_app.numbers import counted, percent
 from paretone_app.state.differences import model_title, setting_text
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 GO_ON = "Go on"
+_LONGEST = 40
+"""Letters of a job's title in the menu."""
 
 
 class QueuePresenter(Presenter):
@@ -30,6 +33,8 @@ class QueuePresenter(Presenter):
         self._restored = False
         self._progress: Progress | None = None
         self._began = 0.0
+        self._withdrawn: set[int] = set()
+        """Numbers of jobs that *Redo* cancels."""
         self._lasted: dict[tuple[str, str], float] = {}
         """Seconds of the last job by kind and model."""
         jobs, add = self._state.jobs, services.actions.add
@@ -100,6 +105,30 @@ class QueuePresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if outcome is Outcome.FINISHED:
             self._lasted[job.kind.name, _model(job)] = time.monotonic() - self._began
+        if outcome is Outcome.CANCELLED and kept.keeps(job) and not self._state.jobs.closed:
+            self._offer_again(job)
+
+    def _offer_again(self, job: Job) -> None:
+        """Let *Undo* queue the cancelled ``job`` once more, and *Redo* cancel that."""
+        jobs, title = self._state.jobs, job.title
+        title = title if len(title) <= _LONGEST else f"{title[:_LONGEST].rstrip()}…"
+        if job.number in self._withdrawn:
+            self._withdrawn.discard(job.number)
+            return
+        latest = job
+
+        def put(wanted: bool) -> None:
+            nonlocal latest
+            if wanted:
+                try:
+                    latest = jobs.again(job, kept.resumed(job.command))
+                except PlainError as error:
+                    self._notices.warn(str(error))
+            elif latest in jobs.all:
+                self._withdrawn.add(latest.number)
+                jobs.cancel(latest)
+
+        self._state.undo_stack.push(Edit(f"cancel {title}", True, False, put))
 
     def show_progress(self, event: Progress) -> None:
         self._progress = event

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QTableWidgetItem
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -265,12 +265,16 @@ class RooflinePanel(SidePanel):
         cards = [(one.device, one) for one in self._known_cards()]
         self.ceilings_box = build.combo("Ceilings", [("This machine", None), *cards], tip)
         self.ceilings_box.currentIndexChanged.connect(self._show)
+        # Narrow, so that Cancel and the progress of a measurement have room next to it and push nothing away.
+        self.ceilings_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.ceilings_box.setMinimumContentsLength(8)
         top.addWidget(self.ceilings_box)
         self.cancel_button = ActionButton(can.cancel, "Cance&l")
         top.addWidget(self.cancel_button)
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
-        top.addWidget(self.progress)
+        self.progress.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        top.addWidget(self.progress, 1)
         self.state = build.label(look="muted", yielding=True)
         top.addWidget(self.state, 1)
         for action in can.save:

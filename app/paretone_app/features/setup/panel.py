@@ -108,6 +108,8 @@ class SetupPanel(QWidget):
         self._add_sampler_group(colours)
         self._column.addStretch(1)
         self._scroll = Scrolled(content)
+        # Always, so that nothing moves when a job's result makes the content longer than its room.
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.cost = build.words(name="Estimated cost")
         self.cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
         build.fill(VBoxLayout(self), [(self._scroll, 1), self.cost]).setSpacing(0)

@@ -109,7 +109,7 @@ class StrategyPanel(QWidget):
 
         top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons)
         self.pages = Invited(self._views, text=self.grid.empty_text())
-        below = self.legend, self.cell, self.figures
+        below = tuple(map(build.keeping_room, (self.legend, self.cell, self.figures)))
         build.fill(VBoxLayout(self), (top, (self.pages, 1), *below), (GAP,) * 4)
         self.setFocusProxy(self.grid)
 
@@ -251,6 +251,8 @@ class StrategyPanel(QWidget):
         seen = table if table is not None else self.reference
         self.grid.show_actions(_values(seen) if live is None else live)
         self.pages.show_content(seen is not None or live is not None)
+        for one in (self.legend, self.cell, self.figures):
+            one.setVisible(not self.pages.is_empty)
         if difference:
             self.grid.show_reference(_values(self.reference), self._reference_name)
         self.legend.setText(legend(self._colours, live is not None, difference))

@@ -353,7 +353,7 @@ class TrainingPanel(QWidget):
     def set_corpus(self, spoken: bool) -> None:
         """Set whether training speech can be synthesised without a manifest."""
         self._spoken = spoken
-        hint = "Leave empty to synthesise training speech"
+        hint = "synthesised speech"
         self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")
         self._show()
 

@@ -48,7 +48,7 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
     window = borrowed_window
     button = window.features["doctor"].button
     assert button.isVisible() and button.line == window.state.machine.computing.line
-    assert f"torch {torch.__version__} · CPU: " in button.text()
+    assert f"torch {torch.__version__} · CPU: " in button.line and "CPU: " in button.text()
     assert button.line in button.toolTip() and button.line in button.accessibleName()
     # Where there is no room it is cut off, and the window becomes no wider.
     window.resize(1024, 700)
@@ -56,7 +56,7 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
     assert window.width() == 1024 and button.geometry().right() <= window.statusBar().width()
     window.resize(window.minimumSizeHint())
     QApplication.processEvents()
-    assert button.line.startswith(button.text().rstrip("…")) and button.line in button.toolTip()
+    assert button.text().rstrip("…") in button.line and button.line in button.toolTip()
     button.click()
     closed(window, qtbot)
 

@@ -17,8 +17,8 @@ def steps(window: MainWindow) -> dict[str, str]:
     """The steps by their titles, each with its mark."""
     guide = window.features["guide"].guide
     texts = [guide.buttons[index].text() for index in range(5)]
-    names = [text[3:].removesuffix(" (changed)") for text in texts]
-    marks = ["changed" if text.endswith(" (changed)") else "done" if text[0] == "✓" else "" for text in texts]
+    names = [text[3:] for text in texts]
+    marks = [{"✓": "done", "↻": "changed"}.get(text[0], "") for text in texts]
     return dict(zip(names, marks, strict=True))
 
 

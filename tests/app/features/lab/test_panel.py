@@ -378,7 +378,7 @@ def test_ticks_and_listeners_outlive_news(panel: LabPanel, qtbot: QtBot) -> None
 def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     shown = panel.results
     shown.show_results(())
-    assert not shown.page.toPlainText() and "No listening test" in shown.page.placeholderText()
+    assert shown.pages.is_empty and "No listening test" in shown.pages.invitation.text()
     assert panel.can.write_results.reason == "No listening test has been completed yet."
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()

@@ -261,6 +261,7 @@ def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:
     action, button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     with qtbot.waitSignal(added.triggered):
         listen.dropEvent(QDropEvent(QPointF(9, 9), action, TakesModel().mimeData([]), button, none))
+    listen.shut_down(wait=True)
 
 
 def test_the_difference_covers_the_time_that_both_have() -> None:

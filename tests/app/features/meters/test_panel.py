@@ -100,9 +100,10 @@ def test_models_with_tokens_are_measured_in_tokens(meters: MetersPanel) -> None:
     assert meters.figures["streaming"].value.text() == "–"
     meters.show_comparison(spoken, None)
     assert "45 tokens/s" in meters.summaries["A"].text()
-    assert meters.summaries["A"].text().endswith("TTFA 0.40 s · backbone RTF 1.00")
+    assert meters.summaries["A"].text().endswith("TTFA 0.40 s")
+    assert meters.summaries["A"].toolTip().endswith("Backbone RTF 1.00")
     meters.show_comparison(spoken, replace(spoken, metrics=Metrics(timbre_distance=0.314)))
-    assert meters.summaries["B"].text().endswith("TTFA 0.40 s · backbone RTF 1.00 · timbre 0.31 dB from its baseline")
+    assert meters.summaries["B"].toolTip().endswith("Backbone RTF 1.00\nTimbre 0.31 dB from its baseline")
     split = replace(spoken, measurements=replace(spoken.measurements, decoder_seconds=0.5, vocoder_seconds=0.1))
     meters.show_comparison(split, None)
     assert meters.parts["A"].toolTip().endswith("of the decoder, flow 0.40 s and vocoder 0.10 s")

@@ -69,6 +69,10 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     assert texts(window)[:3] == ["Three.", "One.", "Two."] and table.currentRow() == 0, "the row stays chosen"
     queue.panel.table.setCurrentCell(2, 0)
     qtbot.keyClick(table, Qt.Key.Key_Delete)
+    window.action.undo.trigger()
+    assert texts(window).count("Two.") == 1, "a cancelled job comes back"
+    window.action.redo.trigger()
+    assert "Two." not in texts(window)
     queue.panel.moved.emit(jobs.waiting[2].number, 0)
     wanted = ["Four.", "Three.", "One.", "In another model."]
     assert texts(window) == wanted

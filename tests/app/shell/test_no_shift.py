@@ -1,0 +1,97 @@
+"""Nothing jumps: controls stay where they are before, during and after every kind of job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollBar,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from paretone_app.features.attention.presenter import AttentionPresenter
+from paretone_app.features.presenter import built
+from paretone_app.features.roofline.presenter import RooflinePresenter
+from paretone_app.features.views.presenter import ViewsPresenter
+from paretone_app.shell.window import MainWindow
+from tests.app.conftest import PATIENCE_MILLISECONDS, ready
+
+CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QPlainTextEdit)
+
+
+def _places(window: MainWindow) -> dict[QWidget, tuple[str, QPoint]]:
+    """Where each control is that is seen, with a name for people."""
+    QApplication.processEvents()
+    return {
+        one: (f"{type(one).__name__} “{one.accessibleName() or one.toolTip() or one.objectName()}”", at)
+        for one in window.findChildren(QWidget)
+        if isinstance(one, CONTROLS) and not one.visibleRegion().isEmpty() and not _inside(one, window)
+        for at in [one.mapTo(window, QPoint())]
+    }
+
+
+def _inside(one: QWidget, window: MainWindow) -> bool:
+    """Whether it is a part of another control, or of a message, which lies over everything."""
+    return isinstance(one.parentWidget(), (*CONTROLS, QScrollBar)) or window.notices.banner.isAncestorOf(one)
+
+
+def _jobs(window: MainWindow) -> dict[str, tuple[str, Callable[[], object]]]:
+    """Jobs by name: the panel where each is begun, and what begins it."""
+    find, action = window.features.find, window.action
+    return {
+        "baseline": ("listen", action.baseline.trigger),
+        "calibrate": ("strategy", action["calibrate"].trigger),
+        "calibrate in Listen": ("listen", action["calibrate"].trigger),
+        "accelerated": ("listen", action.accelerated.trigger),
+        "another baseline": ("listen", action.baseline.trigger),
+        "accelerated in Inspect": ("threshold", action.accelerated.trigger),
+        "repeat": ("meters", action["repeat"].trigger),
+        "view": ("views", lambda: built(find(ViewsPresenter).views).compute_button.click()),
+        "attention": ("attention", lambda: find(AttentionPresenter).capture(0, 1)),
+        "roofline": ("roofline", lambda: find(RooflinePresenter).measure("A")),
+        "accelerated in Explore": ("tradeoff", action.accelerated.trigger),
+        "cancelled": ("listen", action.baseline.trigger),
+    }
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
+def test_nothing_moves_while_jobs_run(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    window, moved = make_window(), []
+    window.resize(*size)
+    ready(window, qtbot)
+    for name, (panel, begin) in _jobs(window).items():
+        window.workspaces.go_to(panel)
+        qtbot.wait(50)
+        before = _places(window)
+
+        def look(when: str, name: str = name, before: dict = before) -> None:
+            now = _places(window)
+            moved.extend(
+                f"{name}, {when}: {what} from {at.x(), at.y()} to {now[one][1].x(), now[one][1].y()}"
+                for one, (what, at) in before.items()
+                if one in now and now[one][1] != at
+            )
+
+        connection = window.bridge.progress.connect(lambda _, look=look: look("under way"))
+        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+            begin()
+            look("begun")
+            if name == "cancelled":
+                window.action.cancel.trigger()
+        assert len(before) > 20
+        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+        qtbot.wait(100)
+        look("ended")
+        window.bridge.progress.disconnect(connection)
+    assert not moved, "\n".join(dict.fromkeys(moved))
