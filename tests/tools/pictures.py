@@ -694,6 +694,7 @@ def save_sheet(pictures: Sequence[QImage], path: Path) -> None:
         for number, one in enumerate(pictures):
             row, column = divmod(number, _ACROSS)
             smooth = one.scaled(size, mode=Qt.TransformationMode.SmoothTransformation)
+            smooth.setDevicePixelRatio(1.0)  # Else a sheet of a scaled screen shows them at half their size.
             painter.drawImage(column * size.width(), row * size.height(), smooth)
     if not sheet.save(str(path), quality=_QUALITY):
         raise PlainError(f"{path} could not be written.")
