@@ -37,7 +37,7 @@ NOT_RUN = (
         "measures for minutes to hours; the tests of the benches run each of them on small models",
     ),
     Rule(
-        r"^paretone study (run|export) resources/studies/",
+        r"^paretone study (run|export) resources/studies/(?!papers/)",
         "minutes to hours of takes, or their results; test_study.py reads all of these files",
     ),
     Rule(
@@ -78,6 +78,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view token-groups", "speaks eight sentences; test_token_groups.py computes the view"),
     Rule(r"view objectives", "calibrates for several thresholds and budgets"),
     Rule(r"view (speculation|depth|attention-maps)|--as beta", "computes for many seconds; so do others", "papers.md"),
+    Rule(r"study run resources/studies/papers/", "speaks every setting of a table, here once", "papers.md"),
     Rule(r"calibrate --objective end", "runs the trajectory some fifty times"),
     Rule(r"calibrate --thresholds|worst\.json", "calibrates several times"),
     Rule(r"search-grid|--grid grid", "tries two dozen grids"),
@@ -108,7 +109,12 @@ FEWER = (
     (r"^steps=(16|32)\b", "steps=4"),
     (r"^(steps) = (16|32)$", r"\1 = 2"),
     (r'^"steps.steps" = .*$', '"steps.steps" = ["off", 1]'),
-    (r'^sentences = "harvard"\ncount = \d+$', 'sentences = ["Rice."]'),
+    (r"^options\.steps = 32$", "options.steps = 4"),
+    (r"^options\.steps = 16$", "options.steps = 3"),
+    (r"^options\.steps = 7$", "options.steps = 2"),
+    (r'^sentences = ("harvard"\ncount = \d+|\["The harvest.*\])$', 'sentences = ["Rice."]'),
+    (r"^(voices|rounds) = \d+$", r"\1 = 1"),
+    (r"^seeds = \[0, 1\]$", "seeds = [0]"),
 )
 """The same in what sides of a comparison say, and in files that a document has its readers save."""
 ADDED = {

@@ -84,7 +84,10 @@ class Runner:
         (folder / "heard").mkdir()
         rows = (f"{one}.wav,Rice is often served." for one in ("take", "voice", "seed0", "seed1", "seed2"))
         (folder / "data.csv").write_text("\n".join(["audio,text", *rows]) + "\n", encoding="utf-8")
-        shutil.copytree(ROOT / "resources" / "studies", folder / "resources" / "studies")
+        studies = folder / "resources" / "studies"
+        shutil.copytree(ROOT / "resources" / "studies", studies)
+        for one in (studies / "papers").glob("*.toml"):
+            one.write_text(fewer(one.read_text(encoding="utf-8")), encoding="utf-8")
         self.profile(folder / "p.json")
         shutil.copyfile(folder / "p.json", folder / "my.json")
         if is_thorough() and document and "paretone train voice-corpus" not in document.read_text(encoding="utf-8"):

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+import numpy as np
+
 from paretone.audio.spectrogram import drawn_or_heard
-from paretone.errors import PlainError
+from paretone.errors import AudioError, PlainError
+from paretone.measure.estimates import bootstrap, rate
+from paretone.measure.evaluation.judges import Judge as Ear
+from paretone.measure.evaluation.judges import JudgeKind, judge_named
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.models.base import SpeechModel, Synthesis, Utterance
 from paretone.models.catalogue import judged_sentences
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
+from paretone.views.figure import Axis
 from paretone.views.view import Stages
 
 
@@ -58,3 +64,30 @@ def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
 def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
     recordings = [(one.samples, one.sample_rate) for one in spoken]
     return judge.word_errors([one.text for one in utterances], recordings)
+
+
+def speaker() -> JudgeKind:
+    """The papers' judge of similarity if it is installed, else the bundled one."""
+    return next((one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice"))
+
+
+def judges_of_papers() -> list[tuple[JudgeKind, Axis]]:
+    """The judges of words and of similarity that are installed, with the axes of what they measure."""
+    kinds = ((judge_named("words"), Axis("Word error rate", "%")), (speaker(), Axis("Speaker similarity")))
+    return [one for one in kinds if not one[0].problem()]
+
+
+def measured(ear: Ear, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> tuple[float, float, float]:
+    """Word error rate in per cent or mean similarity, by the judge, with its 95 % bootstrap interval over sentences. A
+    take without speech resembles nobody."""
+    found = []
+    for one, said in zip(utterances, spoken, strict=True):
+        try:
+            figures = ear.hear(one.text, one.voice, said.samples, said.sample_rate).figures
+        except AudioError:
+            figures = {"similarity": 0.0}
+        if "words" in figures:
+            found.append((100 * figures["edits"], figures["words"]))
+        else:
+            found.append((next(iter(figures.values())), 1.0))
+    return bootstrap(rate, *np.array(found).T, draws=2000)

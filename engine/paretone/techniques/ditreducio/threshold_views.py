@@ -355,8 +355,8 @@ class Point:
     ops_ratio: float
     distance: float
     threshold: float = 0.0
-    word_error_rate: float | None = None
-    interval: tuple[float, float] = (0.0, 0.0)
+    heard: tuple[tuple[float, float, float], ...] = ()
+    """What each judge measured, with its 95 % interval."""
 
     def operations(self) -> float:
         return 100 * self.ops_ratio
@@ -369,17 +369,9 @@ def _curves(
     points: Mapping[str, Sequence[Point]],
     along: Callable[[Point], float],
     up: Callable[[Point], float],
-    judged: bool = False,
 ) -> tuple[Curve, ...]:
     return tuple(
-        Curve(
-            name,
-            tuple(map(along, row)),
-            tuple(map(up, row)),
-            tuple(100 * one.interval[0] for one in row) if judged else (),
-            tuple(100 * one.interval[1] for one in row) if judged else (),
-            tuple(one.label for one in row),
-        )
+        Curve(name, tuple(map(along, row)), tuple(map(up, row)), notes=tuple(one.label for one in row))
         for name, row in points.items()
     )
 
@@ -387,7 +379,7 @@ def _curves(
 def compute_ablation(task: Task) -> Findings:
     """Calibrate every variant, speak all sentences under every table, and compare them with the baseline."""
     from paretone.techniques.ditreducio.preparation import knobs_of
-    from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
+    from paretone.views.quality import distance, judged_utterances, judges_of_papers, measured, speak_all
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
     layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
@@ -401,9 +393,10 @@ def compute_ablation(task: Task) -> Findings:
     spoken_units = 1.3 * steps * layers
     runs = (len(variants) * count + 1) * len(sentences)
     work = Stages(task.observer, len(variants) * each * units + runs * spoken_units)
-    judge = judge_of(sentences)
+    kinds = judges_of_papers()
+    ears = [kind.ready([one.text for one in sentences]) for kind, _ in kinds]
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
-    floor = None if judge is None else word_errors(judge, sentences, baseline)
+    floors = [measured(ear, sentences, baseline)[0] for ear in ears]
     points: dict[str, list[Point]] = {}
     calibrations = []
     for variant in variants:
@@ -414,20 +407,22 @@ def compute_ablation(task: Task) -> Findings:
             used = with_table(task, threshold, table).setting
             title = f"{variant.title.capitalize()} at threshold {threshold:g}"
             spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
-            heard = None if judge is None else word_errors(judge, sentences, spoken)
             points.setdefault(variant.title, []).append(
                 Point(
                     f"δ = {threshold:g}",
                     fmean(one.measurements.ops_ratio for one in spoken),
                     distance(baseline, spoken),
                     threshold,
-                    None if heard is None else heard.rate,
-                    (0.0, 0.0) if heard is None else heard.interval(),
+                    tuple(measured(ear, sentences, spoken) for ear in ears),
                 )
             )
     unit = ditreducio.UNITS[str(knobs_of(task.setting)["metric"])]
-    panels = _ablation_panels(points, None if floor is None else floor.rate, unit)
-    return Findings(panels, _ablation_caption(points, floor is not None, calibrations, len(sentences)), 2, sentences)
+    by_threshold = _curves(points, lambda one: one.threshold, Point.operations)
+    panels = [_saving_and_cost(points), Lines("Saving by threshold", Axis("Threshold δ", unit), SAVED, by_threshold)]
+    panels += [_judged(points, at, floors[at], kind.title, axis) for at, (kind, axis) in enumerate(kinds)]
+    judged = "words" in [kind.name for kind, _ in kinds]
+    caption = _ablation_caption(points, judged, calibrations, len(sentences))
+    return Findings(tuple(panels), caption, 2, sentences)
 
 
 def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage], CalibrationRecord]:
@@ -452,16 +447,17 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
     return calibrated
 
 
-def _ablation_panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
-    by_threshold = _curves(points, lambda one: one.threshold, Point.operations)
-    panels = [_saving_and_cost(points), Lines("Saving by threshold", Axis("Threshold δ", unit), SAVED, by_threshold)]
-    if floor is not None:
-        judged = _curves(points, Point.operations, lambda one: 100 * (one.word_error_rate or 0.0), judged=True)
-        ends = [x for curve in judged for x in curve.x]
-        span = (min(ends), max(*ends, 100.0))
-        reference = Curve("baseline", span, (100 * floor,) * 2, reference=True)
-        panels.append(Lines("Intelligibility", SAVED, Axis("Word error rate", "%"), (*judged, reference)))
-    return tuple(panels)
+def _judged(points: Mapping[str, Sequence[Point]], at: int, floor: float, title: str, axis: Axis) -> Lines:
+    """What one judge measured over the operations, and of the baseline (``floor``)."""
+    curves = [
+        Curve.banded(
+            name, map(Point.operations, row), (one.heard[at] for one in row), notes=tuple(one.label for one in row)
+        )
+        for name, row in points.items()
+    ]
+    ends = [x for curve in curves for x in curve.x]
+    span = (min(ends), max(*ends, 100.0))
+    return Lines(title, SAVED, axis, (*curves, Curve("baseline", span, (floor, floor), reference=True)))
 
 
 def _ablation_caption(

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from paretone.errors import AudioError, SettingError
-from paretone.measure.estimates import bootstrap, rate
-from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
-from paretone.models.base import ModelInfo, Synthesis, Utterance, WeightSet
+from paretone.errors import SettingError
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models.base import ModelInfo, Synthesis, WeightSet
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
@@ -38,7 +37,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 def compute(task: Task) -> Findings:
     """Speak all sentences with all weights, with guidance of equal strengths, and without guidance."""
-    from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
+    from paretone.views.quality import distance, judge_of, judged_utterances, measured, speak_all, speaker, word_errors
 
     model, info = task.model, task.model.info
     sets = weight_sets(info)
@@ -47,7 +46,7 @@ def compute(task: Task) -> Findings:
     units = 1.3 * info.layers * compatibility_of(task.flow.info, setting).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
-    kind = _speaker()
+    kind = speaker()
     ear = None if kind.problem() else kind.ready([one.text for one in sentences])
     distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}
     rates: Bands = {CFG_FREE: [], GUIDED: [], ALONE: []}
@@ -70,7 +69,7 @@ def compute(task: Task) -> Findings:
                 errors = word_errors(judge, sentences, recordings)
                 rates[name].append((errors.rate, *errors.interval()))
             if ear is not None:
-                likeness[name].append(_measured(ear, sentences, recordings))
+                likeness[name].append(measured(ear, sentences, recordings))
     heard: list[tuple[str, Axis, Bands]] = []
     if judge is not None:
         heard.append(("Intelligibility", Axis("Word error rate", "%"), rates))
@@ -163,13 +162,13 @@ VIEW = View(
 def compute_stages(task: Task) -> Findings:
     """Speak all sentences with the weights of every stage, with guidance of equal strength, and without guidance, the
     start of training (step 0)."""
-    from paretone.views.quality import judged_utterances, speak_all
+    from paretone.views.quality import judged_utterances, judges_of_papers, measured, speak_all, speaker
 
     model, setting = task.model, task.setting.baseline
     runs = trainings(model.info)
-    kinds = ((judge_named("words"), Axis("Word error rate", "%")), (_speaker(), Axis("Speaker similarity")))
-    if all(kind.problem() for kind, _ in kinds):
-        raise SettingError(f"No judge is installed. {' '.join(kind.problem() for kind, _ in kinds)}")
+    kinds = judges_of_papers()
+    if not kinds:
+        raise SettingError(f"No judge is installed. {judge_named('words').problem()} {speaker().problem()}")
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     units = 1.3 * model.info.layers * compatibility_of(task.flow.info, setting).steps
     ways = 1 + len({run[0].weight for run in runs}) + sum(map(len, runs))
@@ -195,19 +194,12 @@ def compute_stages(task: Task) -> Findings:
         points[goal] = [reference[0], (max(points[name][-1][0], reference[-1][0]), reference[0][1])]
     panels = []
     for kind, axis in kinds:
-        if kind.problem():
-            continue
         ear, curves = kind.ready([one.text for one in sentences]), []
         for name, made in points.items():
-            bands = (_measured(ear, sentences, takes) for _, takes in made)
+            bands = (measured(ear, sentences, takes) for _, takes in made)
             curves.append(Curve.banded(name, [step for step, _ in made], bands, reference=name.startswith(GUIDED)))
         panels.append(Lines(kind.title, Axis("Steps of training"), axis, tuple(curves)))
     return Findings(tuple(panels), _stage_caption(panels, len(sentences)), 2, sentences)
-
-
-def _speaker() -> JudgeKind:
-    """The paper's judge of similarity if it is installed, else the bundled one."""
-    return next((one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice"))
 
 
 def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
@@ -228,22 +220,6 @@ def trainings(info: ModelInfo) -> tuple[tuple[WeightSet, ...], ...]:
             command=to_type("train cfg-free --weight 0.5 --steps 400 --stages 100 200 400 --work runs/stages", info),
         )
     return runs
-
-
-def _measured(ear: Judge, sentences: Sequence[Utterance], takes: Sequence[Synthesis]) -> tuple[float, float, float]:
-    """Word error rate in per cent or mean similarity, by the judge, with its 95 % bootstrap interval over sentences. A
-    take without speech resembles nobody."""
-    found = []
-    for one, said in zip(sentences, takes, strict=True):
-        try:
-            figures = ear.hear(one.text, one.voice, said.samples, said.sample_rate).figures
-        except AudioError:
-            figures = {"similarity": 0.0}
-        if "words" in figures:
-            found.append((100 * figures["edits"], figures["words"]))
-        else:
-            found.append((next(iter(figures.values())), 1.0))
-    return bootstrap(rate, *np.array(found).T, draws=2000)
 
 
 def _stage_caption(panels: Sequence[Lines], sentences: int) -> str:

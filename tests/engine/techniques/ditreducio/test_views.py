@@ -27,7 +27,7 @@ from paretone.techniques.ditreducio.probing import ModuleClock, run_through
 from paretone.techniques.ditreducio.threshold_views import share
 from paretone.views import compute_view, view
 from paretone.views.figure import Bars, HeatMap
-from paretone.views.quality import judged_utterances
+from paretone.views.quality import judged_utterances, speaker
 from paretone.views.view import Stages
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task
@@ -218,6 +218,18 @@ def test_ablation(model: F5Speech) -> None:
     assert [curve.name for curve in trade_off.curves] == titles
     sentences = judged_utterances(SAID, 2)
     plain = [synthesise(model, one.text, one.voice, setting(STEPS)) for one in sentences]
+    words, likeness = figure.panels[2:]
+    assert (words.y.label, likeness.y.label) == ("Word error rate", "Speaker similarity")
+    ear = speaker().ready([one.text for one in sentences])
+    alone = [
+        ear.hear(one.text, one.voice, said.samples, said.sample_rate)
+        for one, said in zip(sentences, plain, strict=True)
+    ]
+    assert likeness.curves[-1].reference
+    assert likeness.curves[-1].y[0] == pytest.approx(np.mean([one.figures["similarity"] for one in alone]))
+    for panel in (words, likeness):
+        assert [curve.name for curve in panel.curves] == [*titles, "baseline"]
+        assert panel.curves[0].x == trade_off.curves[0].x
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
         table = calibrated(model, threshold).table
