@@ -79,6 +79,7 @@ class _Verification:
         judges = dict.fromkeys(verdict.judge for take in self._takes for verdict in take.verdicts)
         runner = self._equip(study.equipment([*judges]))
         yield self._weights(runner.equip(observer).info.all_weights)
+        yield from self._counted_again()
         yield from self._again(study, runner)
 
     # --- What is stored -----------------------------------------------------------------------------------------------
@@ -145,6 +146,24 @@ class _Verification:
             False,
             f"The study was made with the weights {checkpoint_text(stored)}, but {checkpoint_text(loaded)} were found.",
         )
+
+    def _counted_again(self) -> Iterator[Check]:
+        """Errors in all stored transcripts, counted by the normalisers as they are now."""
+        from paretone.measure.evaluation.published import counted as errors_in
+        from paretone.measure.intelligibility import words_of
+
+        transcripts, wrong = 0, []
+        for take in self._takes:
+            for one in take.verdicts:
+                if not {"edits", "character_edits"}.isdisjoint(one.figures):
+                    transcripts += 1
+                    said = [take.text, one.heard]
+                    if one.judge == "words":
+                        said = [" ".join(words_of(each)) for each in said]
+                    wrong.append(_differs(one, [errors_in(one.judge, *said)], take.take))
+        if transcripts:
+            right = f"The errors in {counted(transcripts, 'transcript', 'transcripts')}, counted again, are the same."
+            yield _check("Normaliser", [*filter(None, wrong)], right)
 
     # --- Made and judged again ----------------------------------------------------------------------------------------
     def _again(self, study: Study, runner: TaskRunner) -> Iterator[Check]:

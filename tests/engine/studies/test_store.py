@@ -17,8 +17,10 @@ import paretone
 from paretone import cli, files
 from paretone.database import Database, audio_path
 from paretone.errors import Cancelled, StudyError
+from paretone.observer import Observer
 from paretone.setting.library import Library
 from paretone.studies import store as module
+from paretone.studies import verifying
 from paretone.studies.execution import TaskRunner
 from paretone.studies.report import write_report
 from paretone.studies.results import read
@@ -308,6 +310,26 @@ def test_a_study_just_run_agrees_in_everything(file: Path, capsys: pytest.Captur
     assert (file.with_suffix(".study") / DATABASE).read_bytes() == before, "nothing is written"
 
 
+@pytest.mark.parametrize(
+    ("judge", "figures", "heard"),
+    [
+        ("words", '{"edits": 1.0, "words": 2.0}', "one sentence"),
+        ("whisper", '{"edits": 1.0, "words": 2.0}', "One, Sentence!"),
+        ("paraformer", '{"edits": 1.0, "words": 2.0}', "one sentence"),
+    ],
+)
+def test_errors_are_counted_again_in_every_transcript(file: Path, judge: str, figures: str, heard: str) -> None:
+    right = f'[["{judge}", {figures.replace("1.0", "0.0")}, "{heard}"]]'
+    in_the_file(file, "UPDATE takes SET verdicts = ? WHERE text = 'One sentence.'", right)
+    in_the_file(file, "UPDATE takes SET verdicts = ? WHERE text != 'One sentence.'", right.replace("0.0", "2.0"))
+    with Store(file.with_suffix(".study")) as store:
+        (check,) = verifying._Verification(store, lambda _: pytest.fail("no model"), 1, Observer())._counted_again()
+        assert check.agrees and "The errors in " in check.detail, check.detail
+        in_the_file(file, "UPDATE takes SET verdicts = replace(verdicts, '2.0}', '1.0}')")
+        (check,) = verifying._Verification(store, lambda _: pytest.fail("no model"), 1, Observer())._counted_again()
+        assert check.agrees is False and f"the judge {judge} found words 1" in check.detail
+
+
 def test_another_recording_is_found(file: Path, checked: Callable, capsys: pytest.CaptureFixture[str]) -> None:
     take, path = first_take(file)
     samples, rate = read_audio(path)
@@ -329,6 +351,12 @@ def test_another_recording_is_found(file: Path, checked: Callable, capsys: pytes
         ("UPDATE study SET checkpoint = ?", ("f" * 64,), "Weights", "was made with the weights"),
         ("UPDATE study SET code = ?", ('["0123456789abcdef"]',), "Code", "was 0123456789abcdef"),
         ("UPDATE takes SET verdicts = ?", ('[["melody", {"range": 9.0}, ""]]',), "Judges", "found range 9 in"),
+        (
+            "UPDATE takes SET verdicts = ?",
+            ('[["words", {"edits": 7.0, "words": 2.0}, "one sentence"]]',),
+            "Normaliser",
+            "the judge words found edits 7 in",
+        ),
         ("UPDATE takes SET text = ?", ("Another text.",), "Texts", "Another text."),
         ("UPDATE takes SET seed = seed + ?", (1,), "Records", "is not the one of its setting, sentence and seed"),
         ("UPDATE takes SET machine = ?", ("A; Linux; paretone 0.1.0",), "Code", "paretone 0.1.0"),
