@@ -278,7 +278,8 @@ METRICS: tuple[Metric, ...] = (
         "word_error_rate",
         "Word error rate",
         "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text and transcript in "
-        "lower case without punctuation; compare it only with the same judge's rate on the reference speech.",
+        "lower case without punctuation (paretone-words 1); compare it only with the same judge's rate on the "
+        "reference speech.",
         LOWER,
         statistic="rate",
         judge="words",

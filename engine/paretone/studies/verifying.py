@@ -149,18 +149,14 @@ class _Verification:
 
     def _counted_again(self) -> Iterator[Check]:
         """Errors in all stored transcripts, counted by the normalisers as they are now."""
-        from paretone.measure.evaluation.published import counted as errors_in
-        from paretone.measure.intelligibility import words_of
+        from paretone.measure.evaluation.transcripts import counted as errors_in
 
         transcripts, wrong = 0, []
         for take in self._takes:
             for one in take.verdicts:
                 if not {"edits", "character_edits"}.isdisjoint(one.figures):
                     transcripts += 1
-                    said = [take.text, one.heard]
-                    if one.judge == "words":
-                        said = [" ".join(words_of(each)) for each in said]
-                    wrong.append(_differs(one, [errors_in(one.judge, *said)], take.take))
+                    wrong.append(_differs(one, [errors_in(one.judge, take.text, one.heard)], take.take))
         if transcripts:
             right = f"The errors in {counted(transcripts, 'transcript', 'transcripts')}, counted again, are the same."
             yield _check("Normaliser", [*filter(None, wrong)], right)

@@ -15,7 +15,7 @@ import torch
 from paretone.errors import AudioError, CheckpointError, PlainError, SettingError
 from paretone.measure.evaluation import published
 from paretone.measure.evaluation.judges import JUDGES, WordJudge, judge_named
-from paretone.measure.evaluation.published import CHINESE, SEED_TTS_EN, normaliser_of
+from paretone.measure.evaluation.transcripts import CHINESE, SEED_TTS_EN, counted, normaliser_of
 from paretone.measure.metrics import METRICS, metric
 from paretone.models.base import Voice
 
@@ -229,12 +229,13 @@ def test_chinese_is_normalised_alike_on_both_sides(text: str, alike: str) -> Non
 
 def test_chinese_is_judged_by_characters() -> None:
     pytest.importorskip("zhconv")
-    verdict = published.counted("whisper", "今天天气很好。", "今天天汽好")
+    verdict = counted("whisper", "今天天气很好。", "今天天汽好")
     assert verdict.figures == {"character_edits": 2.0, "characters": 6.0}
     values = {name: metric(name).verdict(verdict.figures) for name in judge_named("whisper").metrics}
     assert values["whisper_character_error_rate"] == pytest.approx(1 / 3)
     assert values["whisper_word_error_rate"] is None and values["whisper_failed_takes"] == 0.0
-    assert published.counted("whisper", "Five words.", "Five").figures == {"edits": 1.0, "words": 2.0}
+    assert counted("whisper", "Five words.", "Five").figures == {"edits": 1.0, "words": 2.0}
+    assert normaliser_of("Today", "words").id == "paretone-words 1"
     assert normaliser_of("今天").id == "paretone-zh 1" and normaliser_of("Today").id == "seed-tts-eval-en 1"
 
 
