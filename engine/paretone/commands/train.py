@@ -1,4 +1,4 @@
-"""``paretone train``: weights for techniques, whose commands its recipes are, and natural speech to train on."""
+"""``paretone train``: weights for techniques, whose own commands these are, and natural speech to train on."""
 
 from __future__ import annotations
 

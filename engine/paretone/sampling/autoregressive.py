@@ -129,8 +129,9 @@ class Reader:
         """Read the unread part of ``tokens`` (all tokens so far) and return the scores (count, ids), float32, after the
         last ``count`` of them; the prompt's last element counts as the token before the first."""
         unread = self.cache.length - self._request.embedded.shape[1]
-        embedded = self.model.embed(tokens[max(0, unread) :])[None]
-        if self._following is not None:
+        if self._following is None:
+            embedded = self.model.embed(tokens[max(0, unread) :])[None]
+        else:
             embedded = self._following[None, None]
         if unread < 0:
             embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
@@ -246,7 +247,7 @@ SHORTEST_EXCESS_SECONDS = 2.0
 
 
 def longest_speech(expected: int, token_rate: float) -> float:
-    """Most tokens of speech of which ``expected`` are expected; longer one has run away."""
+    """Maximum number of tokens of a passage of ``expected`` ones; speech beyond it has run away."""
     return max(LENGTH_RATIO * expected, expected + SHORTEST_EXCESS_SECONDS * token_rate)
 
 

@@ -48,7 +48,7 @@ def servers_of(fields: Fields, root: Path) -> list[Candidate]:
     for index, given in enumerate(fields.list("server")):
         for one in _settings(study_fields(given, f"server[{index}]."), root, f"server[{index}]"):
             if one.key in found:
-                raise StudyError(f"server[{index}] asks for the same as another one: {one.name}.")
+                raise StudyError(f"server[{index}] asks for the same as another one: {one.name}; delete one.")
             found[one.key] = one
     return list(found.values())
 
@@ -60,8 +60,8 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         raise StudyError(f"{where}.url must be an address such as http://127.0.0.1:8880, not {shown(url)}.")
     name = fields.text("name") or url.partition("://")[2].partition("/")[0]
     loads = [fields.get("clients")] if is_of(fields.get("clients"), int) else fields.wholes("clients", (USUAL_CLIENTS,))
-    if not all(0 < one <= 1000 for one in loads):
-        raise StudyError(f"{where}.clients must be from 1 to 1,000.")
+    if (wrong := next((one for one in loads if not 0 < one <= 1000), None)) is not None:
+        raise StudyError(f"{where}.clients must be from 1 to 1,000, not {wrong}.")
     named = {one: fields.text(one) for one in ("model", "voice") if one in fields}
     request = {**_request(fields.text("request"), root, where), **fields.table("fields"), **named}
     varied: dict[str, list[object]] = {}
@@ -73,9 +73,11 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     fields.require_known()
     for clients, chosen in product(loads, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
-        if wrong := next((one for one, value in asked.items() if one in _OWN or not _is_plain(value)), ""):
+        if own_one := next((one for one in asked if one in _OWN), ""):
+            raise StudyError(f"{where}: {own_one} is not a field of a request; give it as {where}.{own_one}.")
+        if strange := next((one for one, value in asked.items() if not _is_plain(value)), ""):
             raise StudyError(
-                f"{where}: the field {shown(wrong)} of a request must be a number, a text, or true or false."
+                f"{where}: the field {shown(strange)} of a request must be a number, a text, or true or false."
             )
         if (form := asked.get("response_format", FORMS[0])) not in FORMS:
             raise StudyError(f"{where}: response_format must be {listed(FORMS, 'or')}, not {shown(form)}.")

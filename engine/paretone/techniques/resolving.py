@@ -278,10 +278,10 @@ def _on_flow(one: Technique, context: Context, plan: LanguagePlan, prepared: boo
             (one.name,),
         )
     if not one.runs_on(context.info.mel_flow):
-        raise Refused(
-            f"{title}'s flow is not a diffusion transformer; {one.title} skips layers of one. Do without it.",
-            (one.name,),
-        )
+        missing = next((name for name in one.options if name not in flow.options), "")
+        why = f"has no option {missing}; {one.title} needs it" if missing else ""
+        why = why or f"is not a diffusion transformer; {one.title} skips layers of one"
+        raise Refused(f"{title}'s flow {why}. Do without it.", (one.name,))
     try:
         found = _resolved(one, replace(context, info=context.info.of_flow, speech=context.info), flow, prepared)
     except NotPrepared as error:

@@ -106,11 +106,11 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
         self, items: Sequence[Sequence[CosyClip]], time: float | None, generator: torch.Generator, device: torch.device
     ) -> CosyProblem:
         count = len(items)
-        objective, dropped = self.objective, 1.0
+        objective, choice = self.objective, 1.0
         if time is None:
             times = drawn_times(count, objective.uniform_times, generator)
             if objective.drop_audio or objective.drop_both:
-                dropped = float(torch.rand(1, generator=generator))
+                choice = float(torch.rand(1, generator=generator))
         else:
             times = torch.full((count,), time)
         flow = self._flow.to(device)
@@ -127,8 +127,8 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
             prompt[..., :known] = speech[row, :known].T.to(device)
             speaker = flow.speaker(torch.from_numpy(item[0].speaker).float()[None].to(device))
             given[row, :, :length] = conditions(flow.encoded(tokens), speaker, prompt)[0]
-        if dropped < objective.drop_both + objective.drop_audio:
-            given[:, 0 if dropped < objective.drop_both else -flow.config.bands :] = 0
+        if choice < objective.drop_both + objective.drop_audio:
+            given[:, 0 if choice < objective.drop_both else -flow.config.bands :] = 0
         noise = torch.randn(speech.shape, generator=generator)
         weights = times[:, None, None]
         problem = CosyProblem(
@@ -137,7 +137,7 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
             times=times,
             span=torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None],
             conditions=given,
-            drops_text=dropped < objective.drop_both,
+            drops_text=choice < objective.drop_both,
         )
         return moved(problem, device)
 

@@ -78,9 +78,8 @@ class CosyDecoder(TokenDecoder):
         prompt whose parts do not belong together."""
         self._vocoder, self._seed, self._speed = vocoder, seed, speed
         self._edition, self._silent = edition, 0
-        self._stream = partial(MelStream, flow, prompt, script=script)
+        self._stream = partial(MelStream, flow, prompt, script=script, check=lambda: self.check())
         self._frames = self._stream(at_once=at_once or speed != 1)
-        self._frames.check = lambda: self.check()
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
         self.vocoder_seconds: float = 0.0
@@ -202,7 +201,7 @@ class CosySpeech(LanguageSpeech):
         for passage in script.passages:
             tokens, ended = self._decoded(script, passage, check)
             if tokens and ended:
-                yield prompt, tokens, MelStream(self._flow, prompt).whole(tokens)
+                yield prompt, tokens, MelStream(self._mel, prompt, check=check).whole(tokens)
 
     def _decoded(self, script: Any, passage: Any, check: Callable[[], None]) -> tuple[tuple[int, ...], bool]:
         """Speech tokens of a passage, and whether it ended by itself."""

@@ -57,7 +57,7 @@ class MelPart:
         return self.conditions.shape[-1]
 
 
-def given_to(encoded: Tensor, first: int, speaker: Tensor, prompt: Tensor) -> Tensor:
+def conditions_of_part(encoded: Tensor, first: int, speaker: Tensor, prompt: Tensor) -> Tensor:
     """Conditions of frames after the ``first``: of ``encoded`` tokens (1, bands, n) and the whole ``prompt``."""
     known = prompt[..., first : first + encoded.shape[-1]]
     return conditions(encoded, speaker, F.pad(known, (0, encoded.shape[-1] - known.shape[-1])))
@@ -93,7 +93,7 @@ class PlannedMel(PlannedFlow):
         for memory in memories:
             memory.closing = True
         everything = [*prompt.tokens[0].tolist(), *tokens]
-        given = given_to(self.flow.encoded(everything), 0, self.flow.speaker(prompt.speaker), prompt.mel.mT)
+        given = conditions_of_part(self.flow.encoded(everything), 0, self.flow.speaker(prompt.speaker), prompt.mel.mT)
         return MelPart(given, 0, True, memories, text)
 
     # --- As a flow model ----------------------------------------------------------------------------------------------
@@ -162,9 +162,11 @@ class MelStream:
         chunked: bool = True,
         at_once: bool = False,
         script: FlowScript | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """``script`` from :meth:`PlannedMel.planned`, by default that of the flow's own options. Raises
-        :class:`paretone.errors.AudioError` for a prompt whose parts do not belong together."""
+        """``script`` from :meth:`PlannedMel.planned`, by default that of the flow's own options; ``check`` is called
+        after every step, and may raise to cancel. Raises :class:`paretone.errors.AudioError` for a prompt whose parts
+        do not belong together."""
         self._flow = PlannedMel(flow) if isinstance(flow, TokenFlow) else flow
         self._model = self._flow.flow
         prompt = prompt.to(self._model.noise.device)
@@ -182,8 +184,7 @@ class MelStream:
         """Number of tokens converted to frames."""
         self._memory = Memory()
         self._step_memories = self._flow.memories(self.script)
-        self.check: Callable[[], None] = lambda: None
-        """Called after every step; may raise to cancel."""
+        self._check = check
         self.saved: frozenset[str] = frozenset()
         """Parts of the plan that saved operations; see :class:`paretone.setting.plan.Idle`."""
         with torch.inference_mode():
@@ -238,9 +239,9 @@ class MelStream:
 
     def _solved(self, encoded: Tensor, first: int) -> Tensor:
         """Frames for ``encoded`` (1, bands, n), after the ``first``."""
-        given = given_to(encoded, first, self._speaker, self._prompt)
+        given = conditions_of_part(encoded, first, self._speaker, self._prompt)
         part = MelPart(given, first, self._chunked, self._step_memories)
-        state, evaluations = self._flow.sampled(self.script, part, lambda step, state: self.check())
+        state, evaluations = self._flow.sampled(self.script, part, lambda step, state: self._check())
         self.saved |= evaluations.saved
         return state.mT
 

@@ -21,8 +21,14 @@ which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for 
 
 def _recognised(folder: Path) -> float:
     """The release; a fine-tune of its language model or its flow alone looks like one of any version."""
-    there = [(folder / name).is_file() for name in ("llm.pt", "flow.pt", "speech_tokenizer_v3.onnx", "cosyvoice3.yaml")]
-    return 0.0 if any(there[2:]) else 1.0 if all(there[:2]) else 0.5 * any(there[:2])
+    there = [(folder / name).is_file() for name in ("llm.pt", "flow.pt")]
+    return 0.0 if is_version_3(folder) else 1.0 if all(there) else 0.5 * any(there)
+
+
+def is_version_3(folder: Path) -> bool:
+    """Whether ``folder`` holds its tokenizer, or its configuration, by which upstream tells the version and which
+    fine-tunes copy."""
+    return any((folder / name).is_file() for name in ("speech_tokenizer_v3.onnx", "cosyvoice3.yaml"))
 
 
 MODEL = Model(

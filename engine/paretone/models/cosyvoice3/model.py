@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, FLOW_OPTIONS, INSTRUCTION, MODE
+from paretone.models.cosyvoice2.model import is_version_3
 from paretone.models.cosyvoice3.config import LAYOUT, NAME, OPTIONS, REINFORCED
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
@@ -15,10 +16,6 @@ _FILES = files_of(
     *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
     *("campplus.onnx", "hift.pt", "flow.pt", "speech_tokenizer_v3.onnx", "llm.pt", "llm.rl.pt"),
 )
-
-
-CONFIG = "cosyvoice3.yaml"
-"""The release's configuration, by which upstream tells the version; fine-tunes copy it."""
 
 
 def _without_effect(option: str, options: Values) -> str:
@@ -49,7 +46,7 @@ MODEL = Model(
         "vocabulary, reads it.",
         official=True,
     ),
-    recognised=lambda folder: float(any((folder / one).is_file() for one in ("speech_tokenizer_v3.onnx", CONFIG))),
+    recognised=lambda folder: float(is_version_3(folder)),
     without_effect=_without_effect,
     place=95,
 )

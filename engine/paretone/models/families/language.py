@@ -281,7 +281,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 f"{self.own.tokens.codes - 1}; take off the id of the first one."
             )
         prompt, _ = self._prepare(text, voice, plan.options, check, plan.seed)
-        return self._planned_decoder(prompt, plan.seed, plan, voice).whole(tokens).samples
+        decoder = self._planned_decoder(prompt, plan.seed, plan, voice)
+        decoder.check = check
+        return decoder.whole(tokens).samples
 
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)

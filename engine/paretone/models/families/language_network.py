@@ -255,7 +255,7 @@ class TokenModel(nn.Module):
 
     def drafting(self, drafts: InnerDrafts) -> TokenModel:
         """Optimised copy that drafts codes within frames. Raises :class:`SettingError` if it cannot."""
-        raise SettingError("The tokens of this model are no frames of several codes; do without drafts within frames.")
+        raise SettingError("The tokens of this model are not frames of several codes; do without drafts within frames.")
 
     def graphed(self, cache: GraphCache, bucket: int) -> TokenModel:
         """Optimised copy with recorded passes; see :mod:`paretone.models.kernels.graphs`."""

@@ -396,8 +396,8 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
         normed = None if layer.heads_norm is None else layer.heads_norm.scaled
         found.append((attention, *inputs, normed, output[0], forward, gate_up[0], down[0]))
     sizes = config.heads, config.key_value_heads, config.head_width
-    of_heads = norm.weight.new_tensor((config.head_width * config.epsilon) ** 0.5)
     floor = norm.weight.new_tensor(floors.pop())
+    of_heads = next((one.heads_norm.floor for one in layers if one.heads_norm is not None), floor)
     return Layers(found, kinds.pop(), floor, of_heads, *sizes) if len(kinds) == 1 else None
 
 

@@ -39,7 +39,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
 
 SPARE = 2
-"""Frames of a request after which its speech has run away for sure."""
+"""Frames of a request beyond the longest speech, so that the guard reports a runaway before the request ends."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class FrameDecoder(TokenDecoder):
     def _heard(self, stream: SpeechStream, codes: Sequence[int]) -> np.ndarray:
         device = next(self._codec.parameters()).device
         grid = torch.tensor(codes, dtype=torch.long, device=device).view(-1, self._groups).T
-        return stream.push(grid[None])[0].cpu().numpy()
+        return stream.push(grid[None], self.check)[0].cpu().numpy()
 
     def _new_stream(self) -> SpeechStream:
         return SpeechStream(self._codec) if self._after is None else self._after.fork()
@@ -174,7 +174,8 @@ class QwenSpeech(LanguageSpeech):
 
     def _official_prompt(self, passage: FramePassage, prompt: VoicePrompt) -> tuple[int, ...]:
         raise SettingError(
-            f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code."
+            f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code. "
+            "Give other programs the text."
         )
 
 
@@ -190,7 +191,7 @@ def _no_student(student: object) -> LanguageNetwork:
 
 
 def _no_draft(draft: object) -> DraftTensors:
-    raise CheckpointError(f"{TITLE} has no trained drafts.")
+    raise CheckpointError(f"{TITLE} has no trained drafts; do without one.")
 
 
 def load_qwen3_tts(request: LoadRequest) -> QwenSpeech:

@@ -125,8 +125,9 @@ class OfficialFolder:
         """Raise :class:`CheckpointError` unless this is the release that ``chosen`` declares, or a fine-tune of it."""
         found = kind_of(self.root)
         if found != kind_and_size(chosen):
-            there = next((one.title for one in MODELS if kind_and_size(one) == found), "no release that Paretone knows")
-            raise CheckpointError(f"{self.root} is not {chosen.title}: its {CONFIG} says {there}; load that.")
+            other = next((one.title for one in MODELS if kind_and_size(one) == found), "")
+            told = f"says {other}; load that" if other else "names no known release; choose another folder"
+            raise CheckpointError(f"{self.root} is not {chosen.title}: its {CONFIG} {told}.")
 
     @property
     def shards(self) -> Shards:

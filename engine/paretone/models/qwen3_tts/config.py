@@ -25,7 +25,7 @@ LONGEST_REFERENCE = 60.0
 LONGEST_PASSAGE = 30.0
 """Maximum expected seconds of a passage: within longer ones users hear the pace drift."""
 LONGEST_DESCRIBED = 300.0
-"""The same for a described voice, of which every passage has another one."""
+"""The same for a described voice, because every passage is spoken by a different one."""
 
 CONTINUE = Switch(
     "continue",

@@ -106,5 +106,5 @@ MODELS = tuple(_release(kind, size, 131 + number) for number, (kind, size) in en
 
 
 def kind_and_size(model: Model) -> tuple[str, str]:
-    """Those of one of :data:`MODELS`; empty for another."""
+    """Kind and size of one of :data:`MODELS`; empty for another model."""
     return dict(zip((one.id for one in MODELS), _RELEASES, strict=True)).get(model.id, ("", ""))

@@ -85,7 +85,7 @@ class Marks:
             think_end=mark("think_eos"),
             languages=ids("codec_language_id"),
             speakers=ids("spk_id"),
-            dialects={name.lower(): value for name, value in dialects.items() if isinstance(value, str)},
+            dialects={name.lower(): value.lower() for name, value in dialects.items() if isinstance(value, str)},
         )
 
     def language(self, name: str, speaker: str) -> int | None:
@@ -94,7 +94,7 @@ class Marks:
         name = name.lower()
         dialect = self.dialects.get(speaker.lower())
         if dialect and name in (AUTO, CHINESE):
-            return self.languages[dialect]
+            name = dialect
         if name == AUTO:
             return None
         if name not in self.languages:
@@ -110,8 +110,8 @@ class Marks:
 
 @dataclass(frozen=True)
 class VoiceOfPrompt:
-    """Whose voice it is: a named speaker, an embedding, an embedding with frames and transcript, or none, which an
-    instruction describes."""
+    """A named speaker, or an embedding, alone or with frames and transcript; empty if an instruction describes the
+    voice."""
 
     speaker: str = ""
     embedding: Tensor | None = None
@@ -133,7 +133,7 @@ def prompt_of(
     streamed: bool = False,
 ) -> FramePrompt:
     """Prompt for the ids of :func:`chat`. ``instruction`` are those of :func:`chat_of_instruction`. Raises
-    :class:`TextError` if there is no text, and :class:`SettingError`."""
+    :class:`TextError` if there is no text, and :class:`SettingError` for an unknown speaker or language."""
     said, coded = tables.text, tables.code
     words = text[HEADER:-FOOTER]
     if not words:

@@ -12,7 +12,7 @@ Official names: ``core/tokenizer_12hz/modeling_qwen3_tts_tokenizer_v2.py`` of ``
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -30,6 +30,8 @@ DILATIONS = (1, 3, 9)
 """Dilations of a block's three residual units."""
 LEAST_USAGE = 1e-5
 LOUDEST = 1.0
+FRAMES_OF_PART = 25
+"""Frames that a stream decodes at a time: it can be cancelled in between, and long speech takes no more memory."""
 
 
 @dataclass(frozen=True)
@@ -329,13 +331,15 @@ class SpeechStream:
         self._decoder, self._memory, self._first = decoder, Memory(), 0
 
     @torch.inference_mode()
-    def push(self, codes: Tensor) -> Tensor:
-        """Samples (1, m) of the next frames of ``codes`` (1, codebooks, n)."""
-        if not codes.shape[-1]:
-            return codes.new_empty(1, 0, dtype=torch.float32)
-        speech = self._decoder(codes, self._first, self._memory)
-        self._first += codes.shape[-1]
-        return speech
+    def push(self, codes: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Samples (1, m) of the next frames of ``codes`` (1, codebooks, n); ``check`` may raise to cancel."""
+        speech = [codes.new_empty(1, 0, dtype=torch.float32)]
+        for start in range(0, codes.shape[-1], FRAMES_OF_PART):
+            check()
+            part = codes[..., start : start + FRAMES_OF_PART]
+            speech.append(self._decoder(part, self._first, self._memory))
+            self._first += part.shape[-1]
+        return torch.cat(speech, dim=-1)
 
     def fork(self) -> SpeechStream:
         """A stream that continues from here, apart from this one."""
@@ -508,24 +512,27 @@ class CodecEncoder(nn.Module):
             }
         )
 
-    def embedded(self, samples: Tensor) -> Tensor:
+    def embedded(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """Samples (n,) to (1, width, 25 per second)."""
         x = samples[None, None]
         for layer in cast("Modules[nn.Module]", self.encoder["layers"]):
+            check()
             x = layer(x)
         return x
 
-    def transformed(self, x: Tensor) -> Tensor:
+    def transformed(self, x: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """(1, width, n) to the same shape."""
         x = x.mT
         for layer in cast("Modules[EncoderLayer]", self.encoder_transformer["layers"]):
+            check()
             x = layer(x)
         return x.mT
 
     @torch.inference_mode()
-    def forward(self, samples: Tensor) -> Tensor:
-        """Samples (n,) at 24 kHz to codes (kept codebooks, ⌈n / samples_per_frame⌉)."""
-        x = self.downsample(self.transformed(self.embedded(samples)))
+    def forward(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Samples (n,) at 24 kHz to codes (kept codebooks, ⌈n / samples_per_frame⌉). ``check`` is called before every
+        layer, and may raise to cancel."""
+        x = self.downsample(self.transformed(self.embedded(samples, check), check))
         groups = self.quantizer
         semantic = groups["semantic_residual_vector_quantizer"](x, 1)
         return torch.cat([semantic, groups["acoustic_residual_vector_quantizer"](x, self.config.kept - 1)])

@@ -56,11 +56,6 @@ class TalkerConfig:
             end=file.number("codec_eos_token_id"),
         )
 
-    @property
-    def marks(self) -> slice:
-        """Ids that are never spoken, the end among them: all after the codes that the talker knows."""
-        return slice(self.rows - 1024, self.rows)
-
 
 def _transformer(file: ConfigFile) -> CausalConfig:
     """Sizes of one of the two Qwen3 transformers, whose entries name no type."""
@@ -127,7 +122,7 @@ class FramePrompt:
     padding: Tensor
     """Fed after that, (hidden,)."""
     shared: int = 0
-    """First positions that do not depend on the text."""
+    """Number of first positions that do not depend on the text."""
 
     def fed_with(self, frame: int) -> Tensor:
         """(hidden,)."""
@@ -146,7 +141,7 @@ class Talker(nn.Module):
         self.code_predictor = CodePredictor(config)
 
     def tables(self, others: Tensor | None = None) -> Tables:
-        """What embeds its prompts; ``others``: the predictor's tables as one tensor, if there is one already."""
+        """Its prompts' embeddings. ``others``: the predictor's tables as one tensor, if there is one already."""
         if others is None:
             others = torch.stack([one.weight for one in self.code_predictor.model.codec_embedding])
         model = self.model

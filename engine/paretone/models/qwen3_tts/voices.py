@@ -24,7 +24,15 @@ from paretone.models.families.voices import (
     transcript_of,
 )
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
-from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, DESCRIPTION, LONGEST_REFERENCE, TITLE, VOICE_DESIGN
+from paretone.models.qwen3_tts.config import (
+    BASE,
+    CONTINUE,
+    CUSTOM_VOICE,
+    DESCRIPTION,
+    LONGEST_REFERENCE,
+    TITLE,
+    VOICE_DESIGN,
+)
 from paretone.models.qwen3_tts.prompts import VoiceOfPrompt, chat_of_instruction, chat_of_transcript
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
@@ -33,8 +41,6 @@ from paretone.setting.knobs import Values
 from paretone.wording import beyond
 
 NOBODY = VoiceOfPrompt()
-LENGTH_OF_PART = 25
-"""Frames of a recording decoded at a time, to be cancelled in between."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class VoicePrompt:
     rate: float = USUAL_RATE
     """Bytes of text spoken per second."""
     sound: SpeechStream | None = field(default=None, repr=False)
-    """Speech after the recording, if it is continued."""
+    """The codec's state after the recording, if that is continued."""
     notes: tuple[str, ...] = ()
 
     def seconds(self, text: str) -> float:
@@ -82,7 +88,7 @@ class VoiceReader:
             found = VoicePrompt(VoiceOfPrompt(voice.id))
         else:
             found = VoicePrompt()
-        instruction = str(options.get("instruction", ""))
+        instruction = str(options.get("instruction", "")).strip()
         if self._kind == VOICE_DESIGN and not instruction:
             raise TextError(f"Describe the voice first: the option “{DESCRIPTION.title}” is empty.")
         told = self._tokenizer.ids(instruction, chat_of_instruction) if instruction else ()
@@ -95,7 +101,7 @@ class VoiceReader:
     ) -> VoicePrompt:
         if not voice.audio:
             raise AudioError(f"{TITLE} of this kind speaks in the voice of a recording; choose one.")
-        transcript = transcript_of(voice, " Or switch “Continue the recording” off.") if continued else ""
+        transcript = transcript_of(voice, f" Or switch “{CONTINUE.title}” off.") if continued else ""
         recording, name = read_recording(voice.audio), Path(voice.audio).name
         if recording.seconds > LONGEST_REFERENCE:
             raise AudioError(
@@ -110,9 +116,7 @@ class VoiceReader:
         codes = torch.from_numpy(self._codes(samples.numpy(), check, status)).long().to(self._folder.device)
         rate, mismatch = spoken_rate(transcript, recording.seconds, name, TITLE)
         sound = SpeechStream(self._decoder)
-        for part in codes.split(LENGTH_OF_PART, dim=1):
-            check()
-            sound.push(part[None])
+        sound.push(codes[None], check)
         ids = self._tokenizer.ids(transcript, chat_of_transcript)
         notes = (*recording.notes, *transcript_notes(voice, mismatch))
         return VoicePrompt(VoiceOfPrompt("", embedding, codes, ids), rate=rate, sound=sound, notes=notes)
@@ -123,8 +127,7 @@ class VoiceReader:
         def encode() -> np.ndarray:
             status("Encoding the voice …")
             encoder = self._folder.encoder()
-            check()
-            found = encoder(torch.from_numpy(samples).to(self._folder.device))
+            found = encoder(torch.from_numpy(samples).to(self._folder.device), check)
             return found.cpu().numpy().astype(np.int32)
 
         fingerprint = self._folder.codec_shards.fingerprint(check)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from paretone.errors import AudioError, TextError
+from paretone.errors import AudioError, Cancelled, TextError
 from paretone.models.cosyvoice2.adapter import CosyDecoder
 from paretone.models.cosyvoice2.config import HiftConfig
 from paretone.models.cosyvoice2.hift import (
@@ -65,6 +65,20 @@ def test_audio_lags_twenty_frames_behind_the_mel() -> None:
     stream, mel = AudioStream(VOCODER, SeededNoise(0, VOCODER.config)), torch.randn(1, 8, 60)
     lag = 60 - stream.push(mel).shape[-1] / VOCODER.config.samples_per_frame
     assert 19 < lag < 21
+
+
+def test_the_whole_is_stopped_after_a_step() -> None:
+    one, steps = decoder(), []
+
+    def check() -> None:
+        steps.append(0)
+        if len(steps) == 2:
+            raise Cancelled
+
+    one.check = check
+    with pytest.raises(Cancelled):
+        one.whole(SPEECH)
+    assert len(steps) == 2
 
 
 def test_noise_belongs_to_the_request() -> None:

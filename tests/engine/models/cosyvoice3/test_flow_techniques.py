@@ -323,6 +323,9 @@ def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
     assert {"steps", "multistep", "guidance_interval"} <= names and not {"ditreducio", "first_block"} & names
     with pytest.raises(SettingError, match="CosyVoice 2's flow is not a diffusion transformer"):
         resolve(second.info, Setting(root.name, options, (using("first_block"),)))
+    unguided = replace(second.info.mel_flow, options=second.info.mel_flow.options[:-1])
+    with pytest.raises(SettingError, match="CosyVoice 2's flow has no option guidance; CFG-free needs it"):
+        resolve(replace(second.info, mel_flow=unguided), Setting(root.name, options, (using("guidance_free"),)))
     plain = synthesise(second, TEXT, VOICE, Setting(root.name, options, seed=3))
     few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (using("steps", steps=5),), seed=3))
     assert few.trace.drawn_mel.shape == plain.trace.drawn_mel.shape

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.config import SPEAKERS
 from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
+from paretone.models.qwen3_tts.speech_tokenizer import FRAMES_OF_PART
 from paretone.observer import Observer
 from paretone.sampling.tokens import Nucleus
 from paretone.setting.knobs import Values
@@ -48,6 +50,7 @@ pytest.importorskip("tokenizers")
 BASE, CUSTOM, DESIGN = (f"Qwen3-TTS-12Hz-1.7B-{kind}" for kind in ("Base", "CustomVoice", "VoiceDesign"))
 TEXT = "Good day."
 FRAME = 1920
+RYAN = Voice("ryan", "Ryan", "", "")
 
 
 def folder_of(name: str) -> Path:
@@ -100,8 +103,13 @@ def test_releases_are_recognised_by_their_description(tmp_path: Path) -> None:
     found = recognised(small)
     assert found.id == "Qwen3-TTS-12Hz-0.6B-CustomVoice"
     assert "instruction" not in {one.name for one in found.options}, "upstream drops it for this one"
-    with pytest.raises(CheckpointError, match=r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B CustomVoice"):
+    with pytest.raises(
+        CheckpointError, match=r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B CustomVoice; load"
+    ):
         load_model(BASE, folder=str(small), device="cpu")
+    strange = changed(folder_of("custom_voice"), tmp_path / "strange", tts_model_size="9b")
+    with pytest.raises(CheckpointError, match="names no known release; choose another folder"):
+        load_model(BASE, folder=str(strange), device="cpu")
 
 
 def test_audio_is_the_same_for_every_number_of_frames_per_call(clone: QwenSpeech, recording: Voice) -> None:
@@ -148,6 +156,19 @@ def test_named_speakers_are_its_voices(custom: QwenSpeech, tmp_path: Path) -> No
         voice("nobody", CUSTOM, folder)
 
 
+def test_a_dialect_must_be_a_language(tmp_path: Path) -> None:
+    described = json.loads((folder_of("custom_voice") / "config.json").read_text(encoding="utf-8"))["talker_config"]
+    folder = changed(
+        folder_of("custom_voice"),
+        tmp_path / "own",
+        talker_config=described | {"spk_is_dialect": {"Ryan": "Unheard_Dialect", "Dylan": "Beijing_Dialect"}},
+    )
+    model = load_model(CUSTOM, folder=str(folder), device="cpu")
+    with pytest.raises(SettingError, match="knows no language 'unheard_dialect'; it knows"):
+        speak(model, RYAN)
+    assert len(speak(model, Voice("dylan", "Dylan", "", "")).samples)
+
+
 def test_its_voices_stand_in_for_recordings(custom: QwenSpeech, recording: Voice) -> None:
     with pytest.raises(SettingError, match="takes no recordings"):
         speak(custom, recording)
@@ -161,8 +182,9 @@ def test_a_voice_is_described(tmp_path: Path) -> None:
     folder = changed(folder_of("custom_voice"), tmp_path / "design", tts_model_type="voice_design")
     model = load_model(DESIGN, folder=str(folder), device="cpu")
     (described,) = voices(DESIGN, str(folder))
-    with pytest.raises(TextError, match="Describe the voice first"):
-        speak(model, described)
+    for blank in ("", " \n"):
+        with pytest.raises(TextError, match="Describe the voice first"):
+            speak(model, described, instruction=blank)
     first, second = (speak(model, described, instruction=words) for words in ("A calm man.", "A child."))
     assert not np.array_equal(first.samples[:FRAME], second.samples[:FRAME])
 
@@ -197,6 +219,33 @@ def test_it_stops_within_one_frame(custom: QwenSpeech) -> None:
         custom.speak(script, impatient)
     assert finished_part(stopped.value) is None and impatient.frames == 3
     assert len(speak(custom, ryan).samples), "and speaks again"
+
+
+def stopping(at: int) -> Callable[[], None]:
+    left = iter(range(at))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise Cancelled
+
+    return check
+
+
+def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
+    clone: QwenSpeech, custom: QwenSpeech, recording: Voice
+) -> None:
+    codec, rows = custom._codec.config, 3 * FRAMES_OF_PART
+    codes = torch.randint(codec.codes, (codec.codebooks * rows,), generator=torch.manual_seed(0)).tolist()
+    plan = resolve(custom.info, setting(CUSTOM, frames_per_call=300))
+    heard, parts = custom.heard(codes, TEXT, RYAN, plan), []
+    assert len(heard) == rows * FRAME
+    assert np.array_equal(custom.heard(codes, TEXT, RYAN, plan, lambda: parts.append(0)), heard) and len(parts) == 3
+    with pytest.raises(Cancelled):
+        custom.heard(codes, TEXT, RYAN, plan, stopping(2))
+    encoder, samples = clone._voices._folder.encoder(), torch.zeros(40000)
+    with pytest.raises(Cancelled):
+        encoder(samples, stopping(5))
+    assert encoder(samples, stopping(1000)).shape[-1] == -(-40000 // FRAME)
 
 
 def test_it_speaks_in_bfloat16_as_on_a_card(recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,9 +294,6 @@ def test_a_voice_is_kept(clone: QwenSpeech, recording: Voice, monkeypatch: pytes
 
 
 # --- Techniques -------------------------------------------------------------------------------------------------------
-RYAN = Voice("ryan", "Ryan", "", "")
-
-
 def used(name: str, **knobs: object) -> UsedTechnique:
     return UsedTechnique(name, Values(knobs))
 
@@ -310,7 +356,7 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
 def test_what_needs_single_tokens_is_not_offered(custom: QwenSpeech) -> None:
     with pytest.raises(SettingError, match="completes each token to a frame of 8 codes"):
         speak(custom, RYAN, used("speculative"))
-    with pytest.raises(SettingError, match="no frames of several codes"):
+    with pytest.raises(SettingError, match="not frames of several codes"):
         TokenModel(custom.own.tokens.transformer, torch.zeros(3, 48), torch.zeros(3, 48), codes=2).drafting(
             InnerDrafts(1, 1)
         )
