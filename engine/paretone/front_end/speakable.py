@@ -57,6 +57,13 @@ def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budg
     return [" ".join(parts) for parts in found]
 
 
+def spoken_chunks(text: str, seconds: Callable[[str], float], budget: float) -> list[str]:
+    """As :func:`chunks`. Raises :class:`TextError` for a text without letters and digits."""
+    if not any(map(str.isalnum, text)):
+        raise TextError("There is nothing to speak in this text; type a sentence.")
+    return chunks(text, seconds, budget)
+
+
 def packed(
     whole: Sequence[str], seconds: Callable[[list[str]], float], budget: float, first_budget: float | None = None
 ) -> list[list[str]]:

@@ -12,9 +12,9 @@ processors of transformers, in their order.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -56,6 +56,16 @@ class Nucleus:
     top_p: float = 1.0
     repetition_penalty: float = 1.0
     prompt: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], prompt: tuple[int, ...] = (), prefix: str = "") -> Nucleus:
+        """From a model's options, whose names begin with ``prefix``; the penalty may be missing. At temperature 0, only
+        the most likely id is left."""
+        temperature, top_k = float(options[f"{prefix}temperature"]), int(options[f"{prefix}top_k"])
+        if not temperature:
+            temperature, top_k = 1.0, 1
+        penalty = float(options.get(f"{prefix}repetition_penalty", 1.0))
+        return cls(temperature, top_k, float(options[f"{prefix}top_p"]), penalty, prompt)
 
     @property
     def truncation(self) -> Truncation | None:

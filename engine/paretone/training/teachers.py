@@ -382,7 +382,7 @@ class LlasaTeacher(OfficialTeacher):
             plain.tokens.plain_transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
         )
         options = entry.options_with()
-        sampler = Nucleus(*(options[name] for name in ("temperature", "top_k", "top_p", "repetition_penalty")))
+        sampler = Nucleus.of(options)
         super().__init__(entry, root, folder.shards.fingerprint(follower.check), network, codes, sampler)
 
     def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
@@ -421,7 +421,7 @@ class LmMiniTeacher(Teacher):
         network = TokenNetwork.read(self.folder.config(), weights, HuggingFaceNames(self.layout.rows))
         base = fingerprint(self.folder.weights_path, follower.check)
         options = entry.options_with()
-        sampler = Nucleus(float(options["temperature"]), int(options["top_k"]), float(options["top_p"]))
+        sampler = Nucleus.of(options)
         super().__init__(entry, root, base, network, self.layout.codes, sampler)
 
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:

@@ -13,7 +13,7 @@ import torch
 
 from paretone import device as devices
 from paretone.errors import TextError
-from paretone.front_end.speakable import chunks
+from paretone.front_end.speakable import spoken_chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
@@ -77,9 +77,7 @@ class LlasaSpeech(LanguageSpeech):
         speaker = str(options["speaker"])
         fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
         budget = min(LONGEST_PASSAGE, ROOM_FOR_SPEECH * (CONTEXT - fixed) / TOKEN_RATE)
-        pieces = chunks(text, prompt.seconds, budget)
-        if not any(any(map(str.isalnum, piece)) for piece in pieces):
-            raise TextError("There is nothing to speak in this text; type a sentence.")
+        pieces = spoken_chunks(text, prompt.seconds, budget)
         return prompt, Passages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
 
     def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> LlasaPassage:
@@ -108,10 +106,7 @@ class LlasaSpeech(LanguageSpeech):
         return (*passage.ids, *(code + self._tokenizer.first_code for code in prompt.codes))
 
     def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
-        temperature, top_k = options["temperature"], options["top_k"]
-        if not temperature:
-            temperature, top_k = 1.0, 1
-        return Nucleus(temperature, top_k, options["top_p"], options["repetition_penalty"], prompt.codes)
+        return Nucleus.of(options, prompt.codes)
 
     def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
         window = Window(options["stream_codes"], options["stream_context"])

@@ -289,13 +289,9 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         return [one.end for one in passages]
 
     def _token_sampler(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> TokenSampler:
-        temperature, top_k = float(options["temperature"]), int(options["top_k"])
-        penalty = float(options["repetition_penalty"])
-        if temperature == 0:
-            if penalty == 1:
-                return Greedy()
-            temperature, top_k = 1.0, 1
-        return Nucleus(temperature, top_k, float(options["top_p"]), penalty, prompt.codes)
+        if options["temperature"] == 0 and options["repetition_penalty"] == 1:
+            return Greedy()
+        return Nucleus.of(options, prompt.codes)
 
     def _decoder(self, prompt: MiniPrompt, seed: int, options: Values) -> GatheringDecoder:
         return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)

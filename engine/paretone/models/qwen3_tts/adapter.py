@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from paretone import device as devices
-from paretone.errors import CheckpointError, SettingError, TextError
-from paretone.front_end.speakable import chunks
+from paretone.errors import CheckpointError, SettingError
+from paretone.front_end.speakable import spoken_chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork
@@ -133,9 +133,7 @@ class QwenSpeech(LanguageSpeech):
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[VoicePrompt, Passages[FramePassage]]:
         prompt = self._voices(voice, options, check)
-        pieces = chunks(text, prompt.seconds, self._longest)
-        if not any(any(map(str.isalnum, piece)) for piece in pieces):
-            raise TextError("There is nothing to speak in this text; type a sentence.")
+        pieces = spoken_chunks(text, prompt.seconds, self._longest)
         return prompt, Passages(tuple(self._passage(piece, prompt) for piece in pieces))
 
     def _passage(self, text: str, prompt: VoicePrompt) -> FramePassage:
@@ -146,11 +144,8 @@ class QwenSpeech(LanguageSpeech):
         self, network: LanguageNetwork, passage: FramePassage, prompt: VoicePrompt, options: Values
     ) -> Request:
         tokens = cast("FrameModel", network.tokens)
-        voice, told = prompt.voice, prompt.instruction
-        found = prompt_of(
-            self._tables, self._marks, passage.ids, voice, prompt.language, told, streamed=prompt.streamed
-        )
-        inner = _nucleus(options, "inner_")
+        who = prompt.voice, prompt.language, prompt.instruction, prompt.streamed
+        found = prompt_of(self._tables, self._marks, passage.ids, *who)
         length = len(found.embedded)
         return Request(
             found.embedded[None],
@@ -159,11 +154,11 @@ class QwenSpeech(LanguageSpeech):
             LEAST_FRAMES,
             min(MOST_FRAMES, int(longest_speech(passage.expected, self.token_rate)) + SPARE),
             shared=found.shared,
-            complete=tokens.completing(found, inner),
+            complete=tokens.completing(found, Nucleus.of(options, prefix="inner_")),
         )
 
     def _token_sampler(self, passage: FramePassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
-        return _nucleus(options, "", float(options["repetition_penalty"]))
+        return Nucleus.of(options)
 
     def _decoder(self, prompt: VoicePrompt, seed: int, options: Values) -> FrameDecoder:
         return FrameDecoder(self._codec, int(options["frames_per_call"]), prompt.sound)
@@ -177,13 +172,6 @@ class QwenSpeech(LanguageSpeech):
             f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code. "
             "Give other programs the text."
         )
-
-
-def _nucleus(options: Values, prefix: str, penalty: float = 1.0) -> Nucleus:
-    temperature, top_k = float(options[f"{prefix}temperature"]), int(options[f"{prefix}top_k"])
-    if not temperature:
-        temperature, top_k = 1.0, 1
-    return Nucleus(temperature, top_k, float(options[f"{prefix}top_p"]), penalty)
 
 
 def _no_student(student: object) -> LanguageNetwork:

@@ -191,7 +191,12 @@ class OfficialFolder:
         return self._codec_part(lambda: CodecDecoder(config), DECODER, ENCODER)
 
     def encoder(self) -> CodecEncoder:
-        config = CodecEncoderConfig.read(self.codec)
+        config, groups = CodecEncoderConfig.read(self.codec), self.talker_config.groups
+        if config.kept != groups:
+            raise CheckpointError(
+                f"{self.codec.where} encodes recordings in {config.kept} codes a frame, but the model reads {groups}; "
+                "they do not belong together. Download the release again."
+            )
         return self._codec_part(lambda: CodecEncoder(config), ENCODER, DECODER)
 
     def _codec_part(self, make: Callable[[], AnyPart], prefix: str, other: str) -> AnyPart:

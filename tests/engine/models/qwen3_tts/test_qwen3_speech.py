@@ -440,6 +440,19 @@ def test_weights_are_read_strictly(tmp_path: Path) -> None:
     assert "pre_conv.conv.bias" in refused(folder)
 
 
+def test_a_codec_of_another_number_of_codes_is_refused(tmp_path: Path, recording: Voice) -> None:
+    folder = Path(shutil.copytree(folder_of("base"), tmp_path / "copy"))
+    path = folder / "speech_tokenizer" / "config.json"
+    described = json.loads(path.read_text(encoding="utf-8"))
+    kept = described["encoder_valid_num_quantizers"]
+    path.write_text(json.dumps(described | {"encoder_valid_num_quantizers": kept - 1}), encoding="utf-8")
+    model = load_model(BASE, folder=str(folder), device="cpu")
+    noise = tmp_path / "new.wav"
+    noise.write_bytes(wav(np.full(20000, 0.1, np.float32), SAMPLE_RATE))
+    with pytest.raises(CheckpointError, match=f"in {kept - 1} codes a frame, but the model reads {kept}"):
+        speak(model, replace(recording, audio=str(noise)))
+
+
 def test_a_tokenizer_of_another_release_is_refused(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     path = folder / "vocab.json"
