@@ -122,6 +122,21 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript needs a recording"),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("calibrate", "--text", "a"), 2, "No output: give"),
+        (
+            ("calibrate", "--table", "t.json", "--technique", "ditreducio:metric=relative"),
+            2,
+            "ditreducio:metric=relative: knobs of DiTReducio are options of this command",
+        ),
+        (
+            ("search-grid", "--grid", "g.json", "--technique", "ditreducio"),
+            2,
+            "DiTReducio needs its strategy table, which this command does not take",
+        ),
+        (
+            ("group-tokens", "--technique", "token_groups:similarity=0.5"),
+            2,
+            "are options of this command; see --help",
+        ),
         (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more --transcript options than recordings"),
         (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
         (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),

@@ -228,6 +228,19 @@ def setting(options: argparse.Namespace, model: str, *more: str) -> Setting:
     return described
 
 
+def refuse_from_files(options: argparse.Namespace, own: str) -> None:
+    """Refuse typed techniques that come from files, for a command that takes none and makes the one of ``own``, whose
+    knobs are its options. Raises :class:`SettingError`."""
+    for technique, file in from_files():
+        for text in options.technique:
+            name, _, knobs = text.partition(":")
+            if name.strip() != technique.name or (name.strip() == own and not knobs):
+                continue
+            if technique.name == own:
+                raise SettingError(f"{text}: knobs of {technique.title} are options of this command; see --help.")
+            raise SettingError(f"{technique.title} needs its {file.noun}, which this command does not take.")
+
+
 def with_files(
     setting: Setting, model: SpeechModel, options: argparse.Namespace
 ) -> tuple[Setting, tuple[Artefact, ...]]:

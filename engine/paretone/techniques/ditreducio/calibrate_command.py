@@ -131,6 +131,7 @@ def _planned(options: argparse.Namespace, model: str) -> list[_Calibration]:
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --profile, --table or --official.")
+    arguments.refuse_from_files(options, NAME_OF)
     apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
     given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     published = arguments.published(options, model, NAME_OF).get(NAME_OF)

@@ -110,6 +110,7 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
     names = {kind: getattr(options, kind) for kind in ("grid", "profile") if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --grid or --profile.")
+    arguments.refuse_from_files(options, NAME_OF)
     apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
     counts: Sequence[int] = options.evaluations
     if len(set(counts)) < len(counts):

@@ -67,6 +67,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     kinds = {"out": writable, "audio": writable_sound}
     places = {name: check(path) for name, check in kinds.items() if (path := getattr(options, name)) is not None}
     apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})
+    arguments.refuse_from_files(options, token_groups.NAME)
     setting = arguments.setting(options, options.model)
     model = arguments.load(options, session, options.model, options.variant)
     setting = with_weights(setting, model.info)
