@@ -53,9 +53,10 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the model's arguments. Without ``default``, the command itself determines the model."""
     separate = (one for one in catalogue.models() if one.has_separate_vocoder)
     vocoders = dict.fromkeys(f"{one.kind or one.title} ({one.vocoder})" for one in separate)
+    usual = f"the release in --folder, otherwise {DEFAULT_MODEL}"
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
+        "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or usual})"
     )
     group.add_argument("--folder", default="", help="folder of the checkpoint, or its file, if not the usual one")
     group.add_argument("--variant", default="", help="architecture, if neither folder nor sidecar names it")
@@ -194,6 +195,15 @@ seed = _number(int, lambda value: 0 <= value <= LARGEST_SEED, "a whole number be
 
 
 # --- Reading arguments ------------------------------------------------------------------------------------------------
+def model(options: argparse.Namespace, profile: Profile | None = None) -> str:
+    """The id of the arguments' model, otherwise the profile's, otherwise that of the release in ``--folder``, otherwise
+    the usual one."""
+    if options.model or profile:
+        return str(options.model or (profile and profile.setting.model))
+    found = catalogue.recognised(Path(options.folder)) if options.folder else None
+    return found.id if found and found.recognised(Path(options.folder)) >= 1 else DEFAULT_MODEL
+
+
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
     """Load the model ``model`` with the arguments' options."""
     catalogue.entry(model)

@@ -675,7 +675,7 @@ def _side(text: str, options: argparse.Namespace) -> Side:
     if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
         profile = Profile.load(text)
         return Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
-    return typed_side(text, options.model or arguments.DEFAULT_MODEL, options.variant, options.as_published)
+    return typed_side(text, arguments.model(options), options.variant, options.as_published)
 
 
 def typed_side(text: str, model: str, variant: str = "", as_published: str = "") -> Side:

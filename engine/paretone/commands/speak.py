@@ -81,7 +81,7 @@ def declare_setting(parser: argparse.ArgumentParser) -> None:
 def prepared(options: argparse.Namespace, session: Session, text: str = "") -> tuple[Synthesise, SpeechModel]:
     """What speaks ``text`` as the arguments want it, and the loaded model."""
     profile = profile_alone(options)
-    model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
+    model_id = arguments.model(options, profile)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)
     setting = arguments.setting(options, model_id) if profile is None else _changed(profile.setting, options, model_id)

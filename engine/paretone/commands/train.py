@@ -82,7 +82,7 @@ def add_validation(group: argparse._ArgumentGroup) -> None:
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device`` for a
     :class:`paretone.training.requests.TrainingRequest`."""
-    catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
+    catalogue.entry(arguments.model(options)).require_vocoder(options.vocoder)
     paths = ("manifest", "validation", "validation_audio", "work", "export")
     same = ("vocoder", "minutes", "steps", "epochs", "resume", "rate_scale", "device", "threads")
     return {
@@ -202,9 +202,9 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
     texts = arguments.typed_lines(options.texts) if options.texts else ()
     sentences = options.sentences or len(texts)
     if not texts and options.sentences is None and options.manifest is None:
-        sentences = usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
+        sentences = usual_own_sentences(catalogue.entry(arguments.model(options)).bundled)
     return {
-        "model": options.model or arguments.DEFAULT_MODEL,
+        "model": arguments.model(options),
         "corpus": path_text(options.corpus),
         "sentences": sentences,
         "texts": texts,

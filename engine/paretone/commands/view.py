@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     view = options.view
     table = None if options.csv is None else writable(options.csv)
-    model_id = options.model or arguments.DEFAULT_MODEL
+    model_id = arguments.model(options)
     plain = arguments.setting(options, model_id)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id))
     model = arguments.load(options, session, model_id, options.variant)

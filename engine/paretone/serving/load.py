@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import json
 import random
 import re
 import time
@@ -282,7 +283,8 @@ class Load:
         asked = [ask(session, self._target, self._texts[0], None, time.perf_counter()) for _ in range(self._warm_up)]
         found = [one() for one in await self._watched(asyncio.gather(*asked))]
         if found and all(one.failure for one in found):
-            raise PlainError(f"{self._target.endpoint} does not speak: {found[0].failure}. {found[0].detail}".strip())
+            why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
+            raise PlainError(f"{self._target.endpoint} does not speak: {why}.")
 
     def _wanted(self) -> Iterator[tuple[str, int | None]]:
         texts = cycle(self._texts)
@@ -345,7 +347,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     try:
         async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
             if answer.status != 200:
-                return failed(f"HTTP {answer.status}", (await answer.text())[:300])
+                return failed(f"HTTP {answer.status}", _message(await answer.text())[:300])
             if answer.headers.get("X-Sample-Rate", "").isdecimal():
                 rate = int(answer.headers["X-Sample-Rate"])
             named = [value for name, value in answer.headers.items() if _RTF.fullmatch(name)]
@@ -360,6 +362,13 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     except aiohttp.ClientError as error:
         return failed("no connection", str(error))
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
+
+
+def _message(body: str) -> str:
+    """The message of an error in OpenAI's form; otherwise the whole ``body``."""
+    with suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(body)["error"]["message"])
+    return body
 
 
 def _reply(

@@ -75,6 +75,8 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
         if own_one := next((one for one in asked if one in _OWN), ""):
             raise StudyError(f"{where}: {own_one} is not a field of a request; give it as {where}.{own_one}.")
+        if taken := next((one for one in asked if one == "input" or (one == "seed" and own[_SEEDED])), ""):
+            raise StudyError(f"{where}: the field {shown(taken)} of a request is the study's; leave it out.")
         if strange := next((one for one, value in asked.items() if not _is_plain(value)), ""):
             raise StudyError(
                 f"{where}: the field {shown(strange)} of a request must be a number, a text, or true or false."

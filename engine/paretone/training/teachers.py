@@ -454,8 +454,11 @@ def require_teacher(model: str) -> Model:
     """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
     if not chosen.teacher:
-        why = "declares no teacher" if chosen.family == LANGUAGE else "decodes no tokens"
-        raise TrainingError(f"{chosen.title} {why}: drafts and students are trained of speech language models.")
+        if chosen.family == LANGUAGE:
+            raise TrainingError(f"No drafts or students of {chosen.title} can be trained: it declares no teacher.")
+        raise TrainingError(
+            f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
+        )
     return chosen
 
 

@@ -190,7 +190,7 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     texts = (tmp_path / "kept" / "texts.txt").read_text().splitlines()
     assert texts == [kept[path.name] for path in sorted((tmp_path / "kept").glob("*.wav"))], "as judge takes them"
     assert sorted(kept.values()) == ["Milk.", "Rice."] and all((tmp_path / "kept" / name).is_file() for name in kept)
-    assert "does not speak: HTTP 401" in console.refusal(*asked)
+    assert "does not speak: HTTP 401. The token is missing or wrong; send it as" in console.refusal(*asked)
     (tmp_path / "request.json").write_text('{"response_format": "wav", "voice": "nobody"}')
     refused = console.refusal(*asked, "--token", TOKEN, "--request", tmp_path / "request.json")
     assert "There is no voice 'nobody'" in refused, "fields of a file are sent"

@@ -54,6 +54,8 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
         ({"vary": {"speed": 2}}, "vary.speed must be a list"),
         ({"fields": {"token": "x"}}, "token is not a field of a request; give it as server[0].token"),
         ({"vary": {"clients": [1, 8]}}, "clients is not a field of a request; give it as server[0].clients"),
+        ({"vary": {"input": ["a", "b"]}}, "the field 'input' of a request is the study's"),
+        ({"vary": {"seed": [1, 2]}}, "the field 'seed' of a request is the study's"),
         ({"fields": {"ref": {"a": 1}}}, "the field 'ref' of a request must be a number"),
         ({"vary": {"response_format": ["wav", "mp3"]}}, "response_format must be pcm or wav, not 'mp3'"),
         ({"request": "none.json"}, "cannot be read as JSON"),

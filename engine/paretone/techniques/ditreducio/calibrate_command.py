@@ -103,7 +103,7 @@ class _Calibration:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    model_id = options.model or arguments.DEFAULT_MODEL
+    model_id = arguments.model(options)
     calibrations = _planned(options, model_id)
     utterances = arguments.several_utterances(options, model_id, 1)
     plain = arguments.setting(options, model_id, NAME_OF)

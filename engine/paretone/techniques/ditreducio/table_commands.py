@@ -57,7 +57,7 @@ def _declare_import(parser: argparse.ArgumentParser) -> None:
 def _run_import(options: argparse.Namespace, session: Session) -> Result:
     out = writable(options.out)
     apart({"--out": out}, {"TABLE": options.table})
-    model_id = options.model or arguments.DEFAULT_MODEL
+    model_id = arguments.model(options)
     model = arguments.load(options, session, model_id, options.variant)
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
@@ -169,7 +169,7 @@ def _plain(options: argparse.Namespace) -> Setting:
     """The setting of the arguments, with the options of the table's file if it has any."""
     data = read_artefact(options.table, TITLE)
     if not isinstance(data, dict) or "actions" not in data:
-        return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
+        return arguments.setting(options, arguments.model(options))
     compatibility = StrategyTable.from_json(data, options.table).compatibility
     model = options.model or compatibility.model
     setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)

@@ -84,7 +84,7 @@ class _Search:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     searches = _planned(options)
-    model_id = options.model or arguments.DEFAULT_MODEL
+    model_id = arguments.model(options)
     utterances = arguments.several_utterances(options, model_id, SENTENCES)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Searching a grid")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, Utterance
+from paretone.models.catalogue import find
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
@@ -205,6 +206,8 @@ def _student(
         raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
     fitting = fitting_students(info, knobs)
     if not fitting:
+        if (model := find(info.id)) and not (model.teacher or info.students):
+            raise SettingError(f"No student of {info.title} can be trained; hear it pruned: recovery=none.")
         kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
         kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
         raise NotPrepared(

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 import paretone
 from paretone import device, models
-from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
+from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError, TrainingError
 from paretone.files import wav
 from paretone.measure.roofline.language_stages import language_stages
 from paretone.models import load_model
@@ -40,6 +40,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
+from paretone.training.teachers import require_teacher
 from tests.engine.command_line import Console, loaded
 from tests.engine.recorder import collected
 from tests.engine.speaking import spoken_together, stream
@@ -356,6 +357,10 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
 def test_what_needs_single_tokens_is_not_offered(custom: QwenSpeech) -> None:
     with pytest.raises(SettingError, match="completes each token to a frame of 8 codes"):
         speak(custom, RYAN, used("speculative"))
+    with pytest.raises(SettingError, match=r"No student of .* can be trained; hear it pruned: recovery=none\."):
+        speak(custom, RYAN, used("spade"))
+    with pytest.raises(TrainingError, match=r"of Qwen3-TTS 1\.7B CustomVoice can be trained: it declares no teacher"):
+        require_teacher(CUSTOM)
     with pytest.raises(SettingError, match="not frames of several codes"):
         TokenModel(custom.own.tokens.transformer, torch.zeros(3, 48), torch.zeros(3, 48), codes=2).drafting(
             InnerDrafts(1, 1)
@@ -489,6 +494,8 @@ def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, re
     assert failed.code and "--transcript WORDS" in failed.err
     failed = console(*described, *rest)
     assert failed.code and "Describe the voice first" in failed.err
+    told = console.data(*(one for one in named if one not in ("--model", CUSTOM)), *rest, "--json")
+    assert told["setting"]["model"] == CUSTOM, "by the files in its folder"
     failed = console(*named[:-1], "nobody", *rest)
     assert failed.code and "There is no voice named 'nobody'" in failed.err
     assert [one["id"] for one in console.data("models", CUSTOM, "--json")["voices"]] == list(SPEAKERS)
