@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one in techniques()
     ]
     knobs = [
-        {"knob": f"{one.name}:{knob.name}", "default": plain(knob.default), "meaning": knob.meaning}
+        {"knob": f"{one.name}:{knob.name}", "default": plain(knob.default), "meaning": f"{knob.label}: {knob.meaning}"}
         for one in techniques()
         for knob in one.knobs
     ]
@@ -182,7 +182,7 @@ def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
     default = plain(knob["default"])
     if "minimum_means" in knob and knob["default"] == knob["minimum"]:
         default = f"{default} ({knob['minimum_means']})"
-    return {kind: name, "default": default, "takes": takes, "meaning": knob["meaning"]}
+    return {kind: name, "default": default, "takes": takes, "meaning": f"{knob['title']}: {knob['meaning']}"}
 
 
 def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:

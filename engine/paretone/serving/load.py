@@ -348,6 +348,8 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
             if answer.status != 200:
                 return failed(f"HTTP {answer.status}", _message(await answer.text())[:300])
+            if answer.content_type.startswith("text/") or answer.content_type == "application/json":
+                return failed("no sound", f"The answer is {answer.content_type}, not audio: ask for no events.")
             if answer.headers.get("X-Sample-Rate", "").isdecimal():
                 rate = int(answer.headers["X-Sample-Rate"])
             named = [value for name, value in answer.headers.items() if _RTF.fullmatch(name)]
@@ -360,7 +362,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     except aiohttp.ClientPayloadError as error:
         return failed("cut off", str(error))
     except aiohttp.ClientError as error:
-        return failed("no connection", str(error))
+        return failed("no connection", str(error).replace(" ssl:default", ""))
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
 
 

@@ -421,6 +421,8 @@ def _figures(
             value = _OF_A_BASELINE.get(one.name, 0.0)
             for setting in settings:
                 takes = by_setting.get(setting.key, ())
+                if one.name == "speed_up":
+                    takes = [take for take in takes if take.clock_seconds > 0]
                 if setting.origin == BASELINE and takes:
                     texts = len({take.text for take in takes})
                     found[setting.key][one.name] = Estimate(value, value, value, len(takes), texts)

@@ -33,7 +33,7 @@ def test_a_model_lists_what_it_has(paretone: Console, model: str) -> None:
         one.name: usual[one.name] for one in chosen.options
     }
     for knob, one in zip(chosen.options, data["options"], strict=True):
-        assert f"--{knob.name.replace('_', '-')} " in text
+        assert f"--{knob.name.replace('_', '-')} " in text and f"{knob.label}: {knob.meaning}" in text
         if isinstance(knob, Number):
             assert (one["minimum"], one["maximum"]) == (knob.minimum, knob.maximum)
             assert f"{knob.minimum:g} to {knob.maximum:g}" in text

@@ -196,6 +196,8 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     assert "There is no voice 'nobody'" in refused, "fields of a file are sent"
     (tmp_path / "request.json").write_text("[]")
     assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
+    events = console.refusal(*asked, "--token", TOKEN, "--field", "stream_format=sse")
+    assert "no sound. The answer is text/event-stream, not audio" in events, "their text is no samples"
     assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")
     assert "is no address" in console.refusal("load", "localhost")
 

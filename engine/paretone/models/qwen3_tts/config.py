@@ -79,7 +79,11 @@ FRAMES_PER_CALL = Number(
 )
 _WITHIN = "for the codes of a frame after its first, which give the sound its details."
 SAMPLING = (
-    replace(TEMPERATURE, default=0.9, meaning="Of the first code of each frame. 0 always takes the likeliest."),
+    replace(
+        TEMPERATURE,
+        default=0.9,
+        meaning="Sampling temperature of the first code of each frame; 0 always takes the likeliest.",
+    ),
     replace(TOP_K, default=50),
     TOP_P,
     replace(REPETITION_PENALTY, default=1.05, meaning="Make repeated first codes less likely; 1 changes nothing."),
