@@ -54,6 +54,7 @@ def test_defaults_are_the_models_own(paretone: Console) -> None:
     (steps,) = [line.split()[:2] for line in said.splitlines() if line.startswith("--steps ")]
     assert steps == ["--steps", "12"]
     assert "There is no model named" in paretone("models", "f6").err
+    assert "did you mean 'Fun-CosyVoice3-0.5B'?" in paretone("models", "CosyVoice3").err
     only = paretone("models", "f5-mini", "--techniques", "--json").data
     assert set(only) == {"id", "techniques"}
     (reducing,) = [one for one in only["techniques"] if one["name"] == "ditreducio"]
