@@ -63,7 +63,8 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     if (wrong := next((one for one in loads if not 0 < one <= 1000), None)) is not None:
         raise StudyError(f"{where}.clients must be from 1 to 1,000, not {wrong}.")
     named = {one: fields.text(one) for one in ("model", "voice") if one in fields}
-    request = {**_request(fields.text("request"), root, where), **fields.table("fields"), **named}
+    given = fields.table("fields")
+    request = {**_request(fields.text("request"), root, where), **given, **named}
     varied: dict[str, list[object]] = {}
     for one, values in fields.table("vary").items():
         if not isinstance(values, list) or not values:
@@ -71,12 +72,14 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         varied[one] = values
     own = {_URL: url, _TOKEN: fields.flag("token"), _SEEDED: bool(fields.get("seeded", True))}
     fields.require_known()
+    # An export's request names a seed of its own, in whose place the study's is sent.
+    studys = {"input", "seed"} if own[_SEEDED] else {"input"}
+    if taken := studys & {*given, *varied}:
+        raise StudyError(f"{where}: the field {shown(min(taken))} of a request is the study's; leave it out.")
     for clients, chosen in product(loads, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
         if own_one := next((one for one in asked if one in _OWN), ""):
             raise StudyError(f"{where}: {own_one} is not a field of a request; give it as {where}.{own_one}.")
-        if taken := next((one for one in asked if one == "input" or (one == "seed" and own[_SEEDED])), ""):
-            raise StudyError(f"{where}: the field {shown(taken)} of a request is the study's; leave it out.")
         if strange := next((one for one, value in asked.items() if not _is_plain(value)), ""):
             raise StudyError(
                 f"{where}: the field {shown(strange)} of a request must be a number, a text, or true or false."

@@ -20,7 +20,7 @@ HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
 
 
 def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "request.json").write_text('{"num_inference_steps": 16, "voice": "mia"}')
+    (tmp_path / "request.json").write_text('{"num_inference_steps": 16, "voice": "mia", "seed": 9}')
     given = {
         **HERE,
         "clients": [1, 8],
@@ -39,7 +39,9 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
         target_of(servers[0].setting, "anna")
     monkeypatch.setenv(TOKEN, "secret")
     target = target_of(servers[0].setting, "anna")
-    assert (target.voice, target.token, target.fields) == ("mia", "secret", {"num_inference_steps": 8, "speed": 1.5})
+    fields = {"num_inference_steps": 8, "speed": 1.5, "seed": 9}
+    assert (target.voice, target.token, target.fields) == ("mia", "secret", fields)
+    assert target.body("Rice.", 3)["seed"] == 3, "the study's in place of the file's"
     assert "secret" not in json.dumps(servers[0].setting.to_json())
     assert parse(found.to_json(), root=tmp_path).candidates == found.candidates and to_toml(found.to_json())
 
