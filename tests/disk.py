@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -34,6 +35,7 @@ def _mounted(folder: Path, options: str) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip("this system mounts no disks")
     yield folder
+    gc.collect()  # A caught error may hold what read files of the disk.
     subprocess.run(["umount", str(folder)], check=True)
 
 

@@ -103,7 +103,7 @@ def test_a_gallery_has_no_tabs_until_panels_may_be_moved(host: QMainWindow, qtbo
         return max(one.sizeHint().height() for one in host.findChildren(QTabBar) if one.count())
 
     qtbot.waitUntil(lambda: tabs() == 0)
-    assert not any(one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in host.findChildren(QTabBar))
+    qtbot.waitUntil(lambda: not any(one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in host.findChildren(QTabBar)))
     docks.unlock(True)
     qtbot.waitUntil(lambda: tabs() > 10)
     docks.unlock(False)

@@ -82,7 +82,7 @@ class ServersPanel(QWidget):
             SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"
         )
         self.requests.setValue(REQUESTS)
-        self.keeps = QCheckBox("&Keep and judge the replies")
+        self.keeps = QCheckBox("Keep and &judge the replies")
         self.keeps.setChecked(True)
         self.keeps.setToolTip(
             f"As takes, up to {KEPT} of each load: checked for faults; words, naturalness and variety are judged"
@@ -99,7 +99,7 @@ class ServersPanel(QWidget):
         )
         grid = GridLayout(form)
         places = (
-            (("A&ddress", self.url), ("&Token", self.token)),
+            (("A&ddress", self.url), ("To&ken", self.token)),
             (("M&odel", self.model), ("Vo&ice", self.voice)),
             (("C&lients", self.clients), ("Re&quests", self.requests)),
             (("", self.keeps), ("Recordin&g", self.reference)),

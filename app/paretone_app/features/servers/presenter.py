@@ -59,7 +59,7 @@ class ServersPresenter(Presenter):
             "Ca&ncel", self.cancel, why_not=lambda: "" if self._worker or self._judging else "Nothing is measured."
         )
         self._forget = services.actions.add(
-            "For&get",
+            "Forge&t",
             self.forget,
             "Delete the selected measurement; Trade-off loses its point, its takes stay",
             self._why_not_forget,
