@@ -77,7 +77,7 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
     from paretone_app.features.listen.presenter import ListenPresenter
     from paretone_app.features.player.presenter import PlayerPresenter
     from paretone_app.features.presenter import built
-    from paretone_app.shell.headless_tour import finished, perform, started, until
+    from paretone_app.shell.headless_tour import perform, started, until
 
     await started(window)
     selection, comparison = window.state.selection, window.state.comparison
@@ -127,7 +127,7 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
         found.append(watch.figures(what))
         print(json.dumps(found[-1]), flush=True)
     window.jobs.cancel_all()
-    await finished(window, lambda: None)
+    await until(lambda: not window.jobs.busy, window)
     return found
 
 
