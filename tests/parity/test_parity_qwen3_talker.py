@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.qwen3_tts.frames import FrameModel, FramePredictor
-from paretone.models.qwen3_tts.talker import LEAST_FRAMES, FramePrompt, Talker, TalkerConfig
+from paretone.models.qwen3_tts.talker import LEAST_FRAMES, CodePredictor, FramePrompt, Talker, TalkerConfig
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler
 from paretone.setting.plan import InnerDrafts
@@ -184,17 +184,23 @@ def test_parity_qwen3_drafted_codes(fixture: Fixture, layers: int, most: int) ->
     assert torch.equal(torch.tensor(greedy), fixture["stream.codes"].long())
 
 
+def predictor_of(fixture: Fixture) -> tuple[CodePredictor, FramePredictor, Tensor]:
+    """The code predictor as it is and as it runs, and the embeddings of the talker's codes."""
+    config = TalkerConfig.read(fixture.description["config"]["talker_config"])
+    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
+    table = weights.pop("talker.model.codec_embedding.weight")
+    plain = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
+    return plain, FramePredictor.of(plain), table
+
+
 predictors = pytest.mark.parametrize("fixture", of_kind("qwen3_code_predictor"))
 
 
 @predictors
 def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
     full_precision()
-    config = TalkerConfig.read(fixture.description["config"]["talker_config"])
-    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
-    table = weights.pop("talker.model.codec_embedding.weight")
-    plain = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
-    predictor, uniforms = FramePredictor.of(plain), [0.5] * (config.groups - 1)
+    plain, predictor, table = predictor_of(fixture)
+    uniforms = [0.5] * predictor.groups
     rows = zip(fixture["past_hidden"][:, 0], table[fixture["first_ids"].long()], itertools.count())
     for state, first, row in rows:
         seen = Seen(Greedy())
@@ -205,7 +211,9 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
         with torch.inference_mode():
             once = plain.scores(torch.stack([state, first, *known])[None])
         assert_within(once[0], fixture["parallel.logits"][row], "scores in one pass")
-        drafted, of_drafts = predictor.drafted(InnerDrafts(1, config.groups)).predict(state, first, Greedy(), uniforms)
+        drafted, of_drafts = predictor.drafted(InnerDrafts(1, predictor.groups + 1)).predict(
+            state, first, Greedy(), uniforms
+        )
         assert torch.equal(drafted, ids) and 0 < operations != of_drafts > 0
     loss = F.cross_entropy(fixture["parallel.logits"].flatten(0, 1), fixture["greedy.ids"].long().flatten())
     assert_close(loss, fixture["parallel.loss"], 1e-5, "the loss that training needs")
@@ -214,10 +222,7 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
 @predictors
 def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
     full_precision()
-    config = TalkerConfig.read(fixture.description["config"]["talker_config"])
-    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
-    table = weights.pop("talker.model.codec_embedding.weight")
-    predictor = FramePredictor.of(loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name))
+    _, predictor, table = predictor_of(fixture)
     seen, uniforms = Seen(Nucleus(0.8, 10, 0.9)), fixture["sampled.uniforms"].tolist()
     first = table[fixture["first_ids"][0].long()]
     found, _ = predictor.predict(fixture["past_hidden"][0, 0], first, seen, uniforms)
@@ -229,10 +234,7 @@ def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
 def test_heads_of_another_kind_than_the_layers_choose_the_same_codes(fixture: Fixture) -> None:
     """As where large weights are read faster plain, and the heads' packed."""
     full_precision()
-    config = TalkerConfig.read(fixture.description["config"]["talker_config"])
-    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
-    table = weights.pop("talker.model.codec_embedding.weight")
-    plain = FramePredictor.of(loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name))
+    _, plain, table = predictor_of(fixture)
     heads = [lambda rows: plain._heads[0](rows), *plain._heads[1:]]
     mixed = FramePredictor(plain.transformer, plain._narrowing, heads, plain.tables)
     given = fixture["past_hidden"][0, 0], table[fixture["first_ids"][0].long()], Nucleus(0.8, 10, 0.9)

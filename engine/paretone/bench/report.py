@@ -74,18 +74,18 @@ class Report:
         return "\n".join([*lines, "", f"Machine: {machine}"])
 
 
-def table(rows: Sequence[Mapping[str, object]], width: int | None = None) -> list[str]:
+def table(rows: Sequence[Mapping[str, object]], available: int | None = None) -> list[str]:
     """Lines of an aligned table; columns in order of first occurrence, numbers right-aligned.
 
-    Cells of text are wrapped between words where the table would be wider than ``width``, by default the terminal's. A
-    file or a pipe gets one line for each row.
+    Cells of text are wrapped between words where the table would be wider than ``available``, by default the
+    terminal's width. A file or a pipe gets one line for each row.
     """
-    if width is None:
-        width = get_terminal_size().columns if sys.stdout.isatty() else 0
+    if available is None:
+        available = get_terminal_size().columns if sys.stdout.isatty() else 0
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_shown(row.get(name, "")) for name in columns] for row in rows]
     right = [all(isinstance(row.get(name, 0), int | float | None) for row in rows) for name in columns]
-    widths = _widths(list(zip(columns, *cells, strict=True)), width)
+    widths = _widths(list(zip(columns, *cells, strict=True)), available)
 
     def lines(values: Sequence[str]) -> list[str]:
         wrapped = [wrap(value, width, break_on_hyphens=False) for value, width in zip(values, widths, strict=True)]

@@ -122,7 +122,7 @@ def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "
         return unread_transcript(transcript)
     takes = chosen.voices
     if takes.named is not None:
-        return f"{chosen.title} takes no recordings: choose one of its own voices."
+        return f"{chosen.title} takes no recordings: choose one of its named voices."
     encoder = bool(takes.encoder) and (place / takes.encoder).is_file()
     able = not takes.latents or audio.with_suffix(takes.latents).is_file() or encoder
     return "" if able else takes.no_latents(audio)

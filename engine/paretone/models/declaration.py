@@ -37,7 +37,7 @@ class Voices:
     wordless: bool = False
     """Whether an option lets it take a recording without its transcript."""
     named: Callable[[Path], tuple[tuple[str, str], ...]] | None = None
-    """Ids and titles of its own voices, given its folder, which may not exist: it speaks in these, and takes no
+    """Ids and titles of its named voices, given its folder, which may not exist: it speaks in these, and takes no
     recordings. Must not raise."""
 
     @property

@@ -29,8 +29,8 @@ from paretone.remote.client import INSTALL, LinkError
 
 START = "paretone serve"
 INSTALLED = ".local/share/paretone"
-"""Where engines are installed, in the user's folder on the host: each in an environment of its own, to the last of
-which the link ``engine`` leads."""
+"""Where engines are installed, in the user's folder on the host: each in its environment; the link ``engine`` leads to
+the last one."""
 ENGINE = "paretone-engine"
 """Begins the line with port and token; see :mod:`paretone.commands.serve`."""
 _READY_SECONDS = 30.0
@@ -277,7 +277,7 @@ _STEPS = {"look": 0.0, "make": 0.02, "copy": 0.2, "install": 0.5}
 async def install(
     host: SshHost, say: Callable[[str, float], None], python: str = "python3", wheel: Path | None = None
 ) -> str:
-    """Install this version of Paretone on the host, in an environment of its own that sees the host's packages; returns
+    """Install this version of Paretone on the host, in an environment that sees the host's packages; returns
     the start command. ``say`` gets a sentence and the share that is done; ``python``: the host's; ``wheel``: made here,
     or fetched, if not given. Once cancelled or failed, the host has what it had before.
 

@@ -72,7 +72,7 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         varied[one] = values
     own = {_URL: url, _TOKEN: fields.flag("token"), _SEEDED: bool(fields.get("seeded", True))}
     fields.require_known()
-    # An export's request names a seed of its own, in whose place the study's is sent.
+    # An export's request names a seed; the study's is sent in its place.
     studys = {"input", "seed"} if own[_SEEDED] else {"input"}
     if taken := studys & {*given, *varied}:
         raise StudyError(f"{where}: the field {shown(min(taken))} of a request is the study's; leave it out.")

@@ -105,7 +105,7 @@ class LayerChoice(QObject):
         if info is not None and self.layers:
             checkpoint = Path(info.checkpoint)
             folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-            # The checkpoint of a host has a path of its own; that of a bundled model is here too.
+            # A checkpoint on a host lies elsewhere; a bundled model's record is here too.
             folders = folder, self._state.selection.entry.folder, own_place(info.id)
             try:
                 self.record = read_record(folders, info.fingerprint)

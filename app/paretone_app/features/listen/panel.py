@@ -36,8 +36,6 @@ from paretone_app.widgets.screen_readers import GROUP, PICTURE
 FRAME_MILLISECONDS = 15
 _DRAW_MILLISECONDS = 100
 """Between two drawings of a take that streams."""
-_OF_OTHERS = "Pin as reference", "Subtract from reference"
-"""What can be done with any lane but the reference."""
 _HEAD = 0.27, 11, 20
 """Width of the heads: share of the panel's, least and most in font heights."""
 
@@ -87,10 +85,12 @@ class LaneHead(_Even):
         self.note.editingFinished.connect(self._tell_note)
         for one in (self.facts, self.note):
             one.setFont(text_font(self.font(), SMALL))
+        self._of_others: list[Action] = []
+        """What can be done with any lane but the reference."""
         for name, text, tip, keys in (
             ("hear", "Hear", "Switch to this lane", "Return"),
-            ("pin", _OF_OTHERS[0], "Differences, pitch and length are compared with this lane", "P"),
-            ("subtract", _OF_OTHERS[1], "Show the reference minus this lane", "D"),
+            ("pin", "Pin as reference", "Differences, pitch and length are compared with this lane", "P"),
+            ("subtract", "Subtract from reference", "Show the reference minus this lane", "D"),
             ("up", "Move up", "Exchange it with the lane above", "Alt+Up"),
             ("down", "Move down", "Exchange it with the lane below", "Alt+Down"),
             ("remove", "Remove from lanes", "The take stays in Takes", "Del"),
@@ -100,6 +100,8 @@ class LaneHead(_Even):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(self.note.setFocus if name == "note" else partial(do, name))
             self.addAction(action)
+            if name in ("pin", "subtract"):
+                self._of_others.append(action)
         head, foot = build.row(self.badge, (self.title, 1)), build.row((self.note, 1), self.pin, self.remove)
         build.fill(VBoxLayout(self), (head, (self.facts, 1), foot), (NEAR, TIGHT, NEAR, TIGHT)).setSpacing(TIGHT)
         self.setMinimumHeight(head.sizeHint().height() + 4 * self.fontMetrics().height())
@@ -120,7 +122,7 @@ class LaneHead(_Even):
         for one in (self.note, self.pin, self.remove):
             one.setVisible(bool(title))
         for action in self.actions():
-            action.setEnabled(bool(title) and not (self._pinned and action.text() in _OF_OTHERS))
+            action.setEnabled(bool(title) and not (self._pinned and action in self._of_others))
         self.setAccessibleName(f"Lane {self.letter}: {shown}")
         said = *facts, f"Note: {note}" if note else "", detail, "Reference" if self._pinned else ""
         self.setAccessibleDescription(". ".join(filter(None, said)))

@@ -76,7 +76,7 @@ class ServersPanel(QWidget):
         self.clients = build.named(
             QLineEdit("1 2 4"),
             "Clients at once",
-            "One load after another, such as 1 2 4 8; 0.5/s: so many requests a second, at random times",
+            "One load after another, such as 1 2 4 8, or requests a second at random times: 0.5/s",
         )
         self.requests = build.named(
             SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"

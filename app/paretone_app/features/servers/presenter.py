@@ -84,9 +84,8 @@ class ServersPresenter(Presenter):
 
     def cancel(self) -> None:
         self._cancelled.set()
-        for number in tuple(self._judging):
-            for job in [one for one in self._state.jobs.all if one.number == number]:
-                self._state.jobs.cancel(job)
+        for job in [one for one in self._state.jobs.all if one.number in self._judging]:
+            self._state.jobs.cancel(job)
 
     def _ask(self, wanted: Wanted) -> None:
         """In the worker."""

@@ -240,7 +240,7 @@ class StudiesPresenter(Presenter):
         if seen.study is None and (seen.file.exists() or seen.results is None):
             return seen.file_problem
         problems = []
-        if seen.study is not None and not self._state.machine.host:  # A host has packages of its own.
+        if seen.study is not None and not self._state.machine.host:  # A host checks its packages itself.
             from paretone.measure.evaluation.judges import judge_named
 
             problems = [judge_named(name).problem() for name in seen.study.judges]

@@ -81,7 +81,7 @@ class TrainingPresenter(Presenter):
         chosen = self.training.training if self.training is not None else training_forms()[0]
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."
-        # A host has packages of its own, and says what it lacks.
+        # A host checks its packages itself, when the training begins.
         return chosen.why_not(info) or ("" if self._state.machine.host else why_no_training())
 
     def _why_not_now(self) -> str:

@@ -74,7 +74,7 @@ class CosyDecoder(TokenDecoder):
         edition: Edition = COSYVOICE2,
         script: FlowScript | None = None,
     ) -> None:
-        """``script``: of ``flow``, by default that of its own options. Raises :class:`paretone.errors.AudioError` for a
+        """``script``: of ``flow``, by default with its usual options. Raises :class:`paretone.errors.AudioError` for a
         prompt whose parts do not belong together."""
         self._vocoder, self._seed, self._speed = vocoder, seed, speed
         self._edition, self._silent = edition, 0

@@ -82,7 +82,7 @@ class VoiceReader:
             key = (voice, changed(voice.audio), continued)
             found = self._heard.of(key, lambda: self._read(voice, continued, check, status))
         elif voice.audio:
-            raise SettingError(f"{TITLE} of this kind takes no recordings; choose one of its own voices.")
+            raise SettingError(f"{TITLE} of this kind takes no recordings; choose one of its named voices.")
         elif self._kind == CUSTOM_VOICE:
             self._folder.marks.speaker(voice.id)
             found = VoicePrompt(VoiceOfPrompt(voice.id))
