@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -315,9 +316,10 @@ def test_the_token_is_kept_from_others(host: Host) -> None:
 
 
 async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -> tuple[int, list[str]]:
-    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences."""
+    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences, in the order of
+    questions and events: questions do not wait for one another."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    said = []
+    said: list[tuple[int, str]] = []
     async with aiohttp.ClientSession() as session:
         try:
             async with session.ws_connect(f"http://127.0.0.1:{port}/engine", headers=headers) as socket:
@@ -327,17 +329,17 @@ async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -
                     async for one in socket:
                         found = wire.envelope(one.data, 1 << 24)
                         if found.kind == wire.REFUSED:
-                            said.append(wire.read(found.payload, str))
+                            said.append((found.number, wire.read(found.payload, str)))
                         elif found.kind == wire.ANSWER:
-                            said.append(wire.read(found.payload, wire.Answer).problem)
+                            said.append((found.number, wire.read(found.payload, wire.Answer).problem))
                         elif found.kind == wire.EVENT:
                             event = wire.event(wire.plain(found.payload))
-                            said += [event.sentence] if isinstance(event, events.JobFailed) else []
+                            said += [(found.number, event.sentence)] if isinstance(event, events.JobFailed) else []
                         if len(said) >= most:
                             break
         except aiohttp.WSServerHandshakeError as error:
-            return error.status, said
-    return 101, said
+            return error.status, []
+    return 101, [sentence for _, sentence in sorted(said, key=itemgetter(0))]
 
 
 def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host, tmp_path: Path) -> None:
