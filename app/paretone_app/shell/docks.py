@@ -29,9 +29,9 @@ class Docks(QObject):
         self.places = tuple(sorted(places, key=lambda one: not one.first))
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
-        self.family = ""
-        """Model family that the shown panels suit; ``""`` before a model is used."""
-        self._next_family = ""
+        self.families: tuple[str, ...] = ()
+        """Families that the shown panels suit; empty before a model is used."""
+        self._next_families: tuple[str, ...] = ()
         """Family of a model chosen while a panel is maximised."""
         self._front = ""
         """The last front panel of the centre."""
@@ -256,25 +256,25 @@ class Docks(QObject):
             QApplication.sendEvent(bar, QEvent(QEvent.Type.StyleChange))  # Update its size.
             bar.updateGeometry()
 
-    def suit(self, family: str) -> None:
-        """When the ``family`` changes, show the panels for it and hide those for others; the user can still show
-        them. If the front panel is hidden, raise one for the family. Panels that the user closed stay closed until
-        the family changes. While a panel is maximised, :meth:`show_as_before` does this."""
+    def suit(self, *families: str) -> None:
+        """When the ``families`` of the model change, show the panels for them and hide those for others; the user can
+        still show them. If the front panel is hidden, raise one for the families. Panels that the user closed stay
+        closed until then. While a panel is maximised, :meth:`show_as_before` does this."""
         if self._before is not None:
-            self._next_family = family
+            self._next_families = families
             return
-        before, self.family = self.family, family
-        if family == before:
+        before, self.families = self.families, families
+        if families == before:
             return
-        strange = [place.name for place in self.places if place.families and family not in place.families]
+        strange = [place.name for place in self.places if not place.suits(families)]
         for name in strange:
             self._docks[name].hide()
         for place, dock in self:
-            if family in place.families and before and before not in place.families:
+            if before and place.suits(families) and not place.suits(before):
                 dock.show()
         if self.front in strange:
-            centre = [place for place in self.places if place.region is Region.CENTRE]
-            theirs = next((one for one in centre if family in one.families), None)
+            centre = [place for place in self.places if place.region is Region.CENTRE and place.suits(families)]
+            theirs = next((one for one in centre if families[0] in one.families), None)
             other = theirs or next((one for one in centre if not one.families), None)
             if other is not None:
                 self.bring_forward(other.name)
@@ -293,8 +293,8 @@ class Docks(QObject):
         if self._before is not None:
             self.host.restoreState(self._before, self.version)
             self._before = None
-            family, self._next_family = self._next_family or self.family, ""
-            self.suit(family)
+            families, self._next_families = self._next_families or self.families, ()
+            self.suit(*families)
             self._fitting.start()
             self._look_soon()
 
@@ -321,9 +321,9 @@ class Docks(QObject):
         self._wanted = dict(fronts)
         for dock in fronts.values():
             _raise(dock)
-        family, self.family, self._next_family = self._next_family or self.family, "", ""
-        if family:
-            self.suit(family)
+        families, self.families, self._next_families = self._next_families or self.families, (), ()
+        if families:
+            self.suit(*families)
         self._share_out(fronts)
         self._look_soon()
 

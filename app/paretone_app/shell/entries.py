@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -59,7 +59,8 @@ class Place:
     title: str
     region: Region
     families: tuple[str, ...] = ()
-    """Model families it is shown for; empty for all. Hidden for other families."""
+    """Model families it is shown for, :attr:`paretone.models.declaration.Model.families`; empty for all. Hidden for
+    other families."""
     workspaces: tuple[Workspace, ...] = (INSPECT,)
     """Workspaces that have it: shown in the first, its home; in the others on request."""
 
@@ -71,6 +72,9 @@ class Place:
     @property
     def home(self) -> Workspace:
         return self.workspaces[0]
+
+    def suits(self, families: Collection[str]) -> bool:
+        return not self.families or not set(self.families).isdisjoint(families)
 
 
 TERM = "term"

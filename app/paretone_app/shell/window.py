@@ -141,7 +141,7 @@ class MainWindow(QMainWindow):
             bridge.progress.connect(presenter.show_progress)
             bridge.telemetry.connect(presenter.show_telemetry)
             bridge.reports.connect(presenter.show_reports)
-        state.selection.model_changed.connect(lambda: self.workspaces.suit(state.selection.entry.family))
+        state.selection.model_changed.connect(lambda: self.workspaces.suit(*state.selection.entry.families))
         action.failed.connect(notices.warn)
         self.results.problem.connect(notices.warn)
         action.bind(action.default_layout, self.workspaces.default_layout)

@@ -317,9 +317,9 @@ class Workspaces(QObject):
         for docks in self._docks.values():
             docks.unlock(on)
 
-    def suit(self, family: str) -> None:
+    def suit(self, *families: str) -> None:
         for docks in self._docks.values():
-            docks.suit(family)
+            docks.suit(*families)
         self._move_panels()
 
     @property
@@ -366,7 +366,7 @@ class Workspaces(QObject):
         """Restore what :meth:`save` kept, before the window is shown, for workspaces of about ``size``."""
         for workspace, docks in self._docks.items():
             docks.host.resize(size)
-            docks.family = str(settings.value("family", ""))
+            docks.families = tuple(str(settings.value("family", "")).split())
             docks.restore(settings.value(f"layouts/{workspace.name}"))
         last = str(settings.value("workspace", ""))
         self._show(next((one for one in self._docks if one.name == last), self.there[0]))
@@ -377,7 +377,7 @@ class Workspaces(QObject):
         settings.remove("layout")  # From versions without workspaces.
         for workspace, docks in self._docks.items():
             settings.setValue(f"layouts/{workspace.name}", docks.saved())
-        settings.setValue("family", self.shown.family)
+        settings.setValue("family", " ".join(self.shown.families))
         settings.setValue("workspace", self.current.name)
 
     def default_layout(self) -> None:

@@ -219,7 +219,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "ops_ratio",
         "Ops ratio",
-        "Backbone operations over those of the same setting without techniques.",
+        "Operations of the backbone, with a language model's flow, over those of the same setting without techniques.",
         LOWER,
         of=_measured("ops_ratio"),
     ),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """Families of models: noise to speech in steps, token by token, and a canvas of masked tokens filled in stepwise."""
+MEL_FLOW = "mel-flow"
+"""Of language models with a flow from tokens to mel frames."""
 _WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
 """How families other than flow decode, for messages."""
 

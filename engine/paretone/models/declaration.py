@@ -12,7 +12,7 @@ from pathlib import Path
 
 from paretone.errors import CheckpointError, SettingError
 from paretone.front_end.pronunciations import in_force
-from paretone.models.base import MelFlow
+from paretone.models.base import FLOW, MEL_FLOW, MelFlow
 from paretone.models.files import config_file
 from paretone.models.files.releases import Release
 from paretone.paths import own_place, resource
@@ -122,6 +122,13 @@ class Model:
     """Why an option has no effect under ``options``, as a sentence, or ``""``."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Families whose panels suit it: its own; with a flow after its language model :data:`MEL_FLOW`, and ``flow``
+        if that flow's layers can be skipped."""
+        of_flow = () if self.mel_flow is None else (MEL_FLOW, FLOW)[: 1 + self.mel_flow.transformer]
+        return (self.family, *of_flow)
 
     @property
     def folder(self) -> Path:

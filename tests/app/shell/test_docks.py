@@ -159,6 +159,10 @@ def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMai
     assert docks.front == "decoding"
     docks.show("strategy")
     assert not docks["strategy"].isHidden(), "it is there for whoever asks for it"
+    docks.suit("language", "mel-flow", "flow")
+    assert docks.front == "strategy" and not docks["decoding"].isHidden(), "a language model with a flow has both"
+    docks.suit("language", "mel-flow")
+    assert docks["strategy"].isHidden() and not docks["grids"].isHidden()
     docks.suit("flow")
     assert docks["decoding"].isHidden()
     docks["attention"].hide()

@@ -9,6 +9,7 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
+from paretone.techniques import resolve
 from paretone_app.features.setup.cards import StepGrid, TechniqueList
 from paretone_app.features.setup.choices import ModelActions, ModelChoice, NarrowBox, VoiceChoice
 from paretone_app.features.setup.spoken import AsSpoken
@@ -58,7 +59,21 @@ def _of_tokens(state: AppState) -> list[str]:
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan
     if problem or not isinstance(plan, LanguagePlan):
         return [problem] if problem else []
-    layers = state.selection.loaded.layers
+    return [*_of_passes(plan, state.selection.loaded.layers), *_of_flow(plan, state)]
+
+
+def _of_flow(plan: LanguagePlan, state: AppState) -> list[str]:
+    """Cost of the flow after the language model, if a technique acts on it."""
+    flow = plan.flow
+    if flow is None or flow == resolve(state.selection.loaded, state.selection.baseline_setting).flow:
+        return []
+    ratio = None if state.cost.operations is None else flow.ops_ratio(state.cost.operations)
+    if ratio is None:
+        return ["The flow's saving is shown after a run."]
+    return [f"The flow needs <b>{percent(ratio, 1)}</b> of its operations."]
+
+
+def _of_passes(plan: LanguagePlan, layers: int) -> list[str]:
     kept = len(plan.weights.retained) if plan.weights is not None else len(plan.layers or range(layers))
     if plan.draft is None and plan.decoding is None:
         if kept == layers:

@@ -65,8 +65,12 @@ class Figures(QWidget):
         ("Temporal", "Cells that repeat the last computed output."),
         ("Branch", "Cells that compute one branch only."),
         ("Skipped", "Share of cells that skip something."),
-        ("Operations", "Operations of the backbone relative to no skipping, predicted from the table."),
-        ("Allows up to", "Speed-up of the backbone if measured time fell as much as operations."),
+        (
+            "Operations",
+            "Operations of the backbone, or of the flow after a language model, relative to no skipping, predicted "
+            "from the table.",
+        ),
+        ("Allows up to", "Speed-up of the backbone, or of that flow, if measured time fell as much as operations."),
     )
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -88,6 +88,14 @@ class CosyDecoder(TokenDecoder):
     def saved(self) -> frozenset[str]:  # type: ignore[override]  # read only
         return self._frames.saved
 
+    @property
+    def operations(self) -> float:  # type: ignore[override]  # read only
+        return self._frames.operations
+
+    @property
+    def reference_operations(self) -> float:  # type: ignore[override]  # read only
+        return self._frames.reference_operations
+
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
         mel = self._kept(self._frames.push(self._spoken(tokens)))

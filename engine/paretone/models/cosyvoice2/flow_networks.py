@@ -365,9 +365,9 @@ class FlowEstimator(nn.Module):
         memories = run.memories[evaluation]
         return self(x.mT, run.conditions, run.times[evaluation], run.first, run.chunked, memories).mT
 
-    def operations(self, frames: int, branches: int) -> OperationCounts:
-        """Of one evaluation; here in units of a frame of one branch."""
-        return OperationCounts(0.0, 0.0, float(frames), 0, branches)
+    def operations(self, frames: int, branches: int, before: int = 0) -> OperationCounts:
+        """Of one evaluation of ``frames`` that see those ``before``, too."""
+        raise NotImplementedError
 
     def forward(
         self, state: Tensor, conditions: Tensor, times: Any, first: int, chunked: bool, memory: Memory
@@ -466,6 +466,15 @@ class Estimator(FlowEstimator):
         """Time embeddings for items with their own times, (B,) or (B, 2): (stages, B, channels)."""
         vectors = self.time_mlp(times)
         return torch.stack([one.mlp(vectors) for one in self.residuals])
+
+    def operations(self, frames: int, branches: int, before: int = 0) -> OperationCounts:
+        def products(module: nn.Module) -> int:
+            return sum(one.weight.numel() for one in module.modules() if isinstance(one, nn.Linear | nn.Conv1d))
+
+        of_time = products(self.time_mlp) + sum(products(one.mlp) for one in self.residuals)
+        layers = [one for one in self.modules() if isinstance(one, EstimatorAttention)]
+        scores = sum(2 * (before + frames) * one.to_q.out_features for one in layers)
+        return OperationCounts(0.0, 0.0, 2.0 * frames * (products(self) - of_time + scores), 0, branches)
 
     def forward(
         self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory

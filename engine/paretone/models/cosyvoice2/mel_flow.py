@@ -123,8 +123,9 @@ class PlannedMel(PlannedFlow):
         # In upstream's order.
         return (1 + strength) * velocities[:1] - strength * velocities[1:]
 
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        return self.flow.estimator.operations(frames, branches or self.info.guidance.branches(options))
+    def _counts(self, passage: MelPart, options: Values, branches: int | None = None) -> OperationCounts:
+        count = branches or self.info.guidance.branches(options)
+        return self.flow.estimator.operations(passage.frames, count, passage.first)
 
     def _script_of(self, text: str, voice: Voice, plan: FlowPlan, observer: Observer) -> FlowScript:
         assert self._read_script is not None
@@ -187,6 +188,7 @@ class MelStream:
         self._check = check
         self.saved: frozenset[str] = frozenset()
         """Parts of the plan that saved operations; see :class:`paretone.setting.plan.Idle`."""
+        self.operations, self.reference_operations = 0.0, 0.0
         with torch.inference_mode():
             self._speaker = self._model.speaker(prompt.speaker)
 
@@ -243,6 +245,8 @@ class MelStream:
         part = MelPart(given, first, self._chunked, self._step_memories)
         state, evaluations = self._flow.sampled(self.script, part, lambda step, state: self._check())
         self.saved |= evaluations.saved
+        self.operations += sum(evaluations.operations)
+        self.reference_operations += self._flow.reference_operations(self.script.plan, part)
         return state.mT
 
 

@@ -190,12 +190,12 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         scale, shift = final.unbind(1)
         return self.proj_out(modulate_items(hidden, shift, scale)).mT
 
-    def operations(self, frames: int, branches: int = BRANCHES) -> OperationCounts:
+    def operations(self, frames: int, branches: int = BRANCHES, before: int = 0) -> OperationCounts:
         sizes = self.config.estimator
         inner, products = sizes.heads * sizes.dim_head, 2 * frames
         entering = (1 + CONDITIONS) * self.config.bands * sizes.dim + 2 * KERNEL * sizes.dim**2 // GROUPS
         return OperationCounts(
-            attention=products * 4 * sizes.dim * inner + 4 * frames * frames * inner,
+            attention=products * 4 * sizes.dim * inner + 4 * frames * (before + frames) * inner,
             feed_forward=products * 2 * sizes.ff_mult * sizes.dim**2,
             fixed=products * (entering + self.config.bands * sizes.dim),
             layers=sizes.depth,

@@ -144,8 +144,8 @@ class PlannedFlow(ABC):
         """``text`` ready to be sampled. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
+    def _counts(self, passage: Any, options: Values, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation of a passage; ``branches`` replaces the number that the options need."""
 
     def ready(self, plan: FlowPlan, voice: Voice | None, observer: Observer) -> None:
         """Read the weights of ``plan``, and measure what its evaluator needs of ``voice``."""
@@ -220,20 +220,20 @@ class PlannedFlow(ABC):
             BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
             branches_of(effects(own, 0.0)) if strengths == own else None,
             lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
-            lambda branches: self._operations(passage.frames, options, branches),
+            lambda branches: self._counts(passage, options, branches),
             most_branches(strengths),
             combining,
         )
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
         options, guidance = script.options, script.plan.guidance
-        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
+        phases = [Phase(0, run, options, self._counts(passage, options))]
         if guidance.steps is not None and guidance.shortened(options["steps"]):
             guided = guidance.steps + script.plan.halves_first
             first = len(self._evaluation_times(script.times[: guided + 1], options))
             times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
-            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
+            phases.append(Phase(first, alone_run, alone, self._counts(passage, alone)))
         return phases
 
     @staticmethod
@@ -246,11 +246,11 @@ class PlannedFlow(ABC):
     ) -> Tensor:
         return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
 
-    def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
+    def reference_operations(self, plan: FlowPlan, passage: Any) -> float:
         """Backbone operations of a passage under the same setting without techniques."""
         options = plan.reference
         evaluations = len(self._evaluation_times(grid_of(options), options))
-        return evaluations * self._operations(frames, options).evaluation
+        return evaluations * self._counts(passage, options).evaluation
 
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
@@ -281,7 +281,7 @@ class PlannedFlow(ABC):
         return self._integrate(evaluations, sampler, script.times, script.options, on_step), evaluations
 
     def operations(self, script: FlowScript) -> OperationCounts:
-        return self._operations(script.passages[0].frames, script.options)
+        return self._counts(script.passages[0], script.options)
 
     @torch.inference_mode()
     def calibration_target(self, script: FlowScript) -> CalibrationTarget:
@@ -369,6 +369,13 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
         """Last state (1, frames, bands) to the audio of the new speech."""
 
+    @abstractmethod
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
+
+    def _counts(self, passage: FramedPassage, options: Values, branches: int | None = None) -> OperationCounts:
+        return self._operations(passage.frames, options, branches)
+
     def _fader(self, options: Values) -> CrossFader:
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
@@ -447,7 +454,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
             sampled - began,
             heard - sampled,
             sum(evaluations.operations),
-            self._reference_operations(script.plan, passage.frames),
+            self.reference_operations(script.plan, passage),
             evaluations.saved,
             tuple(evaluations.shares),
         )

@@ -2,8 +2,9 @@
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself:
 all matrix and attention products of the transformers and their heads, for the prompt and every token read, including
-the draft's and rejected tokens. The voice's part of the prompt counts for every text; the decoder of tokens to audio
-does not count. Speculative decoding is therefore above 1: it computes more, in fewer passes. A student is below 1.
+the draft's and rejected tokens. The voice's part of the prompt counts for every text. Of the decoder of tokens to audio
+only a flow's evaluations count, over those of the same flow without techniques. Speculative decoding is therefore above
+1: it computes more, in fewer passes. A student is below 1.
 """
 
 from __future__ import annotations
@@ -416,8 +417,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             decoder_seconds,
             spent_operations(
                 target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
-            ),
-            plain_operations(self.own.tokens, prompt_tokens, cycles),
+            )
+            + decoder.operations,
+            plain_operations(self.own.tokens, prompt_tokens, cycles) + decoder.reference_operations,
             # A stop id among accepted drafts saves no pass.
             frozenset({"draft"} if any(min(one.accepted, len(one.tokens)) for one in cycles) else ()) | decoder.saved,
             tuple(map(_kept, cycles)),

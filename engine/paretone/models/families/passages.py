@@ -172,6 +172,9 @@ class TokenDecoder(StreamDecoder[Sequence[int]]):
     """Called within long work; may raise to cancel."""
     saved: frozenset[str] = frozenset()
     """Parts of the plan that saved operations so far; see :class:`paretone.setting.plan.Idle`."""
+    operations: float = 0.0
+    """Of its flow so far; ``reference_operations`` under the same setting without techniques."""
+    reference_operations: float = 0.0
     exact: ClassVar[bool] = True
     """Whether streaming equals :meth:`whole` up to rounding."""
 

@@ -65,6 +65,7 @@ TECHNIQUE = Technique(
     paper=Paper("Principled Coarse-Grained Acceptance for Speculative Decoding in Speech", "arXiv 2511.13732"),
     families=("language",),
     slot="draft:acceptance",
+    needs_single_codes=True,
     place=165,
     mark=Mark("orange", "circle"),
     study="paretone.techniques.token_groups",

@@ -10,13 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.errors import Cancelled, ProfileError, SettingError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW
+from paretone.models.cosyvoice2.mel_flow import PlannedMel
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel as TokenToMel2
 from paretone.models.cosyvoice3.config import NAME
+from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.observer import SILENT, Observer
 from paretone.sampling.actions import SkipAction
@@ -37,8 +43,10 @@ from paretone.training.flow_matching import FlowMatchingOptions
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.command_line import Console
+from tests.engine.models.cosyvoice2.small_release import FLOW as FLOW_2
 from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
+from tests.engine.models.cosyvoice3.small_release import FLOW as FLOW_3
 from tests.engine.models.cosyvoice3.small_release import write_release
 from tests.packages import needs
 
@@ -166,6 +174,29 @@ def test_a_table_of_nothing_changes_no_bit_and_skips_are_the_same_in_a_stream(mo
     operations = model.operations(scripted(model, TEXT, VOICE, setting()))
     ratio = flow_of(resolve(model.info, skipping(table), (table,))).ops_ratio(operations)
     assert ratio == pytest.approx(table.ops_ratio(operations)) and 0.4 < ratio < 0.8
+
+    def saved(of: Setting, *artefacts: Artefact) -> float:
+        return 1 - speak(model, of, *artefacts).measurements.ops_ratio
+
+    assert saved(setting()) == 0 < saved(skipping(table), table) < 1 - ratio, "tokens count too"
+    halved = saved(setting(using("steps", steps=5), stream=False))
+    assert saved(skipping(table, stream=False), table) == pytest.approx((1 - ratio) / 0.5 * halved)
+
+
+@pytest.mark.parametrize("flow", [TokenToMel(FLOW_3), TokenToMel2(FLOW_2)], ids=["3", "2"])
+def test_operations_of_an_evaluation_are_those_of_the_matrix_products(flow: TokenFlow) -> None:
+    planned, frames = PlannedMel(flow.eval().requires_grad_(False)), 24
+    part = planned.whole(
+        AcousticPrompt(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 8, 80), torch.ones(1, SPEAKER_WIDTH)),
+        [1] * 8,
+        planned.planned(),
+    )
+    run, sampler = planned._started(planned.planned(), part)
+    with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        flow.estimator.velocity(sampler.noise, 0, run)
+    assert flow.estimator.operations(frames, 2).evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
+    later = flow.estimator.operations(10, 2, before=14).evaluation + flow.estimator.operations(14, 2).evaluation
+    assert 0.5 < later / flow.estimator.operations(frames, 2).evaluation < 1, "earlier frames see no later ones"
 
 
 def test_multistep_and_guidance_that_saturates(model: CosySpeech) -> None:
