@@ -66,8 +66,9 @@ class Extra:
         return tuple(one for one in found if find_spec(one) is None)
 
 
+SEARCH = "search"
 EXTRAS = (
-    Extra("search", "Searches for the best settings", ("optuna",)),
+    Extra(SEARCH, "Searches for the best settings", ("optuna",)),
     Extra("train", "Training drafts, students and weights", ("accelerate",)),
     Extra(
         "judge",
@@ -130,7 +131,7 @@ def why_no_training() -> str:
 
 
 def why_no_search() -> str:
-    return NO_SEARCH if extra("search").missing else ""
+    return NO_SEARCH if extra(SEARCH).missing else ""
 
 
 def why_no_cluster() -> str:

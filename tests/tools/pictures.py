@@ -35,7 +35,7 @@ from safetensors.torch import save_file
 
 from paretone.checks.speech import speech_of
 from paretone.errors import PlainError
-from paretone.extras import why_no_search
+from paretone.extras import SEARCH, why_no_search
 from paretone.listening.trials import MUSHRA
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
@@ -54,7 +54,6 @@ from paretone_app.features.roofline.presenter import RooflinePresenter
 from paretone_app.features.servers.presenter import ServersPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.forms import Varied
-from paretone_app.features.studies.maker import SEARCH
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.take_grid.panel import Chosen
 from paretone_app.features.take_grid.presenter import TakeGridPresenter

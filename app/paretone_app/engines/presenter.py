@@ -225,6 +225,7 @@ class EnginesPresenter(Presenter):
         chosen = self._state.selection
         if isinstance(event, EngineReady | ModelDownloaded):
             self._ask("models", "", partial(setattr, chosen, "elsewhere"))
+            self._ask("lacking", "", partial(setattr, self._state.machine, "lacking"))
         elif isinstance(event, ModelLoaded) and chosen.entry.voices.in_folder:
             from paretone.remote.places import THERE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from paretone import extras
 from paretone.computing import Computing
 from paretone.errors import SettingError
-from paretone.extras import Extra
+from paretone.extras import SEARCH, Extra, why_no_search
 from paretone.session.commands import InstallExtra
 from paretone.session.events import EngineReady, Event, ExtraInstalled, Progress
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
@@ -34,8 +34,21 @@ class Machine(QObject):
         self.connected = True
         self.round_trip: float | None = None
         """Seconds there and back."""
+        self.lacking: Mapping[str, str] = {}
+        """What the host said of its judges and of searches: why each is unusable there, by name; ``""``: it is not."""
         self.ask: Callable[[str, str], Future[Any]] | None = None
         """Asks the host about its files; ``None``: they are this machine's."""
+
+    def problem_of(self, name: str) -> str:
+        """Why the judge ``name``, or ``search``, is unusable on the engine's machine, as a sentence, or ``""``."""
+        if self.host:
+            problem = self.lacking.get(name, "")
+            return f"On {self.host}: {problem}" if problem else ""
+        if name == SEARCH:
+            return why_no_search()
+        from paretone.measure.evaluation.judges import judge_named
+
+        return judge_named(name).problem()
 
     def set_line(self, host: str, connected: bool = False, round_trip: float | None = None) -> None:
         """State of the line to the engine's machine."""

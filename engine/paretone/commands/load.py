@@ -22,7 +22,7 @@ from paretone.extras import require_serving
 from paretone.measure.machine import describe
 from paretone.models import catalogue
 from paretone.paths import data_folder
-from paretone.reading import read_text, shown
+from paretone.reading import shown
 from paretone.serving import records, replies
 from paretone.serving.records import FORMS
 from paretone.wording import listed
@@ -203,13 +203,7 @@ def _fields(options: argparse.Namespace) -> dict[str, object]:
     """Further fields of each request. Raises :class:`PlainError`."""
     found: dict[str, object] = {}
     if options.request is not None:
-        try:
-            read = json.loads(read_text(options.request))
-        except (OSError, ValueError) as error:
-            raise SettingError(f"{options.request} cannot be read as JSON: {error}.") from error
-        if not isinstance(read, dict):
-            raise SettingError(f"{options.request} must hold one JSON object, the fields of a request.")
-        found |= read
+        found |= records.request_fields(options.request)
     if options.reference is not None:
         recording = read_recording(options.reference)
         sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
@@ -220,10 +214,10 @@ def _fields(options: argparse.Namespace) -> dict[str, object]:
         name, there, value = one.partition("=")
         if not there or not name:
             raise SettingError(f"--field takes NAME=VALUE, not {one!r}.")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
+        if name == "input" or (name == "seed" and options.seeds):
+            given = "--text-file, one per line" if name == "input" else "--seeds, or an empty --seeds with this --field"
+            raise SettingError(f"The field {name} differs from request to request; give it by {given}.")
+        found[name] = records.field_value(value)
     return found
 
 

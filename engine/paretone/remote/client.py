@@ -32,7 +32,7 @@ from paretone.models import catalogue
 from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
 from paretone.remote.mirror import Mirror, fetched
-from paretone.remote.places import CHUNK, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
+from paretone.remote.places import CHUNK, DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
@@ -572,6 +572,10 @@ class RemoteEngine:
                 parcel = _recording(path)
                 await self._send_parcel(command.job, parcel)
                 given[place] = {**one, "audio": f"../{parcel.place(path.name)}"}
+        for one in ("folder", "vocoder"):
+            place = values.get(one)
+            if isinstance(place, str) and (known := on_host(place, self._data)).startswith(DATA):
+                values[one] = await self._asking(wire.Ask("path", known))
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
         await self._send_file(name, content)

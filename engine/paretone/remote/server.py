@@ -27,6 +27,8 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from paretone import __version__, files
 from paretone.errors import PlainError, SettingError
+from paretone.extras import SEARCH, why_no_search
+from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.files.releases import extent
 from paretone.reading import first_line
@@ -359,6 +361,8 @@ class EngineServer:
         match ask.what:
             case "folder":
                 return self.files.folder(ask.text)
+            case "path":
+                return self.files.path(ask.text)
             case "has":
                 return self.files.has(ask.text)
             case "send":
@@ -371,6 +375,8 @@ class EngineServer:
                 return self.files.together(ask.text, ask.content)
             case "models":
                 return {one.id: one.available for one in catalogue.models()}
+            case "lacking":
+                return {SEARCH: why_no_search(), **{one.name: one.problem() for one in JUDGES}}
             case "voices":
                 model, _, folder = ask.text.partition("\n")
                 found = catalogue.voices(model, self.files.path(folder) if folder else "")

@@ -71,7 +71,10 @@ class Target:
     def body(self, text: str, seed: int | None) -> dict[str, object]:
         named = {"model": self.model, "voice": self.voice}
         chosen = {name: value for name, value in named.items() if value}
-        seeded = {} if seed is None else {"seed": seed}
+        seeded: dict[str, object] = {} if seed is None else {"seed": seed}
+        # vLLM-Omni's OmniVoice reads it there.
+        if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
+            seeded["extra_params"] = {**further, **seeded}
         return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
 
 

@@ -22,7 +22,7 @@ from paretone.fields import exact, is_of
 from paretone.measure.estimates import Estimate
 from paretone.measure.machine import describe
 from paretone.paths import data_folder
-from paretone.reading import read_json
+from paretone.reading import first_line, read_json
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
@@ -41,6 +41,25 @@ FIGURES = {
     "largest_gap_seconds": "largest_gap_p50",
 }
 """Metrics of takes, and the columns that give them for a server."""
+
+
+def request_fields(file: Path | str) -> dict[str, object]:
+    """The fields of each request in a JSON file such as an export's ``request.json``. Raises :class:`SettingError`."""
+    try:
+        found = read_json(file)
+    except (OSError, ValueError) as error:
+        raise SettingError(f"The request {file} cannot be read: {first_line(error)}.") from error
+    if not isinstance(found, dict):
+        raise SettingError(f"The request {file} must hold one JSON object, the fields of a request.")
+    return found
+
+
+def field_value(text: str) -> object:
+    """A typed value of a field of the request: JSON, or else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @dataclass(frozen=True)

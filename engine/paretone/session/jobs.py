@@ -43,6 +43,7 @@ from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import plug_in, technique
 from paretone.techniques.resolving import foreseen, known
+from paretone.training.requests import CHECKPOINT, TrainingRequest
 
 if TYPE_CHECKING:
     from paretone.studies.execution import TaskRunner
@@ -119,13 +120,16 @@ def judge_replies(command: commands.JudgeReplies, executor: Executor, job: Runni
 
 def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> events.Prepared:
     """Run the technique's own function."""
-    preparation = preparation_for(command.technique, command.request)
-    model = executor.model_for(command.request.setting) if preparation.on_loaded_model else None
+    request: Any = command.request
+    preparation = preparation_for(command.technique, request)
+    if isinstance(request, TrainingRequest) and request.begun_again:
+        request = replace(request, resume=(Path(request.work) / CHECKPOINT).is_file())
+    model = executor.model_for(request.setting) if preparation.on_loaded_model else None
     observer = PreparationObserver(job, command.technique, preparation.title)
     created = datetime.now(UTC).isoformat(timespec="milliseconds")
-    task = JobTask(command.request, observer, model, executor.machine, created)
+    task = JobTask(request, observer, model, executor.machine, created)
     result = Part(preparation.run, owner=plug_in(command.technique)).make(task)
-    info = _info(executor, command.request, observer) if preparation.finds_weights else None
+    info = _info(executor, request, observer) if preparation.finds_weights else None
     return events.Prepared(command.job, command.technique, result, info)
 
 

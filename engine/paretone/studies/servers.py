@@ -1,7 +1,8 @@
 """Servers in studies: each ``[[server]]`` of a study's file under each load is a setting, and its replies are takes.
 
 Such a setting has the server's name as its model; its options are the address, the number of clients, and the fields of
-each request. All clients ask in a closed loop from the first to the last reply that counts. Torch-free.
+each request, those within others by their whole names (``extra_params.seed``). All clients ask in a closed loop from
+the first to the last reply that counts. Torch-free.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paretone.checks.judge import heard
-from paretone.errors import StudyError
+from paretone.errors import SettingError, StudyError
 from paretone.extras import require_serving
 from paretone.fields import Fields, is_of
 from paretone.measure.evaluation.judges import Judge, judge_named
 from paretone.measure.machine import describe
 from paretone.models.voices import is_own
 from paretone.observer import Observer
-from paretone.reading import parsed_json, read_text, shown
-from paretone.serving.records import FORMS
+from paretone.reading import shown
+from paretone.serving.records import FORMS, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.sentences import StudySentence
@@ -63,27 +64,31 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     if (wrong := next((one for one in loads if not 0 < one <= 1000), None)) is not None:
         raise StudyError(f"{where}.clients must be from 1 to 1,000, not {wrong}.")
     named = {one: fields.text(one) for one in ("model", "voice") if one in fields}
-    given = fields.table("fields")
-    request = {**_request(fields.text("request"), root, where), **given, **named}
+    given = dict(_flat(fields.table("fields")))
+    request = dict(_flat(_request(root / file, where) if (file := fields.text("request")) else {})) | given | named
     varied: dict[str, list[object]] = {}
-    for one, values in fields.table("vary").items():
+    for one, values in _flat(fields.table("vary")):
         if not isinstance(values, list) or not values:
             raise StudyError(f"{where}.vary.{one} must be a list of values, not {shown(values)}.")
         varied[one] = values
     own = {_URL: url, _TOKEN: fields.flag("token"), _SEEDED: bool(fields.get("seeded", True))}
     fields.require_known()
     # An export's request names a seed; the study's is sent in its place.
-    studys = {"input", "seed"} if own[_SEEDED] else {"input"}
+    studys = {"input", "seed", "extra_params.seed"} if own[_SEEDED] else {"input"}
     if taken := studys & {*given, *varied}:
         raise StudyError(f"{where}: the field {shown(min(taken))} of a request is the study's; leave it out.")
     for clients, chosen in product(loads, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
         if own_one := next((one for one in asked if one in _OWN), ""):
             raise StudyError(f"{where}: {own_one} is not a field of a request; give it as {where}.{own_one}.")
-        if strange := next((one for one, value in asked.items() if not _is_plain(value)), ""):
+        if strange := next(
+            (one for one, value in asked.items() if not isinstance(value, bool | int | float | str)), ""
+        ):
             raise StudyError(
                 f"{where}: the field {shown(strange)} of a request must be a number, a text, or true or false."
             )
+        if outer := next((one for one in asked if any(other.startswith(f"{one}.") for other in asked)), ""):
+            raise StudyError(f"{where}: the field {shown(outer)} of a request has a value, and fields within it.")
         if (form := asked.get("response_format", FORMS[0])) not in FORMS:
             raise StudyError(f"{where}: response_format must be {listed(FORMS, 'or')}, not {shown(form)}.")
         words = [f"at {clients} client{'s' * (clients != 1)}"]
@@ -92,19 +97,32 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         yield Candidate(setting, SERVER, f"{name}, {', '.join(words)}")
 
 
-def _request(name: str, root: Path, where: str) -> Mapping[str, object]:
-    """Fields in a file such as an export's ``request.json``."""
-    if not name:
-        return {}
+def _request(file: Path, where: str) -> Mapping[str, object]:
     try:
-        found = parsed_json(read_text(root / name))
-    except (OSError, ValueError) as error:
-        raise StudyError(f"{where}.request: {root / name} cannot be read as JSON: {error}.") from error
-    return study_fields(found, f"{where}.request.").all()
+        return request_fields(file)
+    except SettingError as error:
+        raise StudyError(f"{where}.request: {error}") from error
 
 
-def _is_plain(value: object) -> bool:
-    return isinstance(value, bool | int | float | str)
+def _flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """Fields with those within them by their whole names, such as an OmniVoice export's ``extra_params.seed``."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _nested(fields: Mapping[str, object]) -> dict[str, object]:
+    """The contrary of :func:`_flat`."""
+    made: dict[str, object] = {}
+    for name, value in fields.items():
+        *outer, last = name.split(".")
+        within: Any = made
+        for one in outer:
+            within = within.setdefault(one, {})
+        within[last] = value
+    return made
 
 
 def target_of(setting: Setting, voice: str) -> Target:
@@ -117,7 +135,7 @@ def target_of(setting: Setting, voice: str) -> Target:
         raise StudyError(f"{setting.options[_URL]} needs a token: set the environment variable {TOKEN}.")
     form = str(asked.pop("response_format", FORMS[0]))
     spoken = str(asked.pop("voice", "" if is_own(voice) else voice))
-    return Target(setting.options[_URL], str(asked.pop("model", "")), spoken, token, form, asked)
+    return Target(setting.options[_URL], str(asked.pop("model", "")), spoken, token, form, _nested(asked))
 
 
 class Asking:

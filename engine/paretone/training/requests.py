@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 
+CHECKPOINT = "checkpoint.pt"
+"""File in a run's folder to resume from."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRequest:
@@ -35,6 +38,8 @@ class TrainingRequest:
     epochs: float | None = None
     """Clips drawn over clips to train on."""
     resume: bool = False
+    begun_again: bool = False
+    """By a queue: resume if the work folder holds a checkpoint, which only the engine's machine knows."""
     half_precision: bool = False
     rate_scale: float = 1.0
     """Factor on all learning rates."""

@@ -27,7 +27,7 @@ from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
 from paretone.training.processes import Processes
-from paretone.training.requests import TrainingProgress
+from paretone.training.requests import CHECKPOINT, TrainingProgress
 from paretone.wording import percent
 
 
@@ -116,7 +116,6 @@ def stop_requests() -> Iterator[StopRequest]:
             signal.signal(one, handler)
 
 
-CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"
 
 

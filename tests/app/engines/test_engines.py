@@ -32,7 +32,7 @@ PARTS = f"{SMALL} engines"
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    made = Host(tmp_path / "host")
+    made = Host(tmp_path / "host", first="import sys; sys.modules['pocketsphinx'] = None\n")
     yield made
     made.kill()
 
@@ -130,6 +130,13 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         training.resume_button.click()
     assert ended.args[1] is Outcome.FAILED and "to resume from; start afresh" in ended.args[2]
+
+    until(lambda: bool(window.state.machine.lacking))
+    window.action["new_study"].trigger()
+    maker = window.features["studies"].maker
+    missing = maker.judges["words"]
+    assert not missing.isEnabled() and missing.toolTip().startswith("On gpu1: Word errors"), "said beforehand"
+    maker.reject()
 
     chosen.set_option("steps", 4)
     chosen.set_text("Milk.")

@@ -165,7 +165,7 @@ def test_cancelling_while_the_line_is_broken(here: Window, relay: Relay) -> None
     assert isinstance(here.recorder.end_of(3), events.JobFinished)
 
 
-def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, tmp_path: Path) -> None:
+def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, host: Host, tmp_path: Path) -> None:
     file, folder = tmp_path / "steps.toml", tmp_path / "steps"
     file.write_text(STUDY)
     here.engine.submit(commands.RunStudy(2, str(file), str(folder)))
@@ -184,6 +184,10 @@ def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, 
     here.engine.submit(commands.VerifyStudy(4, str(folder), 1))
     here.recorder.end_of(4)
     assert here.recorder.wait_for_kind(events.StudyVerified, 4).folder == str(folder)
+    # A folder in the window's data folder is the one with the same name in the host's.
+    file.write_text(f'folder = "{here.engine._data / "models" / "mine"}"\n{STUDY}')
+    here.engine.submit(commands.RunStudy(5, str(file), str(tmp_path / "other")))
+    assert f"is not in {host.data / 'models' / 'mine'};" in here.recorder.end_of(5).sentence
 
 
 @only_in_full("repetitions")

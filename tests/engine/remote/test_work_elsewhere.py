@@ -104,9 +104,9 @@ def test_a_training_runs_is_cancelled_and_resumed_there(do: Do, here: Window, ho
     work = here.engine._data / "training" / "w"
     asked = {"model": "f5-mini", "manifest": str(toy_manifest(tmp_path)), "folder": str(toy_model(tmp_path / "model"))}
 
-    def train(steps: int, resume: bool = False, place: Path = work) -> Callable[[int], commands.Command]:
+    def train(steps: int, place: Path = work, **more: bool) -> Callable[[int], commands.Command]:
         request = GuidanceFreeRequest(
-            **asked, work=str(place), weight=0.5, steps=steps, device="cpu", threads=1, resume=resume
+            **asked, work=str(place), weight=0.5, steps=steps, device="cpu", threads=1, **more
         )
         return lambda job: commands.Prepare(job, "guidance_free", request)
 
@@ -119,7 +119,7 @@ def test_a_training_runs_is_cancelled_and_resumed_there(do: Do, here: Window, ho
     assert (host.data / "training" / "w" / "checkpoint.pt").is_file() and not work.exists()
     assert "holds an earlier run; resume it" in do(train(9)).sentence
     reached = here.recorder.reports(job, TrainingProgress)[-1].step
-    prepared = do(train(reached + 2, resume=True))
+    prepared = do(train(reached + 2, begun_again=True))  # As a queue does: the host knows whether it has a checkpoint.
     assert prepared.result.steps == reached + 2
     weights = Path(prepared.result.checkpoint)
     assert weights.is_relative_to(host.data) and weights.is_file()

@@ -196,6 +196,9 @@ def test_the_command_measures_keeps_replies_and_says_what_failed(
     assert "There is no voice 'nobody'" in refused, "fields of a file are sent"
     (tmp_path / "request.json").write_text("[]")
     assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
+    assert "none.json cannot be read: No such file" in console.refusal(*asked, "--request", tmp_path / "none.json")
+    for field, instead in (("input=Milk.", "--text-file"), ("seed=3", "--seeds")):
+        assert f"differs from request to request; give it by {instead}" in console.refusal(*asked, "--field", field)
     events = console.refusal(*asked, "--token", TOKEN, "--field", "stream_format=sse")
     assert "no sound. The answer is text/event-stream, not audio" in events, "their text is no samples"
     assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")

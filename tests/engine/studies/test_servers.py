@@ -46,6 +46,20 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
     assert parse(found.to_json(), root=tmp_path).candidates == found.candidates and to_toml(found.to_json())
 
 
+def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> None:
+    (tmp_path / "request.json").write_text('{"extra_params": {"seed": 5, "shift": 0.1}, "response_format": "wav"}')
+    given = {**HERE, "clients": 1, "request": "request.json", "vary": {"extra_params.shift": [0.1, 0.3]}}
+    found = parse({"server": [given]}, root=tmp_path)
+    targets = [target_of(one.setting, "anna") for one in found.candidates]
+    assert [one.body("Rice.", 3)["extra_params"] for one in targets] == [
+        {"seed": 3, "shift": 0.1},
+        {"seed": 3, "shift": 0.3},
+    ]
+    assert targets[0].body("Rice.", None)["extra_params"] == {"seed": 5, "shift": 0.1}
+    assert found.candidates[1].name == "Box, at 1 client, extra_params.shift 0.3"
+    assert parse(found.to_json(), root=tmp_path).candidates == found.candidates
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -58,9 +72,11 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
         ({"vary": {"clients": [1, 8]}}, "clients is not a field of a request; give it as server[0].clients"),
         ({"vary": {"input": ["a", "b"]}}, "the field 'input' of a request is the study's"),
         ({"vary": {"seed": [1, 2]}}, "the field 'seed' of a request is the study's"),
-        ({"fields": {"ref": {"a": 1}}}, "the field 'ref' of a request must be a number"),
+        ({"fields": {"ref": {"a": [1]}}}, "the field 'ref.a' of a request must be a number"),
+        ({"fields": {"ref": 1, "ref.a": 2}}, "the field 'ref' of a request has a value, and fields within it"),
+        ({"vary": {"extra_params": {"seed": [1, 2]}}}, "the field 'extra_params.seed' of a request is the study's"),
         ({"vary": {"response_format": ["wav", "mp3"]}}, "response_format must be pcm or wav, not 'mp3'"),
-        ({"request": "none.json"}, "cannot be read as JSON"),
+        ({"request": "none.json"}, "none.json cannot be read: No such file or directory"),
         ({"adress": "x"}, "adress is an unknown field"),
     ],
 )

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import Utterance
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, read_record
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, ImportanceRecord, read_record
 from paretone.paths import own_place
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
@@ -96,7 +96,17 @@ class LayerChoice(QObject):
         info = self._state.selection.info
         if info is not None and record.checkpoint == info.fingerprint:
             self.record = record
+            if self._state.machine.host:
+                self._keep_here(record, own_place(info.id))
             self.measured.emit()
+
+    def _keep_here(self, record: ImportanceRecord, folder: Path) -> None:
+        """Keep what a host measured: its files are not read from here. Another checkpoint's record stays."""
+        try:
+            if not (folder / FILE).exists() or read_record([folder], record.checkpoint) is not None:
+                record.write(folder / FILE)
+        except PlainError as error:
+            self.problem.emit(str(error))
 
     def look(self) -> None:
         """Read the measurement of the loaded checkpoint, if there is one."""

@@ -31,7 +31,6 @@ _KEPT = (
 """Commands with results that are kept in files; others fill a panel that a new window has yet to fill."""
 _SHOWN = Kind.TRANSFER, Kind.TOKENS
 """Preparations that fill a panel, too."""
-_CHECKPOINT = "checkpoint.pt"
 _FIELDS = {"number": int, "kind": str, "after": int, "asked": str, "model": object, "command": object}
 
 
@@ -78,8 +77,7 @@ def keeps(job: Job) -> bool:
 def resumed(command: commands.Command) -> commands.Command:
     """``command`` to be begun once more: a training goes on from its checkpoint."""
     if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):
-        there = (Path(command.request.work) / _CHECKPOINT).is_file()
-        return replace(command, request=replace(command.request, resume=there))
+        return replace(command, request=replace(command.request, begun_again=True))
     return command
 
 

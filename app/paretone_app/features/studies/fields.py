@@ -12,12 +12,13 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
 from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
+from paretone.studies.servers import TOKEN, USUAL_CLIENTS
 from paretone.techniques import applying_to, technique
-from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example
+from paretone_app.features.studies.forms import KINDS, Bound, Goals, Server, Varied, example
 from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
 from paretone_app.shell.theme import GAP
-from paretone_app.state.machine import Installing
+from paretone_app.state.machine import Installing, Machine
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.build import cross_button
@@ -167,6 +168,7 @@ class JudgeBoxes(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._machine = Machine()
         self.boxes: dict[str, QCheckBox] = {}
         for one in JUDGES:
             box = self.boxes[one.name] = QCheckBox(one.title)
@@ -175,15 +177,16 @@ class JudgeBoxes(QWidget):
         build.fill(VBoxLayout(self), [*self.boxes.values(), self.install])
         self.show_missing()
 
-    def follow(self, installing: Installing) -> None:
+    def follow(self, installing: Installing, machine: Machine) -> None:
+        self._machine = machine
         self.install.follow(installing)
         self.show_missing()
 
     def show_missing(self) -> None:
-        """Enable the judges now available."""
+        """Enable the judges available where the engine runs."""
         lacking = ""
         for one in JUDGES:
-            reason = one.problem()
+            reason = self._machine.problem_of(one.name)
             self.boxes[one.name].setEnabled(not reason)
             self.boxes[one.name].setToolTip(localised(reason) or f"Adds {', '.join(one.metrics)}")
             lacking = lacking or (reason if one.name in USUAL_JUDGES else "")
@@ -320,3 +323,44 @@ class AxesEditor(_Entries):
     @property
     def varied(self) -> tuple[Varied, ...]:
         return tuple(line.varied for line in self.lines)
+
+
+class _ServerLine(_Entry):
+    def __init__(self) -> None:
+        super().__init__("server")
+        tip = "Measured next to the settings, with the study's sentences, seeds and judges"
+        self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server", tip)
+        tip = "Clients at once, one load after another: 1 8"
+        self.clients = build.named(QLineEdit(f"{USUAL_CLIENTS}"), "Clients at once", tip)
+        self.request = build.named(
+            QLineEdit(placeholderText="speed = 1.0; steps = 8, 16"),
+            "Fields of each request",
+            "Further fields; those with several values are varied, in every combination",
+        )
+        self.token = build.named(
+            QCheckBox("Needs a token"), tip=f"Taken from the environment variable {TOKEN}: studies are passed on"
+        )
+        self.token.toggled.connect(self.changed)
+        for one in (self.url, self.clients, self.request):
+            one.textChanged.connect(self.changed)
+        build.fill(HBoxLayout(self), ((self.url, 4), (self.clients, 1), (self.request, 4), self.token, self.remove))
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        return self.url, self.clients, self.request, self.token, self.remove
+
+    @property
+    def filled_in(self) -> Server:
+        return Server(self.url.text(), self.clients.text(), self.request.text(), self.token.isChecked())
+
+
+class ServersEditor(_Entries):
+    def __init__(self) -> None:
+        super().__init__("Add ser&ver", "Measure a speech server by its address as well")
+
+    def _entry(self, content: object) -> _ServerLine:
+        return _ServerLine()
+
+    @property
+    def filled_in(self) -> tuple[Server, ...]:
+        return tuple(line.filled_in for line in self.lines)

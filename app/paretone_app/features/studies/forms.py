@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
+from paretone.serving.records import field_value
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
@@ -83,6 +85,19 @@ class Varied:
 
 
 @dataclass(frozen=True)
+class Server:
+    """A server to measure next to the settings, as typed."""
+
+    url: str
+    clients: str
+    """One load after another: 1 8."""
+    fields: str
+    """Of each request: ``speed = 1.0; num_inference_steps = 8, 16``, of which those with several values are varied."""
+    token: bool
+    """Whether it needs a token, which is not part of the study."""
+
+
+@dataclass(frozen=True)
 class Bound:
     metric: str
     kind: str
@@ -117,6 +132,7 @@ class StudyForm:
     """A further setting to compare."""
     goals: Goals | None = None
     """``None`` to try every combination."""
+    servers: tuple[Server, ...] = ()
     offered: OfferedKind | None = None
     """A kind of study declared by a feature; nothing else is varied then."""
     folder: str = ""
@@ -170,9 +186,11 @@ def definition(form: StudyForm) -> dict[str, object]:
         made["grid"] = axes
     if form.selected is not None:
         made["setting"] = [_listed(form.selected, form.options)]
+    if form.servers:
+        made["server"] = [_server(one) for one in form.servers]
     if not axes and form.goals is not None:
         raise StudyError("The search varies nothing: add an option or a technique.")
-    if not axes and form.selected is None:
+    if not (axes or form.servers) and form.selected is None:
         raise StudyError("The study compares nothing: add an option or a technique.")
     return made
 
@@ -240,6 +258,23 @@ def file_name(title: str) -> str:
 
 def _voice(voice: Voice) -> object:
     return {"audio": voice.audio, "transcript": voice.transcript} if is_own(voice.id) else voice.id
+
+
+def _server(typed: Server) -> dict[str, object]:
+    made: dict[str, Any] = {
+        "url": typed.url.strip(),
+        "clients": [int(one) if one.isdecimal() else one for one in re.findall(r"[^\s,;]+", typed.clients)],
+        "token": typed.token,
+        "fields": {},
+        "vary": {},
+    }
+    for part in filter(None, map(str.strip, typed.fields.split(";"))):
+        name, there, text = (one.strip() for one in part.partition("="))
+        values = [field_value(one) for one in _parts(text)]
+        if not there or not name or not values:
+            raise StudyError(f"Fields of a request are typed as speed = 1.0; steps = 8, 16; not as “{part}”.")
+        made["vary" if len(values) > 1 else "fields"][name] = values if len(values) > 1 else values[0]
+    return {name: value for name, value in made.items() if value or name == "url"}
 
 
 def _axes(form: StudyForm) -> dict[str, object]:

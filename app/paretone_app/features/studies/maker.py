@@ -19,13 +19,19 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.errors import PlainError
-from paretone.extras import why_no_search
+from paretone.extras import SEARCH
 from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
 from paretone.techniques import applying_to
-from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
+from paretone_app.features.studies.fields import (
+    USUAL_JUDGES,
+    AxesEditor,
+    GoalsEditor,
+    JudgeBoxes,
+    ServersEditor,
+)
 from paretone_app.features.studies.forms import (
     OfferedKind,
     StudyForm,
@@ -38,7 +44,7 @@ from paretone_app.features.studies.forms import (
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import BROAD, GAP, NEAR, set_look
 from paretone_app.state.differences import changed_options
-from paretone_app.state.machine import Installing
+from paretone_app.state.machine import Installing, Machine
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -46,7 +52,7 @@ from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, TickList
 
-EVERY, SEARCH = "every", "search"
+EVERY = "every"
 """Choices of settings: every combination, or a search; features of techniques add others."""
 _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
 _OWN, _SET = "own", "set"
@@ -71,6 +77,7 @@ class StudyMaker(QDialog):
         """``selection``: Setup's; ``folder``: proposed for files; ``kinds``: further kinds of studies."""
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
+        self._machine = Machine()
         self._own = tuple(selection.own_voices)
         self._offered: tuple[Voice, ...] = ()
         """Voices in the list."""
@@ -182,7 +189,9 @@ class StudyMaker(QDialog):
         self.goals.changed.connect(self._changed)
         self.axes = AxesEditor(self._setting.model)
         self.axes.changed.connect(self._changed)
-        build.fill(VBoxLayout(inside := QWidget()), (self.axes, 1), (0, 0, NEAR, 0))
+        self.servers = ServersEditor()
+        self.servers.changed.connect(self._changed)
+        build.fill(VBoxLayout(inside := QWidget()), ((self.axes, 1), self.servers), (0, 0, NEAR, 0))
         self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         area = Scrolled(inside)
         area.setMinimumWidth(42 * em)
@@ -202,8 +211,9 @@ class StudyMaker(QDialog):
         below = hint, (self.about_kind, 1), self.selected, self.options
         return build.fill(VBoxLayout(), (*above, (area, 1), *below))
 
-    def follow(self, installing: Installing) -> None:
-        self._judge_boxes.follow(installing)
+    def follow(self, installing: Installing, machine: Machine) -> None:
+        self._machine = machine
+        self._judge_boxes.follow(installing, machine)
         self.install_search.follow(installing)
         installing.changed.connect(self.show_missing)
         self.show_missing()
@@ -211,7 +221,7 @@ class StudyMaker(QDialog):
     @Slot()
     def show_missing(self) -> None:
         self._judge_boxes.show_missing()
-        no_search, item = why_no_search(), entry(self.kind, SEARCH)
+        no_search, item = self._machine.problem_of(SEARCH), entry(self.kind, SEARCH)
         item.setEnabled(not no_search)
         item.setToolTip(no_search or "Each setting is proposed from the results so far")
         self.no_search.setText(no_search)
@@ -233,7 +243,7 @@ class StudyMaker(QDialog):
     def ask_within(self, within: Within) -> None:
         """Fill in a study within ranges: a search, which has bounds, or all values if the search packages are
         missing."""
-        searching = not why_no_search()
+        searching = not self._machine.problem_of(SEARCH)
         self.title.setText("Within ranges")
         self.title.selectAll()
         self.model.setCurrentIndex(self.model.findData(within.model))
@@ -297,6 +307,7 @@ class StudyMaker(QDialog):
             varied=self.axes.varied,
             selected=self._setting if same_model and self.selected.isChecked() else None,
             goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
+            servers=self.servers.filled_in,
             offered=self._kinds.get(self.kind.currentData()),
         )
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone import files
 from paretone.errors import PlainError, StudyError
-from paretone.extras import why_no_cluster, why_no_search
+from paretone.extras import SEARCH, why_no_cluster
 from paretone.reading import read_text
 from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone, StudyVerified
@@ -240,12 +240,9 @@ class StudiesPresenter(Presenter):
         if seen.study is None and (seen.file.exists() or seen.results is None):
             return seen.file_problem
         problems = []
-        if seen.study is not None and not self._state.machine.host:  # A host checks its packages itself.
-            from paretone.measure.evaluation.judges import judge_named
-
-            problems = [judge_named(name).problem() for name in seen.study.judges]
-            if seen.study.search is not None:
-                problems.insert(0, why_no_search())
+        if seen.study is not None:
+            needed = (*((SEARCH,) if seen.study.search is not None else ()), *seen.study.judges)
+            problems = [self._state.machine.problem_of(name) for name in needed]
         queued = any(self._folder_of(one) == seen.folder for one in self._state.jobs.all)
         return next(filter(None, problems), "This study runs, or waits in the queue." if queued else "")
 
@@ -430,7 +427,7 @@ class StudiesPresenter(Presenter):
         kinds = offered_kinds(selection.info if selection.ready else None)
         self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        maker.follow(self._state.installing)
+        maker.follow(self._state.installing, self._state.machine)
         maker.definition_changed.connect(self._check)
         maker.submitted.connect(self._write_new)
         maker.destroyed.connect(self._maker_gone)

@@ -15,7 +15,7 @@ from paretone.figures.scatter import Dimension, Scale
 from paretone.models.base import MelFlow
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.training.forms import Figure, TrainingForm, TrainingPlan, training_forms
-from paretone.training.requests import Trained, TrainingProgress
+from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, offered, training
 from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration
 from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
@@ -164,7 +164,6 @@ def _running_mean(values: list[float]) -> list[float]:
     return list(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))
 
 
-CHECKPOINT = "checkpoint.pt"
 _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0

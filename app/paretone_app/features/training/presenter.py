@@ -13,7 +13,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared, Progress
 from paretone.techniques import technique
 from paretone.training.forms import Place, TrainingPlan, training_forms
-from paretone.training.requests import Trained, TrainingProgress, TrainingRequest
+from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress, TrainingRequest
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.training.model import training
 from paretone_app.numbers import localised
@@ -195,8 +195,6 @@ class TrainingPresenter(Presenter):
         self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)), True)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        from paretone_app.features.training.panel import CHECKPOINT
-
         if job.kind is Kind.TRAIN:
             request = job.command.request if isinstance(job.command, Prepare) else None
             kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()

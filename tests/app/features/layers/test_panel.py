@@ -20,7 +20,9 @@ from paretone.models.files.layer_importance import (
     WORD_ERROR,
     ImportanceRecord,
     LayerImportance,
+    read_record,
 )
+from paretone.paths import own_place
 from paretone.techniques import spade
 from paretone_app.features.layers.panel import LayersActions, LayersPanel, MeasurePlan
 from paretone_app.features.layers.presenter import LayerChoice
@@ -248,6 +250,18 @@ def test_a_layer_chosen_by_hand_decides_until_it_is_taken_back(choice: LayerChoi
     assert (choice.by_hand, choice.retained) == (False, (0, 3))
     state.undo_stack.undo()
     assert choice.retained == (0, 1, 3)
+
+
+def test_what_a_host_measured_is_kept_here(choice: LayerChoice, state: AppState) -> None:
+    state.machine.set_line("gpu1")
+    measured = replace(MEASURED, checkpoint="1" * 64)
+    state.selection.info = replace(state.selection.info, fingerprint="1" * 64, checkpoint="/only/there/model.bin")
+    choice.take_up(measured)
+    state.selection.model_changed.emit()
+    assert choice.record == measured, "after a restart, too"
+    state.selection.info = replace(state.selection.info, fingerprint="2" * 64)
+    choice.take_up(replace(measured, checkpoint="2" * 64))
+    assert read_record([own_place("lm-mini")], "1" * 64) == measured, "another checkpoint's record stays"
 
 
 def test_a_measurement_of_another_checkpoint_is_not_taken_up(choice: LayerChoice, state: AppState) -> None:

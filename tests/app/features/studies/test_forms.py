@@ -19,6 +19,7 @@ from paretone_app.features.studies.forms import (
     Bound,
     Goals,
     OfferedKind,
+    Server,
     StudyForm,
     StudyKind,
     Varied,
@@ -38,6 +39,24 @@ VARIED = (Varied("steps", "steps", "4..6", without=True), Varied("", "guidance",
 FORM = StudyForm(
     "Mine", "f5-mini", "harvard", 3, catalogue.voices("f5-mini")[:1], "0..2", 2, ("words",), {"steps": 8}, VARIED
 )
+
+
+def test_servers_are_typed_with_their_loads_and_fields() -> None:
+    typed = Server(" http://127.0.0.1:8880 ", "1 8", "voice = mia; extra.steps = 8, 16", True)
+    form = replace(FORM, varied=(), servers=(typed,))
+    made = definition(form)
+    fields = {"voice": "mia"}, {"extra.steps": [8, 16]}
+    server = {"url": "http://127.0.0.1:8880", "clients": [1, 8], "token": True, "fields": fields[0], "vary": fields[1]}
+    assert made["server"] == [server]
+    assert parse(tomllib.loads(to_toml(made))).candidates[-1].name == "127.0.0.1:8880, at 8 clients, extra.steps 16"
+    assert len(parse(definition(replace(form, varied=VARIED))).candidates) > 4
+    for wrong, words in (
+        (replace(typed, fields="8, 16"), "typed as speed = 1.0; steps = 8, 16; not as “8, 16”"),
+        (replace(typed, url="box"), "must be an address"),
+        (replace(typed, clients="many"), "whole numbers"),
+    ):
+        with pytest.raises(StudyError, match=words):
+            parse(definition(replace(form, servers=(wrong,))))
 
 
 @pytest.mark.parametrize(

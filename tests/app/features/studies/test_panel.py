@@ -217,7 +217,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
     bounds = [maker.goals.bounds.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
-    first, second = maker.axes.lines[0], maker.axes.add()
+    first, second, server = maker.axes.lines[0], maker.axes.add(), maker.servers.add()
     maker.show()
     maker.activateWindow()
     qtbot.waitUntil(maker.isActiveWindow)
@@ -228,7 +228,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     expected += [goals.bounds.add_button, goals.trials]
     for line in (first, second):
         expected += [line.owner, line.knob, line.values, line.without, line.remove]
-    expected += [maker.axes.add_button, maker.path]
+    expected += [maker.axes.add_button, *server.reachable, maker.servers.add_button, maker.path]
     assert goals.bounds.lines[-2:] == bounds
     maker.kind.setFocus()
     reached = [maker.focusWidget()]

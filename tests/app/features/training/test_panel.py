@@ -22,9 +22,9 @@ from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.spade import FORM as STUDENT
 from paretone.techniques.speculative import FORM as DRAFT
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
-from paretone.training.requests import Trained, TrainingProgress
+from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
-from paretone_app.features.training.panel import CHECKPOINT, TrainingActions, TrainingCurves, TrainingPanel
+from paretone_app.features.training.panel import TrainingActions, TrainingCurves, TrainingPanel
 from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of
 from tests.app.conftest import on_screen

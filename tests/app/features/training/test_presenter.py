@@ -16,8 +16,8 @@ from paretone.session.events import Prepared
 from paretone.setting.knobs import Values
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.training.requests import Trained
-from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
+from paretone.training.requests import CHECKPOINT, Trained
+from paretone_app.features.training.panel import TrainingPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
