@@ -27,14 +27,14 @@ SEEN = {
     NamedVoice("lena", "Lena", 0.88, 0.94): "We shared a table with two painters and a very quiet judge.",
 }
 UNSEEN = {
-    NamedVoice("maren", "Maren", 0.94, 0.96): "Two of the windows face the yard, and the third one faces a wall.",
-    NamedVoice("nora", "Nora", 1.1, 1.02): "Bring a warm jacket, since the evenings in the valley are damp.",
-    NamedVoice("olga", "Olga", 0.87, 0.97): "The kitchen clock stopped in April, and nobody has wound it since.",
-    NamedVoice("petra", "Petra", 1.02, 1.02): "At low tide you can still see the ribs of a sunken ship.",
-    NamedVoice("rosa", "Rosa", 0.97, 0.93): "He gave each of the twins a drum, which he came to regret.",
-    NamedVoice("sina", "Sina", 1.13, 0.99): "The mail arrives late on days when the drawbridge is open.",
-    NamedVoice("tilda", "Tilda", 0.9, 1.02): "We picked blackberries until our fingers were purple.",
-    NamedVoice("ulla", "Ulla", 1.06, 0.97): "Ask at the front desk, and they will lend you a boat.",
+    NamedVoice("alma", "Alma", 0.93, 1.0): "The harbor master keeps a parrot that announces every storm.",
+    NamedVoice("britta", "Britta", 1.07, 0.95): "Someone has left a pair of green boots on the chapel steps.",
+    NamedVoice("carla", "Carla", 0.86, 0.95): "You will find sugar, string and candles in the lower drawer.",
+    NamedVoice("dora", "Dora", 1.12, 1.0): "The gate was open, yet none of the horses had wandered off.",
+    NamedVoice("edda", "Edda", 0.98, 0.97): "Half of the village came to see the new fire engine arrive.",
+    NamedVoice("frida", "Frida", 1.04, 1.03): "He never learned to whistle, so he rings a small brass bell.",
+    NamedVoice("gerda", "Gerda", 0.89, 1.01): "Our map ends at the river, and so does the patience of my wife.",
+    NamedVoice("helga", "Helga", 1.1, 0.98): "The film began without sound, and nobody in the room objected.",
 }
 
 

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 
 from paretone.errors import TextError
 from paretone.front_end.semiotic import one_of
@@ -52,8 +53,9 @@ def sentences(text: str) -> list[str]:
 
 def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
     """Cut ``text`` into as few chunks of whole sentences as possible, of at most ``budget`` seconds each; see
-    :func:`packed`. ``seconds`` estimates the duration of a piece."""
-    found = packed(sentences(text), lambda parts: seconds(" ".join(parts)), budget, first_budget)
+    :func:`packed`. ``seconds`` estimates the duration of a piece; it is asked once for each."""
+    each = lru_cache(maxsize=None)(seconds)
+    found = packed(sentences(text), lambda parts: sum(map(each, parts)), budget, first_budget)
     return [" ".join(parts) for parts in found]
 
 
@@ -123,7 +125,7 @@ def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
     """A long text in parts of whole sentences, at paragraphs where possible, of at most ``longest`` characters."""
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n\s*", text):
-        for one in chunks(paragraph, len, longest):
+        for one in chunks(paragraph, lambda part: len(part) + 1, longest):
             if found and len(found[-1]) + len(one) < longest:
                 found[-1] += f"\n\n{one}"
             else:
