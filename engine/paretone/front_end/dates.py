@@ -12,7 +12,7 @@ from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
-_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|CET|CEST|BST|IST)\b"
+_ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|[CE]ES?T|AE[SD]T|BST|[IJ]ST)\b"
 
 
 def _month_name(name: str) -> str:
@@ -104,6 +104,8 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
     hour, minute, second, part, half, zone = match.groups()
     if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
         return None
+    if second and part and not half:
+        return Said(_length(hour, minute, f"{second}.{part}"))
     if second and "00" in (minute, second) and not half and not part and around.follows(_CUE_OF_DURATIONS):
         return Said(_length(hour, minute, second))
     whole = cardinal(int(hour)).replace(" ", "-")
@@ -122,7 +124,7 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
 def _with_half(words: str, half: str | None, zone: str | None) -> Said:
     tail = [f"{half[0].upper()}.M."] if half else []
     if zone:
-        tail.append(".".join(zone) + "." if len(zone) < 4 else zone)
+        tail.append(".".join(zone) + ".")
     return Said(words, " ".join(tail), ends=bool(half and half.endswith(".") and not zone))
 
 
@@ -164,9 +166,11 @@ CLASSES = (
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
         say="{1:month} {2:year}", quantity=True),
-    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? [a-z\d]))?",
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
+    semiotic("date", r"\b(mon|tues?|wed|thur?s?|fri)\b", say=lambda match, around: WEEKDAYS[match[1].capitalize()],
+        after=r"(?i:\b(?:by|on|til|until|till|this|next|last|every|due)) "),
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
@@ -176,8 +180,8 @@ CLASSES = (
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
     semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
-    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}))?(?: ({_ZONE}))?",
-        say=_clock, quantity=True),
+    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?",
+        rf"(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
         r"(?= ?[-–] ?\d{4} ?(?:hours|hrs?)\b)|(?<=\b0\d{3})(?!\d|[.:]\d))", say=_military, quantity=True),
@@ -190,6 +194,8 @@ CLASSES = (
         + (f" {short(match[4])}" if match[4] and match[4] != "00" else ""))),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
+    semiotic("time", r"(\d\d?)([ap])(?:(?=[-–]\d\d?(?::\d\d)?[ap]\b)|(?<=[-–]\d[ap])\b|(?<=[-–]\d\d[ap])\b)",
+        quantity=True, say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None)),
     semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),
     semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
 )

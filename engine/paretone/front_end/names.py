@@ -15,6 +15,8 @@ from paretone.front_end.written_forms import (
     DIRECTIONS,
     ELEMENTS,
     ENDINGS,
+    MONTH_STARTS,
+    PROVINCES,
     ROADS,
     SCRIPTURE,
     SIGNS,
@@ -85,14 +87,17 @@ def _version(match: re.Match[str], around: Around) -> str | None:
         return " dot ".join(cardinal(int(part)) for part in parts)
     said = " point ".join(short(part) if len(part) == 2 else decimal(part) for part in parts)
     said += f" point {'star' if match[3] == '*' else 'x'}" if match[3] else ""
+    said += f" {_RELEASES.get(match[4], match[4])}" if match[4] else ""
+    said += f"{' point' if match[5] else ''} {number(match[6])}" if match[6] else ""
     return f"version {said}" if prefix else said
 
 
 _SOFTWARE = (
     r"\b(?i:version|release|python|ios|ipados|macos|android|windows|java|node|node\.js|ubuntu|debian|linux|kernel|php|"
     r"ruby|rust|go|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
-    r"v|update) "
+    r"v|update) (?:[≥≤<>]=? ?)?"
 )
+_RELEASES = {"rc": "R.C.", "pre": "prerelease"}
 
 
 _REGNAL_NAMES = frozenset(
@@ -103,7 +108,7 @@ _REGNAL_NAMES = frozenset(
 ABBREVIATED_NAMES = {short: TITLES[short] for short in ("Mk", "Vol", "Ch")}
 _DIVISIONS = frozenset(
     "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
-    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category".split()
+    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category Legion Legio".split()
 )
 """Words before a Roman numeral that may be one letter, or of the letters L to M."""
 
@@ -265,7 +270,7 @@ def _name(text: str) -> str:
 def _typed(part: str) -> str:
     if part.isdigit():
         return pairs(part)
-    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part, part)
+    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part) or SLANG.get(part, part)
 
 
 def _file(match: re.Match[str], around: Around) -> str:
@@ -280,6 +285,8 @@ def _file(match: re.Match[str], around: Around) -> str:
 def _flag(match: re.Match[str], around: Around) -> str | None:
     if len(match[1]) == 1 and around.follows(r"[.!?] "):
         return match[2]
+    if len(match[1]) == 1 and re.fullmatch(r"[A-Za-z]\d+", match[2]):
+        return f"dash {match[2][0].upper()} {number(match[2][1:])}"
     if len(match[1]) == 1:
         mark = "minus" if around.follows(r"\b(?:else|return|to|by|of|is) |[=<>(,] ?") else "dash"
         return f"{mark} {match[2].upper()}" if len(match[2]) == 1 else None
@@ -349,6 +356,8 @@ _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
 )
 _GRADED = "average|student|grade|on |in |for |and |or "
+_THREADED = "UNC|UNF|bolts?|screws?|threads?|taps?|nuts?"
+_SCHOOL_DAY = "Th|Tu|Sa|Su|[MTWF]"
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 _DIRECTION = "([NSEW]|N[EW]|S[EW])"
 NAMES = (
@@ -365,11 +374,13 @@ NAMES = (
     semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
-    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?![\d])", say=_version),
+    semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",
+        r"(?![\d])", say=_version),
     semiotic("version", r"\b[vV](\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
     semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
     semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}"),
+    semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,2}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3})\b", say=_identifier),
@@ -385,7 +396,27 @@ NAMES = (
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
         f"{DAYS[match[1]]} to {DAYS[match[2]]}" if match[1] else DAYS["Su"])),
-    semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+)\b", say="M {1:cardinal} by {2:cardinal}"),
+    semiotic("date", rf"\b(?:(?:{_SCHOOL_DAY})/?){{2,}}(?<!/)(?= \d\d?(?:[:–-]| ?[ap]\.?m))|",
+        rf"\b(?:{_SCHOOL_DAY})(?= \d\d?(?::\d\d)?[-–]\d\d?(?::\d\d)? ?[ap]\.?m)", say=lambda match, around: (
+        ", ".join(DAYS.get(one, "Tuesday") for one in re.findall(_SCHOOL_DAY, match[0])))),
+    semiotic("range", r"\b([A-Z]{3})[-–]([A-Z]{3})\b", say="{1} to {2}",
+        after=r"(?:\b(?:[Ff]lights?|fly|flying|flew)\b|[A-Z]{2} ?\d{2,4})[^.!?]{0,20}"),
+    semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+(?:\.\d+)?)(?!\w)", say="M {1:cardinal} by {2:number}"),
+    semiotic("identifier", rf"(?:(\d/\d{{1,2}})\"?|(?<=#)(\d\d?))-(\d\d)(?= (?:{_THREADED})\b)",
+        say=lambda match, around: f"{number(match[1] or match[2])}{' inch' if match[1] else ''} {number(match[3])}"),
+    semiotic("identifier", r"\bf/(\d\d?(?:\.\d)?)(?![\d/])", say="F {1:number}"),
+    semiotic("identifier", r"\b((?:Sp|Fi|Pa|PaC|EtC|V)O)2\b", say="{1:letters} two"),
+    semiotic("identifier", r"\barXiv:(\d{4})\.(\d{4,5})(?:v(\d+))?\b", say=lambda match, around: (
+        f"archive {pairs(match[1])} point {digits(match[2])}" + (f" version {number(match[3])}" if match[3] else ""))),
+    semiotic("identifier", r"\b([A-Z]{2})(\d\d(?: ?[A-Z\d]{4}){3,7}(?: [A-Z\d]{1,3})?)\b", say=lambda match, around: (
+        f"{FORMS['letters'](match[1])} {', '.join(map(FORMS['each'], match[2].split()))}")),
+    semiotic("identifier", r"[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?\b", say="{0:each}",
+        after=r"\b(?:BIC|SWIFT)(?: code)?:? "),
+    semiotic("identifier", r"\b(\d{1,3}) U\.S\. (\d{1,4})(?= \(|, \d)", say="{1:pairs} U.S. {2:pairs}"),
+    semiotic("abbreviation", r"\bFed\. ?R\. ?(Civ|Crim|App)\. ?P\.|\bFed\. ?R\. ?(Evid)\.", say={
+        "Civ": "Federal Rule of Civil Procedure", "Crim": "Federal Rule of Criminal Procedure",
+        "App": "Federal Rule of Appellate Procedure", "Evid": "Federal Rule of Evidence"}),
+    semiotic("score", r"(\d{1,3})/(\d{1,3})/(\d{1,3})(?![/\d])", say="{1:number}, {2:number}, {3:number}"),
     semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|X{1,4}L)\b", say=_sizes_between),
     semiotic("range", r"\b(\d{1,3})([a-h])[-–](?:\1)?([a-h])\b(?!['-])", say="{1:cardinal} {2:upper} to {3:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
@@ -404,13 +435,18 @@ NAMES = (
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
-    semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT, after="[A-Z][a-z]+, ", ends=True),
+    semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
+    semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
+        after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
+    semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
+    semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
+        after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your|on the)) "),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
     semiotic("address", r"\b([NSEW])(N[EW]|S[EW])\b", say=lambda match, around: (
         f"{DIRECTIONS[match[1]]} {DIRECTIONS[match[2]]}".lower() if match[1] in match[2] else None)),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
-        rf"\b(?:{_STREET})\.? "),
+        rf"\b(?:{_STREET})\.? |(?i:\bwinds?) (?:from the |out of the )?"),
 )
 SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bbtw\.(?= [a-z\d])", say="between"),
@@ -418,6 +454,13 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bAdm\.(?= [a-z]|:)", say="Admission"),
     semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)|",
         r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", r"\bexp\.(?= (?:back|growth|decay|func|smooth|mov))", say="exponential"),
+    semiotic("abbreviation", r"\best\.(?!\w)", say="estimated", after=r"\d[\w%]* ", ends=True),
+    semiotic("abbreviation", r"\b[Cc]als?\.(?=:)", say="calories"),
+    semiotic("abbreviation", r"\bPt\.(?= (?:is|was|has|had|denies|reports|presents|states)\b)", say="Patient"),
+    semiotic("abbreviation", r"\bnr\.(?= [A-Z])", say="near"),
+    semiotic("abbreviation", rf"\b([bdm])\.(?= (?:{one_of(MONTH_STARTS)})[a-z.]* )", say={
+        "b": "born", "d": "died", "m": "married"}),
     semiotic("abbreviation", r"\bmed\.(?= (?:school|student|record|suppl|device|history))", say="medical"),
     semiotic("abbreviation", r"\b(D|d)ist\.(?= (?:from|to|of|between)|:)", say="{1}istance"),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z]|,|-[a-z])", say=BEFORE_SMALL),
@@ -439,7 +482,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
     semiotic("abbreviation", r"\bw/(?: (?=\w)|(?=[a-z\d]))", say="with "),
-    semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th) )c\.(?!\w)", say="century", ends=True),
+    semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th)[ -])c\.(?!\w)", say="century", ends=True),
     semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
     semiotic("abbreviation", r"\b([A-Z])&([A-Z])\b", say="{1} and {2}"),
     semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),

@@ -20,7 +20,8 @@ _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
 _MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
-UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:/(?:10+ ?|\d\d? ?(?=h\b))?(?!°)(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
+_OF = r"(?:10+ ?|\d\.\d+ ?|\d\d? ?(?=h\b))?(?!°)"
+UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:\.?/{_OF}(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
 _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
 _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
 
@@ -63,8 +64,8 @@ _COUNTED_BY_MILLIONS = (
     r"subscribers|followers|viewers|views|visitors|customers|members|downloads|copies|jobs|homes|voters|workers|barrels)\b"
 )
 _CUE_OF_CODES = (
-    r"#|(?i:\b(?:order|ticket|invoice|case|account|reference|ref|tracking|confirmation|booking|claim|part|serial|id|otp)"
-    r"(?: (?:no\.?|number|code|id|is))?:? )"
+    r"#|(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|booking|claim|part|"
+    r"serial|id|otp)(?: (?:no\.?|number|code|id|is))?:? )"
 )
 _NAMED_BY_NUMBER = (
     r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
@@ -172,15 +173,16 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     amount = first < second and usual and around.follows(r"\bof |/\d+ is ")
     date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
-    if date and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
-        return Said(month_day(month, day), kind="date")
+    named = Said(day_of_month(day), before=MONTHS[month - 1], kind="date") if date else None
+    if named and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
+        return named
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     if not usual and 12 < first < second:
         return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
-    if date and not (first < second and usual) and not part:
-        return Said(month_day(month, day), kind="date")
+    if named and not (first < second and usual) and not part:
+        return named
     return Said(fraction(first, second), kind="fraction")
 
 
@@ -227,9 +229,12 @@ _NOT_A_NOUN = (
     "of|in|on|at|to|for|from|by|with|and|or|is|are|was|were|as|a|an|the|per|more|less|each|every|than|that|when|if|but|"
     "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|away|apart|old|later|ago|now|then|here|"
     "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
-    "flat|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|could|has|had|have|do|did|does|went|not|all|back|both|during|until|"
-    "about|between|through|around|above|below|without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus"
+    "flat|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|"
+    "could|has|had|have|do|did|does|went|not|all|back|both|during|until|about|between|through|around|above|below|"
+    "without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus|costs?|weighs|gets|sells|starts"
 )
+_NOUNS = "charging|wiring|building|ceiling|opening|ring|wing|string|spring|bed|seed|shed|speed|feed|fly"
+"""Nouns that end as verbs and adverbs do."""
 
 
 def _adjective(around: Around) -> bool:
@@ -243,30 +248,28 @@ def _adjective(around: Around) -> bool:
 
 
 def _before_noun(around: Around) -> bool:
-    return around.precedes(rf"\.? (?!(?:{_NOT_A_NOUN})\b)(?![a-z]+(?:ly|ed|ing)\b)[a-z]+\b")
+    return around.precedes(rf"\.? (?:(?:{_NOUNS})\b|(?!(?:{_NOT_A_NOUN})\b)(?![a-z]+(?:ly|ed|ing)\b)[a-z]+\b)")
 
 
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
-    text = written.rstrip(".")
-    if text == "m" and not gap and around.precedes(_COUNTED_BY_MILLIONS):
+    text = written if written in UNITS else written.rstrip(".")
+    if (text == "m" and not gap and around.precedes(_COUNTED_BY_MILLIONS)) or text.startswith("x^"):
         return None
-    if text in ("in", "h", "t", "s", "x", "mo", "K", "min", "N", "W", "A", "BR", "BA", "pt", "st") and not _unit_here(
-        text, gap, value, match[0][-1] == ".", around
-    ):
+    if not _unit_here(text, gap, value, match[0][-1] == ".", around):
         return None
     part = re.fullmatch(r"(\d+)/(\d+).*", value)
     one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
-    close = gap == "" and text.isalpha() and len(text) > 1 and text[:-1] not in UNITS and _before_noun(around)
-    close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr") and _before_noun(around))
-    singular = one or gap == "-" or (text[0] != "°" and (close or _adjective(around)))
+    close = gap == "" and text.isalpha() and (text in "WVA" or (len(text) > 1 and text[:-1] not in UNITS))
+    close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr"))
+    singular = one or gap == "-" or (text[0] != "°" and ((close and _before_noun(around)) or _adjective(around)))
     if text == "pp" and match[0][-1] == "." and "." not in value and not around.follows(r"\b(?:rose|fell|up|down|by) "):
         text = "pg"  # Pages, not percentage points.
     text = "bp" if text == "bps" and len(value) < 4 else text  # Basis points, not bits.
     return Said(_SIGNS[sign] + number(value), units(text, singular))
 
 
-TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of)) ~?"
+TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of) |=)~?"
 """Before seconds, "30s", rather than a decade."""
 
 
@@ -276,7 +279,7 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
         after_feet = around.follows(r"(?:ft|feet|foot)\.? ") and around.precedes(r"(?: [a-z=]|[,;)]|$)")
         return dotted or after_feet or (gap == "-" and not around.precedes("-")) or around.precedes(r"\.(?: [a-z]|$)")
     if unit == "s" and not gap:
-        several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-")
+        several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-|#")
         return around.follows(TAKES) or "." in value or (len(value) == 1 and not several)
     if unit in ("N", "W") and around.follows(ROADS):
         return False
@@ -286,15 +289,17 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
             or around.follows(r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?")
             or around.precedes(" (?:circuit|fuse|breaker|outlet|charger|current|load)")
         )
-    if unit in ("s", "t", "pt", "st"):
+    if unit in ("s", "t", "d", "ac", "pt", "st"):
         return bool(gap) and not around.precedes("'")
     if unit == "N":
-        return bool(gap) and not around.precedes(r"\.? [A-Z]|\.")
+        return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
     if unit == "x":
         return not gap
     if unit == "K":
         return bool(gap) and not around.precedes(COUNTED_NOUN)
-    return not gap if unit in ("BR", "BA") else bool(gap) or unit != "mo"
+    if unit in ("BR", "BA"):
+        return not gap or around.precedes(r"[/,;]| (?:home|house|condo|unit|flat)\b")
+    return bool(gap) or unit != "mo"
 
 
 def units(text: str, singular: bool) -> str:
@@ -306,15 +311,16 @@ def units(text: str, singular: bool) -> str:
 
 
 def per(text: str) -> str:
-    count = re.match(r"(\d+) ?", text)
+    count = re.match(r"([\d.]+) ?", text)
     unit = text[count.end() :] if count else text
     base = unit.removesuffix("^2").removesuffix("^3")
     words = _unit_words(unit, not count or count[1] == "1") if base in UNITS else unit
-    return f"{cardinal(int(count[1]))} {words}" if count else words
+    return f"{number(count[1])} {words}" if count else words
 
 
 def _unit_words(unit: str, singular: bool) -> str:
     base, _, power = unit.partition("^")
+    base = base if base in UNITS else base.rstrip(".")
     words = UNITS[base][not singular]
     if power and base in ("s", "sec", "min", "h"):
         return f"{words} {'squared' if power == '2' else 'cubed'}"
@@ -344,9 +350,14 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
     if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
     singular = (
-        re.match(r"1$|\d+/", match[1]) or _before_noun(around) or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
+        re.match(r"1$|\d+/", match[1])
+        or _before_noun(around)
+        or around.follows(r"\b[Aa]n? ")
+        or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
     )
     one, many = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
+    if one == "foot" and around.follows(r"\b[A-Z][a-z]+ (?:\d+', )*"):
+        one, many = "minute", "minutes"  # Of a goal.
     return Said(number(match[1]), one if singular else many)
 
 
@@ -370,7 +381,7 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     if unit == "s":
         return Said(plural(" by ".join(said)))
     by = " times " if unit in ("g", "kg", "mg", "ml", "L", "GB", "TB", "MB") else " by "
-    return Said(by.join(said), units(unit.rstrip("."), False) if unit else "")
+    return Said(by.join(said), units(unit, match["gap"] == "-") if unit else "")
 
 
 # Mathematics.
@@ -383,7 +394,7 @@ RELATIONS = {
     "=": "equals", "==": "equals", "!=": "is not equal to", "≠": "is not equal to", "<": "is less than",
     ">": "is greater than", "<=": "is less than or equal to", ">=": "is greater than or equal to",
     "≤": "is less than or equal to", "≥": "is greater than or equal to", "≈": "about", "±": "plus or minus",
-    "+": "plus", "-": "minus", "×": "times", "*": "times", "·": "times", "÷": "divided by", "/": "over",
+    "+": "plus", "-": "minus", "–": "minus", "×": "times", "*": "times", "·": "times", "÷": "divided by", "/": "over",
     "→": "to", "^": "to the", "√": "the square root of", "|": "", "%": "percent", "∈": "in", "∞": "infinity",
     "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial", "∩": "intersection", "∪": "union", ",": ",",
 }  # fmt: skip
@@ -403,8 +414,9 @@ POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
 _CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-]| [a-z])(?!=)|{POWER})*)"
 _NAMED = "log|sin|cos|tan|mod|ln"
 _OPERATOR = (
-    r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s-\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
-    rf" (?=(?:{_NAMED})\b)|(?:(?<=log)|(?<=sin)|(?<=cos)|(?<=tan)|(?<=mod)|(?<=ln)) (?=[\w(]))"
+    r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s[-–]\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
+    rf" (?=(?:{_NAMED})\b)|(?:(?<=log)|(?<=sin)|(?<=cos)|(?<=tan)|(?<=mod)|(?<=ln)) (?=[\w(])|"
+    r"(?<=\^\d)(?=[Α-ω(])|(?:(?<=sin\^\d)|(?<=cos\^\d)|(?<=tan\^\d)) ?(?=[a-zΑ-ω]))"
 )
 _MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE})*"
 _STRONG = re.compile(
@@ -483,7 +495,7 @@ def power(text: str) -> str:
 
 _MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{NUMBER}(?=/\d+ ?(?:{UNIT_WORD})\b)|{VALUE})"
 _MANY = r"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_DOT = r"(?:\.(?= (?:[a-z(\d=&+]|[NSEW]\b)|[,/*)]))?"
+_DOT = r"(?:\.(?= (?:[a-z(\d=&+]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/*)]))?"
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _PENCE = ("pence", "penny")
@@ -494,6 +506,8 @@ _CUE_OF_HEAT = (
 _DEGREES = r"(\d+(?:\.\d+)?)"
 _ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
 FORMS["number"] = number
+FORMS["plural"] = lambda text: plural(number(text))
+FORMS["ordinal"] = lambda text: ordinal(int(text))
 FORMS["per"] = per
 FORMS["magnitude"] = lambda text: MAGNITUDES.get(text, text.removesuffix("s"))
 FORMS["currency"] = lambda text: CURRENCIES[text][1]
@@ -516,6 +530,8 @@ CLASSES = (
     semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))", say=_count),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
+    semiotic("cardinal", r"(?<!\w)\+1s\b", say="plus ones"),
+    semiotic("measure", rf"1/(?!16s|32s|64s)(\d{{2,5}}) ?(?:s|secs?)\b{_DOT}", say="one {1:ordinal} of a second"),
     semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>(?P<hyphen>-)| ?)(?P<unit>{UNIT})",
         rf"(?(hyphen)(?:\.(?= \w|[,)-]))?|{_DOT})(?!\w|'\w)",
         say=_measure, quantity=True),
@@ -527,25 +543,27 @@ CLASSES = (
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches),
-    semiotic("measure", rf"({VALUE})(')(?= (?!{_NOT_A_NOUN})[a-z])", say=_inches, unless=r"(?<!\w)'[^']*"),
-    semiotic("measure", rf"({_GROUPED})(')(?!\w)", say=_inches, unless=r"(?<!\w)'[^']*"),
+    semiotic("measure", rf"({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, unless=r"(?<!\w)'[^']*", quantity=True),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
-        rf"(?: ?(?P<unit>(?!in \d){UNIT})(?!\w))?(?![\d^])", say=_by),
+        rf"(?:(?P<gap>[ -]?)(?P<unit>(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
         unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
+    semiotic("measure", r"pcm\b", say="per calendar month", after=r"[£€$][\d,]+ ?"),
+    semiotic("measure", r"[x×](?= ?\d+ ?(?:d|days?|wks?|weeks?|mos?|months?)\b)", say="for", after="[a-z.] "),
+    semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
-    semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/.])", say="per {1}"),
+    semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
     semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z(]|[,)]))?", say=_unit_after_a_word),
     semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
         quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
-    semiotic("measure", r"(\d{2,3}) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
+    semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
@@ -554,8 +572,11 @@ CLASSES = (
     semiotic("measure", r"(\d+) (tab|cap)s?\.(?= )", say=lambda match, around: (
         f"{number(match[1])} {'tablet' if match[2] == 'tab' else 'capsule'}{'' if match[1] == '1' else 's'}")),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
-    semiotic("cardinal", r"(?<=[a-z]-)(\d{1,3})s\b", say=lambda match, around: plural(number(match[1]))),
-    semiotic("score", r"(\d+\.\d+)/(\d+)(?!\.?\d|/)", say="{1:number} out of {2:number}"),
+    semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),
+    semiotic("cardinal", r"(\d\d?)s(\d\d?)s\b", say="{1:plural} {2:plural}"),
+    semiotic("score", r"(\d+\.\d+)/(\d+)(?:\.0)?(?!\.?\d|/)", say="{1:number} out of {2:number}"),
+    semiotic("score", r"(\d\d?)[-/](\d\d?)(?= (?:FG|FT|3PT?|shooting|passing|from (?:the (?:f|line)|three|deep)))",
+        say="{1:number} for {2:number}"),
     semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", quantity=True, say=lambda match, around: Said(
         f"{number(match[1])} by {number(match[2])}", "foot" if _before_noun(around) else "feet")),
     semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
@@ -567,7 +588,8 @@ CLASSES = (
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
-    semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})(?:(?<=\d) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
+    semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})",
+        rf"(?:(?:(?<=\d)|(?<=\^[a-z])) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
         say=_mathematics),
     semiotic("mathematics", r"[Α-ω]+", say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
     semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),

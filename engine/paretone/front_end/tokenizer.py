@@ -74,12 +74,12 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
     if left is not None and (dash := _RANGE.match(text, start)):
         last, right_kind, right = _longest(text, dash.end(), british, _QUANTITIES)
         joined = None if right is None or last <= end else _range(left, left_kind, right, right_kind, text[place:last])
-        if joined is not None and not text[last : last + 2].startswith(("-", "/")):
+        if joined is not None and not text[last:].startswith(("-",) if right_kind == "time" else ("-", "/")):
             end, kind, said = last, "range", joined
     if said is None:
         return place, None
     words = re.sub(r"\d+", lambda match: digits(match[0]), str(said))
-    return end, Token(said.kind or kind, text[place:end], words, said.ends)
+    return end, Token(kind, text[place:end], words, said.ends)
 
 
 def _longest(text: str, place: int, british: bool, classes: tuple[SemioticClass, ...]) -> tuple[int, str, Said | None]:
@@ -93,7 +93,8 @@ def _longest(text: str, place: int, british: bool, classes: tuple[SemioticClass,
             continue
         said = one.say(match, Around(before, text[match.end() : match.end() + 40], british))
         if said is not None:
-            best = match.end(), one.name, Said(said) if isinstance(said, str) else said
+            said = Said(said) if isinstance(said, str) else said
+            best = match.end(), said.kind or one.name, said
     return best
 
 
@@ -109,6 +110,8 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
         return None
     if left_kind == right_kind == "money" and shared and int(shared[1]) < int(shared[2]):
         return Said(f"{left.words} to {right}")
+    if left_kind == right_kind == "time" and right.unit and not left.unit:
+        return Said(left.words.removesuffix(" o'clock") + f" to {right}", ends=right.ends)
     if left_kind == right_kind or (left_kind in _NUMBERS and right_kind in _NUMBERS):
         return both
     if left_kind == "date" and left.before and right_kind in ("cardinal", "ordinal"):

@@ -101,6 +101,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
     plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
+    plain = re.sub(r"(?<=\.\d\d)\^9(?=/gal)", "9", plain)
     plain = re.sub(r"(?<=\d-\d\d)T(\d\d:\d\d(?::\d\d)?)Z?", r" \1", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
     plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)\.?-([a-z]+)\b", _apart, plain)
@@ -109,7 +110,8 @@ def write_out(text: str, british: bool = False) -> Written:
 
 def _apart(match: re.Match[str]) -> str:
     """ "32-year-old" in words that are classified one by one; a unit stays with its number."""
-    return f"{match[1]}{'-' if match[2] in UNITS else ' '}{match[2]} {match[3]}"
+    unit = match[2] in UNITS or f"{match[2]} {match[3]}" in UNITS
+    return f"{match[1]}{'-' if unit else ' '}{match[2]} {match[3]}"
 
 
 def spell_numbers(text: str) -> str:
@@ -147,7 +149,7 @@ def _sentences(found: list[Token]) -> Iterator[Sentence]:
             continue
         following = after.lstrip(" \"'“‘([")
         if token.kind:
-            word = re.match(r"[\w']+", following)
+            word = re.match(r"[\w']+(?!\.\w)", following)
             if following and not (word and (word[0] in STARTERS or (token.text == "etc." and word[0][0].isupper()))):
                 continue
         elif following[:1].islower() or following[:1] in (">", ",", ";"):

@@ -8,6 +8,13 @@ def _table(pairs: str) -> dict[str, str]:
     return {short: words.replace("_", " ") for short, words in (pair.split("=") for pair in pairs.split())}
 
 
+def _either(pairs: str) -> dict[str, str]:
+    """The same with a capital, too, unless that means something else; single letters only as they are."""
+    table = _table(pairs)
+    capital = {short[0].upper() + short[1:]: words.capitalize() for short, words in table.items() if len(short) > 1}
+    return capital | table
+
+
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = _table(
     "Mon=Monday Tue=Tuesday Tues=Tuesday Wed=Wednesday Weds=Wednesday Thu=Thursday Thur=Thursday Thurs=Thursday "
@@ -59,31 +66,30 @@ UNITS = {
 } | {
     sign: (one, many)
     for line in """
-    GFLOP GFLOPS: gigaflop gigaflops| TFLOP TFLOPS: teraflop teraflops| PFLOP PFLOPS: petaflop petaflops|
-    kB KB: kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL:
-    deciliter deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi:
-    mile miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons|
-    tsp tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
-    t: ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm
-    N·m: newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
-    barrels| bpd:
-    barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
-    bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages|
-    st: stone stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile
-    nautical_miles| Mt: megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year
-    light_years| AU:
+    GFLOP GFLOPS: gigaflop gigaflops| TFLOP TFLOPS: teraflop teraflops| PFLOP PFLOPS: petaflop petaflops| kB KB:
+    kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL: deciliter
+    deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi: mile miles| yd
+    yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons| tsp tsps: teaspoon
+    teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares| mcg: microgram
+    micrograms| IU: international_unit international_units| d: day days| ac: acre acres| s.f.: square_foot square_feet|
+    atm: atmosphere atmospheres| in-lb in-lbs: inch_pound inch_pounds| req reqs: request requests| rms.: room rooms| t:
+    ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm N·m:
+    newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel barrels|
+    bpd: barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
+    bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages| st: stone
+    stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile nautical_miles| Mt:
+    megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year light_years| AU:
     astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph: kilometer_per_hour
-    kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
-    revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
-    words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
-    ppm: part_per_million parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second
-    bits_per_second| bp bps.: basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs
-    h: hour hours| mo mos: month months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot
-    square_feet| mmHg: millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian
-    radians| kN: kilonewton kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius
-    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x ×: time times| kWp: kilowatt_peak
-    kilowatts_peak| cc: cubic_centimeter cubic_centimeters| fl_oz fl._oz: fluid_ounce
-    fluid_ounces| in: inch inches""".split("|")
+    kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM: revolution_per_minute
+    revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute words_per_minute| psi:
+    pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second| ppm: part_per_million
+    parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second bits_per_second| bp bps.:
+    basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs h: hour hours| mo mos: month
+    months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot square_feet| mmHg:
+    millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian radians| kN: kilonewton
+    kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius degrees_celsius| °F: degree_fahrenheit
+    degrees_fahrenheit| °: degree degrees| x ×: time times| kWp: kilowatt_peak kilowatts_peak| cc: cubic_centimeter
+    cubic_centimeters| fl_oz fl._oz: fluid_ounce fluid_ounces| in: inch inches""".split("|")
     for signs, names in [line.split(":")]
     for one, many in [[word.replace("_", " ") for word in names.split()]]
     for sign in (word.replace("_", " ") for word in signs.split())
@@ -97,41 +103,33 @@ UNITS |= {
 
 UNITS |= {f"{unit}s": UNITS[unit] for unit in ("KB", "MB", "GB", "TB")}
 
-TITLES = _table(
+TITLES = _either(
     "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
-    "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Gov=Governor Hon=Honorable Mt=Mount Ft=Fort "
-    "Adm=Admiral Atty=Attorney Pres=President Rep=Representative Supt=Superintendent Cpl=Corporal "
-    "Figs=Figures Eq=Equation eq=equation Ch=Chapter Vol=Volume vol=volume approx=approximately vs=versus "
-    "cf=compare Apt=Apartment apt=apartment Hwy=Highway Ste=Suite Rm=Room rm=room avg=average Ref=Reference "
-    "max=maximum Max=Maximum min=minimum Min=Minimum figs=figures Wm=William Chas=Charles Thos=Thomas Geo=George "
-    "Assoc=Associate Asst=Assistant Mgr=Manager Acct=Account acct=account Inv=Invoice inv=invoice doz=dozen Mk=Mark "
-    "Pvt=Private Bn=Battalion Regt=Regiment tel=telephone Tel=Telephone Pls=Please pls=please lg=large "
-    "pkg=package addr=address appt=appointment gen=generation Approx=Approximately Amb=Ambassador Insp=Inspector "
-    "Det=Detective Brig=Brigadier Fr=Father Mme=Madame sm=small pkgs=packages pgs=pages Pgs=Pages vols=volumes "
-    "Vols=Volumes chs=chapters eqs=equations Eqs=Equations Thm=Theorem Lem=Lemma Prop=Proposition Def=Definition "
-    "paras=paragraphs eds=editors esp=especially usu=usually dia=diameter diam=diameter Attn=Attention attn=attention "
-    "std=standard Std=Standard btwn=between"
+    "Cmdr=Commander Lt=Lieutenant Maj=Major Sgt=Sergeant Sen=Senator Sens=Senators Gov=Governor Govs=Governors "
+    "Hon=Honorable Mt=Mount Ft=Fort Adm=Admiral Atty=Attorney Pres=President Rep=Representative Reps=Representatives "
+    "Supt=Superintendent Cpl=Corporal figs=figures eq=equation Ch=Chapter vol=volume approx=approximately vs=versus "
+    "cf=compare apt=apartment Hwy=Highway Ste=Suite rm=room avg=average Ref=Reference max=maximum min=minimum "
+    "Wm=William Chas=Charles Thos=Thomas Geo=George Assoc=Associate Asst=Assistant Mgr=Manager acct=account "
+    "inv=invoice doz=dozen Mk=Mark Pvt=Private Bn=Battalion Regt=Regiment tel=telephone pls=please lg=large "
+    "pkg=package addr=address appt=appointment gen=generation Amb=Ambassador Insp=Inspector Det=Detective "
+    "Brig=Brigadier Fr=Father Mme=Madame sm=small pkgs=packages pgs=pages vols=volumes chs=chapters eqs=equations "
+    "Thm=Theorem Lem=Lemma Prop=Proposition Def=Definition paras=paragraphs eds=editors esp=especially usu=usually "
+    "dia=diameter diam=diameter attn=attention std=standard btwn=between"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
-COUNTED = _table(
-    "No=Number no=number Nos=Numbers nos=numbers Nr=Number p=page pp=pages P=page ext=extension Ext=Extension c=circa "
-    "ca=circa Sec=Section sec=section ch=chapter Art=Article art=article App=Appendix app=appendix "
-    "ed=edition Fig=Figure fig=figure "
-    "est=established Est=Established par=paragraph para=paragraph Op=Opus op=opus St=Street bldg=building Fl=Floor "
-    "fl=floor Flt=Flight dep=departs arr=arrives mag=magnitude Mag=Magnitude Ps=Psalm Pss=Psalms pop=population "
-    "Pop=Population elev=elevation "
-    "Elev=Elevation alt=altitude Alt=Altitude ht=height tbl=table "
-    "Tbl=Table ex=exercise Ex=Exercise Chap=Chapter chap=chapter Lat=Latitude lat=latitude Lon=Longitude "
-    "lon=longitude Long=Longitude qty=quantity Qty=Quantity Pg=Page pg=page "
-    "Rte=Route Ver=Version ver=version ll=lines b=born d=died pt=part bk=book Bk=Book v=volume ft=feet "
-    "sc=scene Sc=Scene r=ruled"
+COUNTED = _either(
+    "no=number nos=numbers Nr=Number p=page pp=pages P=page ext=extension c=circa ca=circa sec=section ch=chapter "
+    "art=article app=appendix ed=edition fig=figure est=established par=paragraph para=paragraph op=opus St=Street "
+    "bldg=building fl=floor flt=flight dep=departs arr=arrives mag=magnitude Ps=Psalm Pss=Psalms pop=population "
+    "elev=elevation alt=altitude ht=height tbl=table ex=exercise chap=chapter lat=latitude lon=longitude "
+    "Long=Longitude qty=quantity pg=page rte=route ver=version rev=revision ll=lines b=born d=died pt=part bk=book "
+    "v=volume ft=feet sc=scene r=ruled Rd=Round plat=platform att=attendance cap=capacity exp=expires req=requires"
 )
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
-BEFORE_SMALL = _table(
+BEFORE_SMALL = _either(
     "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required ser=serial "
-    "exp=experience med=medium pop=population "
-    "elec=electric cont=continued refrig=refrigerated amt=amount mgmt=management perm=permanent "
-    "chem=chemical Chem=Chemical excl=excluding prob=probably poss=possibly elev=elevation"
+    "exp=experience med=medium pop=population rev=revenue elec=electric cont=continued refrig=refrigerated amt=amount "
+    "mgmt=management perm=permanent chem=chemical excl=excluding exc=except prob=probably poss=possibly elev=elevation"
 )
 """Abbreviations whose full stop a small letter or a comma follows."""
 SCRIPTURE = _table(
@@ -146,12 +144,12 @@ ENDINGS = (
     _table(
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
         "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
-        "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists "
-        "lang=language hist=history "
-        "ht=height precip=precipitation coll=college Coll=College Inst=Institute Acad=Academy "
-        "Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station Twp=Township Prov=Province Treas=Treasurer "
-        "Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing Intl=International Natl=National Div=Division "
-        "est=established co=company Univ=University Assn=Association Govt=Government ed=edition"
+        "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists lang=language "
+        "hist=history avail=available qtr=quarter hols=holidays ht=height precip=precipitation coll=college "
+        "Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station Twp=Township "
+        "Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing Intl=International "
+        "Natl=National Div=Division est=established co=company Univ=University Assn=Association Govt=Government "
+        "ed=edition"
     )
     | WEEKDAYS
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
@@ -176,23 +174,25 @@ _STATES = """
 """Code, what stands with a full stop after a town, name."""
 STATES = {code: name.replace("_", " ") for code, *_, name in map(str.split, _STATES)}
 STATES_IN_SHORT = {short: name.replace("_", " ") for _, *shorts, name in map(str.split, _STATES) for short in shorts}
+PROVINCES = _table(
+    "AB=Alberta BC=British_Columbia MB=Manitoba NB=New_Brunswick NL=Newfoundland NS=Nova_Scotia ON=Ontario "
+    "PE=Prince_Edward_Island QC=Quebec SK=Saskatchewan"
+)
 SLANG = {
     "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
     "asap": "A.S.A.P.", "diy": "D.I.Y.", "faq": "F.A.Q.", "afaik": "as far as I know", "w/o": "without",
     "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of", "b/c": "because",
-    "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
-    "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately", "wwii": "World War Two",
-    "wwi": "World War One", "btwn": "between",
-    "cont'd": "continued", "rec'd": "received", "req'd": "required", "yoy": "year over year",
-    "YoY": "year over year", "QoQ": "quarter over quarter",
-    "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great",
-    "ttyl": "talk to you later", "nvm": "never mind", "smh": "shaking my head", "mtg": "meeting", "pkg": "package",
-    "q/q": "quarter over quarter", "y/y": "year over year", "m/m": "month over month",
-    "l8r": "later", "b4": "before", "txt": "text", "msg": "message", "ngl": "not gonna lie", "rn": "right now",
-    "mk": "Mark", "add'l": "additional",
-    "int'l": "international", "gov't": "government", "nat'l": "national", "ext": "extension",
-    "vol": "volume",
+    "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.", "hx": "history",
+    "dx": "diagnosis", "hwy": "highway", "2morrow": "tomorrow", "2day": "today", "ur": "your", "omg": "O.M.G.",
+    "mpg": "miles per gallon", "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately",
+    "wwii": "World War Two", "wwi": "World War One", "btwn": "between", "cont'd": "continued", "rec'd": "received",
+    "req'd": "required", "yoy": "year over year", "YoY": "year over year", "QoQ": "quarter over quarter",
+    "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great", "ttyl": "talk to you later", "nvm": "never mind",
+    "smh": "shaking my head", "mtg": "meeting", "pkg": "package", "q/q": "quarter over quarter",
+    "y/y": "year over year", "m/m": "month over month", "l8r": "later", "b4": "before", "txt": "text", "msg": "message",
+    "ngl": "not gonna lie", "rn": "right now", "mk": "Mark", "add'l": "additional", "int'l": "international",
+    "gov't": "government", "nat'l": "national", "ext": "extension", "vol": "volume",
 }  # fmt: skip
 """Short forms without a full stop."""
 GREEK = _table(
