@@ -194,6 +194,7 @@ CLASSES = (
         + (f" {short(match[4])}" if match[4] and match[4] != "00" else ""))),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
+    semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),
     semiotic("time", r"(\d\d?)([ap])(?:(?=[-–]\d\d?(?::\d\d)?[ap]\b)|(?<=[-–]\d[ap])\b|(?<=[-–]\d\d[ap])\b)",
         quantity=True, say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None)),
     semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),

@@ -221,7 +221,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
             unit = names[0] if _adjective(around) else unit
     if match["pieces"]:
         return Said(plural(words))
-    unit = names[0] if around.precedes("-[a-z]") else unit
+    unit = names[0] if around.precedes("-(?!ish)[a-z]") else unit
     return Said(minus + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
 
 
@@ -551,7 +551,8 @@ CLASSES = (
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
         unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
-    semiotic("measure", r"pcm\b", say="per calendar month", after=r"[£€$][\d,]+ ?"),
+    semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
+        say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
     semiotic("measure", r"[x×](?= ?\d+ ?(?:d|days?|wks?|weeks?|mos?|months?)\b)", say="for", after="[a-z.] "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",

@@ -222,7 +222,8 @@ def language_of(text: str, able: str) -> str:
 
 
 def is_english(text: str) -> bool:
-    return not (HAN.search(text) or other_language(text))
+    """Whether English is likelier than not: stricter than :func:`language_of`, which refuses a text only if sure."""
+    return not (HAN.search(text) or other_language(text, 2))
 
 
 def unread_transcript(transcript: str) -> str:
@@ -238,8 +239,9 @@ def unread_transcript(transcript: str) -> str:
     return ""
 
 
-def other_language(text: str) -> str:
-    """Predicate of a sentence about a text in another language or script than English or Chinese, or ``""``."""
+def other_language(text: str, fewest: int = _FEWEST) -> str:
+    """Predicate of a sentence about a text in another language or script than English or Chinese, or ``""``. Without
+    any frequent English word, ``fewest`` of another language decide."""
     text = unicodedata.normalize("NFKC", text)  # Letters of full width and of mathematics are Latin.
     scripts = Counter(map(script_of, filter(str.isalpha, text)))
     foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
@@ -252,7 +254,8 @@ def other_language(text: str) -> str:
     plain, said = set(filter(str.islower, words)), set(map(str.lower, words))
     counts = {name: len(frequent & plain) for name, frequent in _FOREIGN.items()}
     likeliest = max(counts, key=counts.__getitem__)
-    if counts[likeliest] >= max(_FEWEST, 2 * len(_ENGLISH & said)):
+    english = len(_ENGLISH & said)
+    if counts[likeliest] >= (max(_FEWEST, 2 * english) if english else fewest):
         return f"looks like {likeliest}"
     return ""
 

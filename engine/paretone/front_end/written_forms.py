@@ -68,28 +68,31 @@ UNITS = {
     for line in """
     GFLOP GFLOPS: gigaflop gigaflops| TFLOP TFLOPS: teraflop teraflops| PFLOP PFLOPS: petaflop petaflops| kB KB:
     kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL: deciliter
-    deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi: mile miles| yd
-    yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons| tsp tsps: teaspoon
-    teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares| mcg: microgram
-    micrograms| IU: international_unit international_units| d: day days| ac: acre acres| s.f.: square_foot square_feet|
-    atm: atmosphere atmospheres| in-lb in-lbs: inch_pound inch_pounds| req reqs: request requests| rms.: room rooms| t:
+    deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi: mile
+    miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons| tsp
+    tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
+    pg/mL pg/ml: picogram_per_milliliter picograms_per_milliliter| ppg: point_per_game points_per_game| rpg:
+    rebound_per_game rebounds_per_game| apg: assist_per_game assists_per_game| mcg: microgram micrograms| IU:
+    international_unit international_units| d: day days| ac: acre acres| s.f.: square_foot square_feet| atm:
+    atmosphere atmospheres| in-lb in-lbs: inch_pound inch_pounds| req reqs: request requests| rms.: room rooms| t:
     ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm N·m:
-    newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel barrels|
-    bpd: barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR: bedroom
-    bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages| st: stone
-    stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile nautical_miles| Mt:
-    megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year light_years| AU:
-    astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph: kilometer_per_hour
-    kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM: revolution_per_minute
-    revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute words_per_minute| psi:
-    pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second| ppm: part_per_million
-    parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second bits_per_second| bp bps.:
-    basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs h: hour hours| mo mos: month
-    months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot square_feet| mmHg:
-    millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian radians| kN: kilonewton
-    kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius degrees_celsius| °F: degree_fahrenheit
-    degrees_fahrenheit| °: degree degrees| x ×: time times| kWp: kilowatt_peak kilowatts_peak| cc: cubic_centimeter
-    cubic_centimeters| fl_oz fl._oz: fluid_ounce fluid_ounces| in: inch inches""".split("|")
+    newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
+    barrels| bpd: barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR:
+    bedroom bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages| st:
+    stone stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile
+    nautical_miles| Mt: megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year
+    light_years| AU: astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph:
+    kilometer_per_hour kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
+    revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
+    words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
+    ppm: part_per_million parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second
+    bits_per_second| bp bps.: basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs
+    h: hour hours| mo mos: month months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot
+    square_feet| mmHg: millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian
+    radians| kN: kilonewton kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius
+    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x ×: time times| kWp:
+    kilowatt_peak kilowatts_peak| cc: cubic_centimeter cubic_centimeters| fl_oz fl._oz: fluid_ounce fluid_ounces|
+    in: inch inches""".split("|")
     for signs, names in [line.split(":")]
     for one, many in [[word.replace("_", " ") for word in names.split()]]
     for sign in (word.replace("_", " ") for word in signs.split())
@@ -128,8 +131,9 @@ COUNTED = _either(
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _either(
     "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required ser=serial "
-    "exp=experience med=medium pop=population rev=revenue elec=electric cont=continued refrig=refrigerated amt=amount "
-    "mgmt=management perm=permanent chem=chemical excl=excluding exc=except prob=probably poss=possibly elev=elevation"
+    "exp=experience temp=temperature med=medium pop=population rev=revenue elec=electric cont=continued "
+    "refrig=refrigerated amt=amount mgmt=management perm=permanent chem=chemical excl=excluding exc=except "
+    "prob=probably poss=possibly elev=elevation"
 )
 """Abbreviations whose full stop a small letter or a comma follows."""
 SCRIPTURE = _table(
@@ -145,11 +149,11 @@ ENDINGS = (
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
         "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
         "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists lang=language "
-        "hist=history avail=available qtr=quarter hols=holidays ht=height precip=precipitation coll=college "
-        "Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station Twp=Township "
-        "Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing Intl=International "
-        "Natl=National Div=Division est=established co=company Univ=University Assn=Association Govt=Government "
-        "ed=edition"
+        "hist=history avail=available srs=seniors qtr=quarter hols=holidays ht=height precip=precipitation "
+        "coll=college Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station "
+        "Twp=Township Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing "
+        "Intl=International Natl=National Div=Division est=established co=company Univ=University Assn=Association "
+        "Govt=Government ed=edition"
     )
     | WEEKDAYS
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
@@ -182,14 +186,14 @@ SLANG = {
     "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
     "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
     "asap": "A.S.A.P.", "diy": "D.I.Y.", "faq": "F.A.Q.", "afaik": "as far as I know", "w/o": "without",
-    "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of", "b/c": "because",
-    "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.", "hx": "history",
-    "dx": "diagnosis", "hwy": "highway", "2morrow": "tomorrow", "2day": "today", "ur": "your", "omg": "O.M.G.",
-    "mpg": "miles per gallon", "hrs": "hours", "mins": "minutes", "yrs": "years", "approx": "approximately",
-    "wwii": "World War Two", "wwi": "World War One", "btwn": "between", "cont'd": "continued", "rec'd": "received",
-    "req'd": "required", "yoy": "year over year", "YoY": "year over year", "QoQ": "quarter over quarter",
-    "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great", "ttyl": "talk to you later", "nvm": "never mind",
-    "smh": "shaking my head", "mtg": "meeting", "pkg": "package", "q/q": "quarter over quarter",
+    "w/in": "within", "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of",
+    "b/c": "because", "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
+    "hx": "history", "dx": "diagnosis", "hwy": "highway", "2morrow": "tomorrow", "2day": "today", "ur": "your",
+    "omg": "O.M.G.", "mpg": "miles per gallon", "hrs": "hours", "mins": "minutes", "yrs": "years",
+    "approx": "approximately", "wwii": "World War Two", "wwi": "World War One", "btwn": "between",
+    "cont'd": "continued", "rec'd": "received", "req'd": "required", "yoy": "year over year", "YoY": "year over year",
+    "QoQ": "quarter over quarter", "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great", "ttyl": "talk to you later",
+    "nvm": "never mind", "smh": "shaking my head", "mtg": "meeting", "pkg": "package", "q/q": "quarter over quarter",
     "y/y": "year over year", "m/m": "month over month", "l8r": "later", "b4": "before", "txt": "text", "msg": "message",
     "ngl": "not gonna lie", "rn": "right now", "mk": "Mark", "add'l": "additional", "int'l": "international",
     "gov't": "government", "nat'l": "national", "ext": "extension", "vol": "volume",

@@ -119,6 +119,9 @@ def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean:
 def test_what_cannot_be_listened_for_is_said(clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch) -> None:
     speech = clean[0].speech
     assert "only English" in words.unavailable(replace(speech, text="Guten Morgen, wie geht es Ihnen heute?，你好"))
+    assert "only English" in words.unavailable(
+        replace(speech, text="Reis wird oft in runden Schalen serviert und gegessen.")
+    )
     monkeypatch.setattr("paretone.front_end.forced_alignment.installed", lambda: False)
     (reason,) = checked(speech).unavailable
     assert "pocketsphinx is not installed" in reason and "judge" in reason
