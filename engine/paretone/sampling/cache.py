@@ -31,6 +31,8 @@ class KeyValueCache:
         self.capacity = capacity
         self.length = 0
         """Number of valid tokens."""
+        self.prefix: Tensor | None = None
+        """Copy of its first tokens, the same object for all caches that began with them."""
         # One block of memory, so that one copy writes keys and values; each head's are contiguous for reading.
         self._memory = torch.empty(layers, batch, 2 * heads, capacity, head_width, device=device, dtype=dtype)
         self._keys, self._values = self._memory.chunk(2, dim=2)
@@ -85,7 +87,7 @@ class KeyValueCache:
         self.length = 0
         tokens = kept.shape[3]
         self._memory.narrow(3, 0, self._end(tokens)).copy_(kept)
-        self.length = tokens
+        self.length, self.prefix = tokens, kept
 
     def _end(self, tokens: int) -> int:
         end = self.length + tokens
@@ -104,6 +106,8 @@ class KeyValueCache:
         if not 0 <= length <= self.length:
             raise ValueError(f"A cache of {self.length} tokens cannot be cropped to {length}.")
         self.length = length
+        if self.prefix is not None and length < self.prefix.shape[3]:
+            self.prefix = None
 
 
 MOST_KEPT = 4
@@ -145,7 +149,8 @@ class Prefixes:
         return False
 
     def remember(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> None:
-        self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.kept()))
+        cache.prefix = cache.kept()
+        self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.prefix))
         del self._beginnings[:-MOST_KEPT]
 
 

@@ -214,6 +214,12 @@ class TokenModel(nn.Module):
         """:meth:`read` with the arguments of each of ``calls``, whose caches differ, in one pass."""
         if len(calls) == 1:
             return [self.read(*calls[0])]
+        # Those of one voice next to one another: what their caches have in common is read once.
+        order = sorted(range(len(calls)), key=lambda place: id(calls[place][1].prefix))
+        found_of = dict(zip(order, self._read_in_order([calls[place] for place in order]), strict=True))
+        return [found_of[place] for place in range(len(calls))]
+
+    def _read_in_order(self, calls: Sequence[tuple[Any, ...]]) -> list[tuple[Tensor, Tensor | None]]:
         embedded, caches, positions, scored, keeps = zip(*((*one, None)[:5] for one in calls), strict=True)
         kept: dict[int, Tensor] = {}
         wanted = {layer for some in keeps for layer in some or ()}

@@ -7,6 +7,7 @@ rotation is one complex product with a table; masks are slices of one tensor. Re
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -255,7 +256,7 @@ class FusedTransformer(nn.Module):
         calls = [self.as_one_call(*one) for one in zip(counts, caches, positions, strict=True)]
         places = [call[1] for call in calls if call is not None]
         if self._scripted is not None and len(places) == len(calls):
-            outputs = pass_together(embedded, self._scripted, places)
+            outputs = pass_together(embedded, self._scripted, places, _alike(caches))
             for index, output in enumerate(outputs):
                 probe(index, "output", output)
             for one, count in zip(caches, counts, strict=True):
@@ -374,6 +375,16 @@ class FusedTransformer(nn.Module):
             if tokens <= 16:
                 self._masks[tokens, 0] = mask
         return mask[:, mask.shape[1] - length :]
+
+
+def _alike(caches: Sequence[KeyValueCache]) -> list[tuple[int, int]]:
+    """Consecutive caches that began with the same tokens: how many, and with how many tokens."""
+    found: list[tuple[int, int]] = []
+    for _, some in itertools.groupby(caches, lambda one: id(one if one.prefix is None else one.prefix)):
+        group = list(some)
+        prefix = group[0].prefix
+        found.append((len(group), 0 if prefix is None or len(group) == 1 else prefix.shape[3]))
+    return found
 
 
 def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> Layers | None:

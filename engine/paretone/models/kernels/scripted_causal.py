@@ -135,34 +135,85 @@ def _pass_together(
     starts: list[int],
     rotation: Tensor,
     masks: list[Optional[Tensor]],  # noqa: UP045
+    groups: list[tuple[int, int]],
     layers: Layers,
 ) -> list[Tensor]:
     half, floor = layers.half, layers.floor
     heads, key_heads, width = layers.heads, layers.key_heads, layers.width
+    fold = heads // key_heads
+    # Of each group: scores (key_heads, queries, tokens), −∞ after a sequence's end. Of each sequence: views by layer of
+    # the place of its new keys and values, of its own keys and of all rows, and rows and beginnings of its own values.
+    scores: list[Tensor] = []
+    places: list[list[Tensor]] = []
+    keys: list[list[Tensor]] = []
+    tables: list[list[Tensor]] = []
+    bags: list[tuple[Tensor, Tensor]] = []
+    for size, shared in groups:
+        queries, longest = 0, 0
+        for _ in range(size):
+            number = len(places)
+            memory, end = memories[number].select(1, 0), starts[number] + counts[number]
+            places.append(list(memory.narrow(2, starts[number], counts[number]).transpose(1, 2).unbind()))
+            keys.append(list(memory.narrow(1, 0, key_heads).narrow(2, shared, end - shared).unbind()))
+            tables.append(list(memory.flatten(1, 2).unbind()))
+            own = torch.arange(key_heads, 2 * key_heads).unsqueeze(1) * memory.size(2) + torch.arange(shared, end)
+            bags.append((own.view(-1), torch.arange(0, own.numel(), end - shared)))
+            queries, longest = queries + fold * counts[number], max(longest, end)
+        scores.append(hidden.new_full([key_heads, queries, longest], -math.inf))
     outputs: list[Tensor] = []
     for index, (attention, inputs, bias, normed, output, forward, gate_up, down) in enumerate(layers.tensors):
-        projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(1, hidden.size(0), -1, width)
-        turned = projected.narrow(2, 0, heads + key_heads)
+        projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(hidden.size(0), -1, width)
+        turned = projected.narrow(1, 0, heads + key_heads)
         if normed is not None:
             turned.copy_(_norm(turned, normed, layers.floor_of_heads))
         torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(rotation)
-        queries = projected.narrow(2, 0, heads).transpose(1, 2)
-        both = projected.narrow(2, heads, 2 * key_heads).transpose(1, 2)
+        asked = projected.narrow(1, 0, heads).mul(1.0 / math.sqrt(width)).transpose(0, 1)
+        if fold > 1:
+            # Heads that share keys are further queries, sequence by sequence.
+            asked = torch.cat([one.reshape(key_heads, -1, width) for one in asked.split(counts, 1)], 1)
+        both = projected.narrow(1, heads, 2 * key_heads).split(counts)
         mixed: list[Tensor] = []
-        first = 0
-        for number, count in enumerate(counts):
-            kept = memories[number][index]
-            kept.narrow(2, starts[number], count).copy_(both.narrow(2, first, count))
-            seen = kept.narrow(2, 0, starts[number] + count)
-            query = queries.narrow(2, first, count)
-            if heads != key_heads:
-                query = query.reshape(1, key_heads, -1, width)
-            key, value = seen.narrow(1, 0, key_heads), seen.narrow(1, key_heads, key_heads)
-            found = F.scaled_dot_product_attention(query, key, value, masks[number])
-            mixed.append(found.reshape(1, heads, count, width))
-            first += count
-        rows = torch.cat(mixed, 2).transpose(1, 2).reshape(-1, heads * width)
-        hidden = _product(rows, output, None, half).add_(hidden)
+        number, first = 0, 0
+        for group, (size, shared) in enumerate(groups):
+            found = scores[group]
+            query = asked.narrow(1, first, found.size(1))
+            table = tables[number][index].view(2, key_heads, -1, width)
+            if shared > 0:
+                torch.bmm(query, table[0].narrow(1, 0, shared).transpose(1, 2), out=found.narrow(2, 0, shared))
+            row = 0
+            for one in range(number, number + size):
+                places[one][index].copy_(both[one])
+                key, rows = keys[one][index], fold * counts[one]
+                seen = found.narrow(1, row, rows).narrow(2, shared, key.size(1))
+                # This way round keys are read as they lie, which is faster.
+                seen.copy_(torch.bmm(key, query.narrow(1, row, rows).transpose(1, 2)).transpose(1, 2))
+                mask = masks[one]
+                if mask is not None:
+                    seen.add_(mask.narrow(1, shared, key.size(1)))
+                row += rows
+            shares = found.softmax(-1)
+            if shared > 0:
+                summed = torch.bmm(shares.narrow(2, 0, shared), table[1].narrow(1, 0, shared))
+            else:
+                summed = torch.zeros_like(query)
+            row = 0
+            for one in range(number, number + size):
+                later, rows = keys[one][index].size(1), fold * counts[one]
+                share, place = shares.narrow(1, row, rows).narrow(2, shared, later), summed.narrow(1, row, rows)
+                if rows == 1:
+                    # Read as rows of a table, which are fetched ahead of their use.
+                    at, begin = bags[one]
+                    seen = torch.embedding_bag(tables[one][index], at, begin, False, 0, False, share.reshape(-1))[0]
+                    place.add_(seen.unsqueeze(1))
+                else:
+                    seen = tables[one][index].view(2, key_heads, -1, width)[1].narrow(1, shared, later)
+                    place.baddbmm_(share, seen)
+                mixed.append(place.reshape(heads, -1, width))
+                row += rows
+            number += size
+            first += row
+        together = torch.cat(mixed, 1).transpose(0, 1).reshape(-1, heads * width)
+        hidden = _product(together, output, None, half).add_(hidden)
         gate, up = _product(_norm(hidden, forward, floor), gate_up, None, half).chunk(2, -1)
         hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
         outputs.append(hidden)
@@ -272,14 +323,16 @@ def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     return outputs
 
 
-def pass_together(embedded: Sequence[Tensor], layers: Layers, places: Sequence[Place]) -> list[Tensor]:
-    """:func:`pass_of` several sequences, (1, tokens, hidden) each, at their places: products run over the rows of all,
-    attention within each. Returns the layers' outputs, (all tokens, hidden) each."""
+def pass_together(
+    embedded: Sequence[Tensor], layers: Layers, places: Sequence[Place], groups: Sequence[tuple[int, int]]
+) -> list[Tensor]:
+    """:func:`pass_of` several sequences, (1, tokens, hidden) each, at their places. Products run over the rows of all,
+    attention within each. ``groups``: numbers of consecutive sequences, and of the first tokens that their caches have
+    in common, which are read once for all of them. Returns the layers' outputs, (all tokens, hidden) each."""
     counts = [one.shape[1] for one in embedded]
     memories, starts, rotations, masks = zip(*places, strict=True)
-    outputs: list[Tensor] = scripted(_pass_together)(
-        torch.cat(list(embedded), 1)[0], counts, list(memories), list(starts), torch.cat(rotations), list(masks), layers
-    )
+    given = torch.cat(list(embedded), 1)[0], counts, list(memories), list(starts), torch.cat(rotations), list(masks)
+    outputs: list[Tensor] = scripted(_pass_together)(*given, list(groups), layers)
     return outputs
 
 

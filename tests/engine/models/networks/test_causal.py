@@ -98,6 +98,36 @@ def test_a_cache_changes_nothing(config: CausalConfig, kind: str, blocks: tuple[
     assert cache.length == LENGTH
 
 
+@pytest.mark.parametrize("config", [LLAMA, QWEN, QWEN3, replace(LLAMA, key_value_heads=LLAMA.heads)])
+def test_sequences_together_are_as_alone_whatever_their_caches_have_in_common(config: CausalConfig) -> None:
+    plain = small_transformer(config)
+    model, others = FusedTransformer.of(plain), embedded(5)
+    prefixes = [embedded(1, 4), embedded(1, 6) * 0.5]
+    begun = [model.cache(4), model.cache(6)]
+    for one, cache in zip(prefixes, begun, strict=True):
+        model.fill(one, cache, torch.arange(one.shape[1]))
+    kept = [one.kept() for one in begun]
+    caches, expected, new = [], [], []
+    # Two of one voice, two of another, one alone; they have read 2 to 6 tokens more, and read 1 to 3 now.
+    for number, (voice, read, count) in enumerate(((0, 2, 1), (0, 5, 3), (1, 6, 1), (1, 3, 1), (None, 4, 2))):
+        before = others[number : number + 1, : read + count]
+        whole = before if voice is None else torch.cat([prefixes[voice], before], 1)
+        cache = model.cache(20)
+        if voice is not None:
+            cache.restore(kept[voice])
+        start = cache.length
+        model.fill(before[:, :read], cache, torch.arange(start, start + read))
+        caches.append(cache)
+        new.append(before[:, read:])
+        expected.append(plain(whole)[0, -count:])
+    positions = [torch.arange(one.length, one.length + len(rows[0])) for one, rows in zip(caches, new, strict=True)]
+    found = model.final_norm(model.together(new, caches, positions, lambda *told: None))
+    torch.testing.assert_close(found, torch.cat(expected), atol=CLOSE, rtol=0)
+    assert [one.length for one in caches] == [7, 12, 13, 10, 6]
+    caches[0].crop(3)
+    assert caches[0].prefix is None and caches[1].prefix is kept[0]
+
+
 @pytest.mark.parametrize("kind", ["plain", "optimised"])
 def test_layers_kept_and_layers_skipped_agree(kind: str) -> None:
     plain = small_transformer(QWEN)
