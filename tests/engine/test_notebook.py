@@ -143,10 +143,12 @@ def test_a_sweep_takes_settings_as_published(model: Model, tmp_path: Path) -> No
 
 
 def test_a_sweep_over_an_evaluation_set(model: Model, tmp_path: Path) -> None:
-    (tmp_path / "meta.lst").write_text(f"a|{TEXT}|{catalogue.voice().audio}|Milk.\nb|{TEXT}|none.wav|Tea.\n")
+    voice = catalogue.voice()
+    line = f"a|{voice.transcript}|{voice.audio}|Milk.\n"
+    (tmp_path / "meta.lst").write_text(f"{line}b|{TEXT}|none.wav|Tea.\n")
     with pytest.raises(StudyError, match=r"none\.wav of the list .*meta\.lst is missing"):
         model.sweep(manifest=tmp_path / "meta.lst", options=FEW, folder=tmp_path / "refused")
-    (tmp_path / "meta.lst").write_text(f"a|{TEXT}|{catalogue.voice().audio}|Milk.\n" * 2)
+    (tmp_path / "meta.lst").write_text(line * 2)
     rows = model.sweep(manifest=tmp_path / "meta.lst", count=1, options=FEW, folder=tmp_path / "sweep")
     assert [row["text"] for row in rows.takes] == ["Milk."]
     with pytest.raises(StudyError, match="manifest has its own sentences"):
