@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
-import os
 import secrets
 import socket
 import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,18 +23,13 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from paretone import __version__, files
-from paretone.errors import PlainError, StudyError
-from paretone.models import catalogue
-from paretone.reading import decoded, read_bytes
+from paretone import __version__
+from paretone.errors import PlainError
 from paretone.remote import wire
-from paretone.remote.mirror import Mirror, fetched
-from paretone.remote.places import CHUNK, DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
+from paretone.remote.carrying import Carrier
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
-from paretone.studies import definition
-from paretone.studies.evaluation_sets import EvaluationSet
 
 _log = logging.getLogger(__name__)
 PAUSES = 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
@@ -47,7 +39,6 @@ STALL_SECONDS = 10.0
 """Seconds without an answer after which a line counts as broken."""
 _CLOSE_SECONDS = 10.0
 _TAKE_OVER_SECONDS = 60.0
-_MIRROR_SECONDS = 1.0
 TAKE_OVER, INSTALL = "Take over", "Install there"
 
 
@@ -103,7 +94,7 @@ class RemoteEngine:
         stall: float = STALL_SECONDS,
     ) -> None:
         """``data``: this machine's data folder; ``told`` gets each state of the line, from the engine's thread."""
-        self._sink, self._link, self._data, self._told = post, link, data, told
+        self._sink, self._link, self._told = post, link, told
         self._pauses, self._stall = pauses, stall
         self.line = Line(link.host, sentence=f"Connecting to {link.host} …")
         self._hello = wire.Hello(__version__, secrets.token_hex(8), socket.gethostname(), take_over=take_over)
@@ -125,8 +116,7 @@ class RemoteEngine:
         self._trips: deque[float] = deque(maxlen=5)
         self._techniques: frozenset[str] = frozenset()
         self._loaded: commands.LoadModel | None = None
-        self._mirrors: dict[int, Mirror] = {}
-        self._mirrored = 0.0
+        self._carrier = Carrier(link.host, data, self._asking, self._post, lambda job: job in self._jobs)
         self._failed: dict[int, str] = {}
         """Sentences of jobs whose results could not be brought here."""
         self._ending = False
@@ -222,7 +212,7 @@ class RemoteEngine:
 
     def _end(self, event: Event) -> None:
         self._jobs.pop(event.job, None)
-        self._mirrors.pop(event.job, None)
+        self._carrier.forget(event.job)
         self._post(event)
 
     def _post(self, event: Event) -> None:
@@ -364,7 +354,7 @@ class RemoteEngine:
         if isinstance(event, events.ModelLoaded) and isinstance(submitted, commands.LoadModel):
             self._loaded = submitted
         try:
-            event = await self._brought(event, submitted)
+            event = await self._carrier.brought(event, submitted)
         except PlainError as error:
             self._failed[event.job] = str(error)
         if isinstance(event, ENDINGS):
@@ -373,51 +363,6 @@ class RemoteEngine:
             self._end(event)
         elif event.job not in self._failed:
             self._post(event)
-
-    async def _brought(self, event: Event, submitted: Command | None) -> Event:
-        """``event`` with this machine's paths, once its files are here."""
-        changes: dict[str, Any] = {}
-        mirror = self._mirrors.get(event.job)
-        if mirror is not None:
-            last = isinstance(event, events.StudyEnded | JobFailed | JobCancelled)
-            due = isinstance(event, events.StudyBegun | events.StudyTakeDone)
-            if last or (due and time.monotonic() - self._mirrored > _MIRROR_SECONDS):
-                started = time.monotonic()
-                await mirror.fetch(self._asking)
-                # Long copies are rarer: they take half of the time at most.
-                self._mirrored = 2 * time.monotonic() - started
-            if isinstance(event, events.StudyBegun | events.StudyTakeDone | events.StudyEnded):
-                changes["folder"] = str(mirror.folder)
-        match submitted, event:
-            case commands.VerifyStudy(), events.StudyVerified():
-                changes["folder"] = submitted.folder
-            case (
-                commands.ExportProfile() | commands.ExportWeights(),
-                events.ProfileExported() | events.WeightsExported(),
-            ):
-                await self._bring(event.job, Path(submitted.folder), event.files)
-                changes["folder"] = submitted.folder
-            case commands.MeasureRoofline(), events.RooflineMeasured() if submitted.trace:
-                path = Path(submitted.trace)
-                files.write(path, await fetched(self._asking, f"made/{event.job}/{path.name}"))
-        return replace(event, **changes)
-
-    async def _bring(self, job: int, folder: Path, names: tuple[str, ...]) -> None:
-        """Fetch the files of an export, all or none. Raises :class:`PlainError`."""
-        places = [folder / name for name in names]
-        if taken := next((one for one in places if one.exists()), None):
-            raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
-        try:
-            for name, place in zip(names, places, strict=True):
-                content = await fetched(self._asking, f"made/{job}/{name}")
-                place.parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomically(place, content)
-        except BaseException as error:
-            for one in places:
-                one.unlink(missing_ok=True)
-            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
-                raise PlainError(f"{folder} could not be written: {files.reason(error)}.") from error
-            raise
 
     # --- Commands and questions ---------------------------------------------------------------------------------------
     def _enqueue(self, command: Command) -> None:
@@ -451,7 +396,7 @@ class RemoteEngine:
             while self._waiting:
                 command = self._waiting[0]
                 try:
-                    content = await self._prepared(command)
+                    content = await self._carrier.prepared(command, self._techniques)
                     message = wire.message(wire.COMMAND, content, self._number + 1)
                     if len(message) > wire.LARGEST_COMMAND:
                         most = wire.LARGEST_COMMAND >> 20
@@ -480,108 +425,6 @@ class RemoteEngine:
                 while not socket.closed:
                     await asyncio.sleep(0.05)
 
-    async def _prepared(self, command: Command) -> Any:
-        """The command in the host's terms, after the files that it needs have been sent. Raises :class:`PlainError`."""
-        setting = getattr(command, "setting", None) or getattr(getattr(command, "request", None), "setting", None)
-        names = [one.technique for one in setting.techniques] if setting is not None else []
-        names += [command.technique] if isinstance(command, commands.Prepare) else []
-        if lacking := next((one for one in names if one not in self._techniques), None):
-            raise PlainError(
-                f"{self._link.host} has no technique {lacking!r}; install the plug-in that brings it there, or do "
-                "without it."
-            )
-        if isinstance(command, commands.RunStudy):
-            command = await self._sent_study(command)
-        elif isinstance(command, commands.VerifyStudy):
-            command = replace(command, folder=_key(Path(command.folder)))
-        field = WRITTEN.get(type(command), "")
-        if field and (given := getattr(command, field)):
-            last = f"/{Path(given).name}" if field == "trace" else ""
-            changes: dict[str, Any] = {field: f"{MADE}{command.job}{last}"}
-            command = replace(command, **changes)
-        parcels: list[Parcel] = []
-
-        def send(path: str) -> str:
-            if path.startswith(THERE):
-                return path.removeprefix(THERE)
-            known = on_host(path, self._data)
-            if known.startswith(RESOURCE):
-                return known
-            parcels.append(_recording(Path(path)))
-            return SENT + parcels[-1].place(Path(path).name)
-
-        content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
-        for one in parcels:
-            await self._send_parcel(command.job, one)
-        return content
-
-    async def _send_parcel(self, job: int, parcel: Parcel) -> None:
-        """Send the files that the host lacks, with progress and until the job is cancelled."""
-        if len(parcel.names) == 1:
-            for name, sent in parcel.names.items():
-                await self._send_file(sent, await asyncio.to_thread(parcel.paths[name].read_bytes))
-            return
-        ask = wire.Ask("together", parcel.key, content=parcel.listing)
-        lacking = set(await self._asking(ask))
-        left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
-        sizes, started, done = {sent: path.stat().st_size for sent, path in left.items()}, time.monotonic(), 0
-        for sent, path in left.items():
-            if job not in self._jobs:
-                raise PlainError("Cancelled.")
-            total, seconds = sum(sizes.values()), time.monotonic() - started
-            estimate = seconds * (total - done) / done if done else None
-            self._post(events.Progress(job, done, total, estimate, f"Sending files to {self._link.host}"))
-            await self._send_file(sent, await asyncio.to_thread(path.read_bytes))
-            done += sizes[sent]
-        await self._asking(ask)
-
-    async def _send_file(self, name: str, content: bytes) -> None:
-        if await self._asking(wire.Ask("has", name)):
-            return
-        for offset in range(0, len(content), CHUNK):
-            await self._asking(wire.Ask("send", name, offset, content[offset : offset + CHUNK]))
-        await self._asking(wire.Ask("send", name, len(content)))
-
-    async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
-        """Send a study's file, with its recordings and texts, and have its results mirrored."""
-        if command.ray:
-            raise StudyError("A study on a Ray cluster is run from this machine; choose Engine, This machine.")
-        file, folder = Path(command.file), Path(command.folder)
-        mirror = Mirror(folder, _key(folder), command.file, self._data / "remote" / "copies")
-        mirror.require_own()
-        values: Any = dict(definition.values(file))  # type: ignore[call-overload]
-        try:
-            study = definition.read(file)
-        except StudyError:
-            # Voices that were released with a model lie with its weights: the host reads the study.
-            model = catalogue.find(str(values.get("model", "")))
-            if model is None or not model.voices.in_folder:
-                raise
-            study = None
-        if study is not None and study.evaluation is not None:
-            parcel, moved_fields = await asyncio.to_thread(_evaluation_parcel, file, study.evaluation, values)
-            await self._send_parcel(command.job, parcel)
-            values |= moved_fields
-        texts = values.get("sentences")
-        if study is not None and isinstance(texts, str) and (file.parent / texts).is_file():
-            values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
-        given = values.get("voices")
-        for place, one in enumerate(given if isinstance(given, list) else []):
-            if isinstance(one, dict) and isinstance(one.get("audio"), str):
-                path = file.parent / one["audio"]
-                parcel = _recording(path)
-                await self._send_parcel(command.job, parcel)
-                given[place] = {**one, "audio": f"../{parcel.place(path.name)}"}
-        for one in ("folder", "vocoder"):
-            place = values.get(one)
-            if isinstance(place, str) and (known := on_host(place, self._data)).startswith(DATA):
-                values[one] = await self._asking(wire.Ask("path", known))
-        content = json.dumps(values).encode()
-        name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
-        await self._send_file(name, content)
-        self._mirrors[command.job] = mirror
-        return replace(command, file=SENT + name, folder=mirror.key)
-
     async def _asking(self, ask: wire.Ask) -> Any:
         """The host's answer. Raises :class:`PlainError`, and :class:`ConnectionError` if the line breaks."""
         socket = self._socket
@@ -598,38 +441,3 @@ class RemoteEngine:
             return await self._asking(ask)
         except (OSError, asyncio.CancelledError) as error:
             raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
-
-
-def _recording(path: Path) -> Parcel:
-    """A recording, with the latents that lie next to it for models that need them."""
-    endings = {one.voices.latents for one in catalogue.models()} - {""}
-    there = [one for one in map(path.with_suffix, sorted(endings)) if one.is_file()]
-    return Parcel.of({one.name: one for one in (path, *there)})
-
-
-def _evaluation_parcel(file: Path, found: EvaluationSet, values: Mapping[str, Any]) -> tuple[Parcel, dict[str, str]]:
-    """An evaluation set's list with its recordings, as they lie; and the fields of the study in ``file`` that name
-    them, for a study that is sent."""
-    whole = lambda path: Path(os.path.abspath(path))  # noqa: E731
-    audio = whole(file.parent / values["manifest_audio"]) if values.get("manifest_audio") else None
-    named = (one for row in found.rows for one in (row.voice.audio, row.reference) if one)
-    paths = [whole(found.path), *dict.fromkeys(map(whole, named))]
-    text = decoded(read_bytes(found.path), "utf-8-sig")
-    try:
-        # With the list's folder, by which known sets are told.
-        root = Path(os.path.commonpath([whole(found.path).parent.parent, *paths, *([audio] if audio else [])]))
-    except ValueError:  # Drives of Windows.
-        root = None
-    if root is None or any(str(one) in text for one in paths[1:]):
-        raise StudyError(
-            f"The list {found.path} names recordings by whole paths, which a host does not have; name them from the "
-            "list's folder."
-        )
-    parcel = Parcel.of({one.relative_to(root).as_posix(): one for one in paths})
-    place = lambda path: f"../{parcel.key}/{path.relative_to(root).as_posix()}"  # noqa: E731
-    return parcel, {"manifest": place(paths[0])} | ({"manifest_audio": place(audio)} if audio else {})
-
-
-def _key(folder: Path) -> str:
-    """Name on the host of the study in ``folder`` here."""
-    return hashlib.sha256(f"{socket.gethostname()}:{folder.absolute()}".encode()).hexdigest()[:24]

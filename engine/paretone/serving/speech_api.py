@@ -26,6 +26,7 @@ from paretone.audio.recording import encoded
 from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
+from paretone.reading import parsed_json, shown
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
 from paretone.session.executor import Executor, RunningJob
@@ -75,7 +76,7 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
     """Check a request's ``body``. ``usual``: what is spoken unless it says otherwise, by the catalogue's ``model`` from
     ``folder``. Raises :class:`Refused`."""
     try:
-        given = json.loads(body)
+        given = parsed_json(body)
     except ValueError as error:
         raise Refused(400, f"The body is not JSON: {error}.") from error
     if not isinstance(given, dict):
@@ -86,12 +87,12 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
     if not isinstance(text, str) or not text.strip():
         raise Refused(400, "input must be the text to speak.", "input")
     if wanted not in (model, "paretone"):
-        raise Refused(404, f"This server has the model {model}, not {wanted!r}.", "model", "model_not_found")
-    if form not in _TYPES:
-        raise Refused(400, f"response_format must be {listed(_TYPES, 'or')}, not {form!r}.", "response_format")
+        raise Refused(404, f"This server has the model {model}, not {shown(wanted)}.", "model", "model_not_found")
+    if not isinstance(form, str) or form not in _TYPES:
+        raise Refused(400, f"response_format must be {listed(_TYPES, 'or')}, not {shown(form)}.", "response_format")
     stream = given.get("stream_format", "audio")
     if stream not in ("audio", "sse"):
-        raise Refused(400, f"stream_format must be audio or sse, not {stream!r}.", "stream_format")
+        raise Refused(400, f"stream_format must be audio or sse, not {shown(stream)}.", "stream_format")
     if stream == "sse" and form not in STREAMED:
         raise Refused(400, f"Events carry {listed(STREAMED, 'or')}, not {form}.", "response_format")
     if given.get("speed", 1) != 1:
@@ -101,7 +102,7 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
         if (voice := given.get("voice", "")) not in ("", "default"):
             there = {one.id: one for one in catalogue.voices(model, folder)}
             if not isinstance(voice, str) or voice not in there:
-                raise Refused(400, f"There is no voice {voice!r}; there are {listed(list(there))}.", "voice")
+                raise Refused(400, f"There is no voice {shown(voice)}; there are {listed(list(there))}.", "voice")
             command = replace(command, voice=there[voice])
         if "seed" in given:
             command = replace(command, setting=replace(command.setting, seed=checked_seed(given["seed"])))

@@ -302,6 +302,8 @@ class Profile:
                 )
         try:
             plan = resolve(info, self.setting, self.artefacts)
+        except ProfileError:
+            raise  # Of an artefact: it says what cannot be used here.
         except PlainError as error:
             raise ProfileError(f"The profile cannot be used here: {error}") from error
         mismatch = self.compatibility.mismatch(compatibility) if compatibility is not None else None

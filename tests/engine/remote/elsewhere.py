@@ -152,7 +152,7 @@ class Window:
     """What a window has of an engine elsewhere."""
 
     def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 6.0) -> None:
-        self.recorder = Recorder()
+        self.recorder, self.data = Recorder(), data
         self.lines: list[Line] = []
         self.outages: list[tuple[float, float]] = []
         """When there was no line, from and to, on the monotonic clock; ``inf``: still."""

@@ -185,7 +185,7 @@ def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, 
     here.recorder.end_of(4)
     assert here.recorder.wait_for_kind(events.StudyVerified, 4).folder == str(folder)
     # A folder in the window's data folder is the one with the same name in the host's.
-    file.write_text(f'folder = "{here.engine._data / "models" / "mine"}"\n{STUDY}')
+    file.write_text(f'folder = "{here.data / "models" / "mine"}"\n{STUDY}')
     here.engine.submit(commands.RunStudy(5, str(file), str(tmp_path / "other")))
     assert f"is not in {host.data / 'models' / 'mine'};" in here.recorder.end_of(5).sentence
 

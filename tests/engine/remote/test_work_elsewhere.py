@@ -35,6 +35,7 @@ from tests.engine.remote.elsewhere import Host, Window, window
 from tests.engine.remote.test_elsewhere import VOICE, setting
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
+from tests.parity.fixtures import golden_folder
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_attention_views_and_rooflines_are_as_on_this_machine(do: Do, tmp_path: 
 
 @needs("accelerate")
 def test_a_training_runs_is_cancelled_and_resumed_there(do: Do, here: Window, host: Host, tmp_path: Path) -> None:
-    work = here.engine._data / "training" / "w"
+    work = here.data / "training" / "w"
     asked = {"model": "f5-mini", "manifest": str(toy_manifest(tmp_path)), "folder": str(toy_model(tmp_path / "model"))}
 
     def train(steps: int, place: Path = work, **more: bool) -> Callable[[int], commands.Command]:
@@ -254,4 +255,24 @@ def _speak_in_released_voices(host: Host, here: Window, do: Do, tmp_path: Path) 
     lines = f'model = "{model}"', f'sentences = ["{text}"]', 'voices = ["some_noise"]', "[[setting]]"
     study.write_text("\n".join([*lines, "options = {steps = 2}"]))
     ended = do(lambda job: commands.RunStudy(job, str(study), str(tmp_path / "released")))
+    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+
+
+@needs("tokenizers")
+def test_named_speakers_speak_there(do: Do, here: Window, tmp_path: Path) -> None:
+    model, folder = "Qwen3-TTS-12Hz-1.7B-CustomVoice", golden_folder() / "qwen3" / "qwen3_release_custom_voice"
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}")
+    here.recorder.wait_for_kind(events.EngineReady)
+    there = here.engine.ask("voices", f"{model}\n{folder}").result(60)
+    assert ["ryan", "Ryan", ""] in there, "they have no recordings"
+    loaded = do(lambda job: commands.LoadModel(job, model, str(folder), device="cpu"))
+    assert isinstance(loaded, events.ModelLoaded), loaded
+    chosen = Setting(model, entry(model).options_with(), (), 3)
+    spoken = do(lambda job: commands.Synthesise(job, "Good day.", Voice("ryan", "Ryan", "", ""), chosen))
+    assert isinstance(spoken, events.TakeReady) and spoken.take.voice == "ryan", spoken
+    study = tmp_path / "named.toml"
+    lines = f'model = "{model}"', f'folder = "{folder}"', 'sentences = ["Good day."]', 'voices = ["ryan"]'
+    study.write_text("\n".join([*lines, "[[setting]]"]))
+    ended = do(lambda job: commands.RunStudy(job, str(study), str(tmp_path / "named")))
     assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended

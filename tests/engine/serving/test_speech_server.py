@@ -124,6 +124,8 @@ def test_companions_name_the_model_its_voices_and_the_state(address: str) -> Non
     [
         (b"rice", 400, "not JSON"),
         (b"[]", 400, "must be a JSON object"),
+        (b"[" * 100_000, 400, "not JSON"),
+        (b'{"input": "Rice.", "response_format": []}', 400, "response_format must be wav"),
         (b"{}", 400, "input must be the text"),
         (b'{"input": "Rice.", "voice": "nobody"}', 400, "There is no voice 'nobody'; there are anna"),
         (b'{"input": "Rice.", "model": "tts-1"}', 404, "has the model lm-mini, not 'tts-1'"),

@@ -178,7 +178,7 @@ def test_files_that_are_no_profiles(tmp_path: Path, content: bytes, words: str) 
     [
         ({"fingerprint": "f" * 64}, "it is for checkpoint '0123456789ab', but 'ffffffffffff' is loaded"),
         ({"variant": "F5TTS_Base"}, "it is for architecture variant 'f5-mini', but 'F5TTS_Base' is loaded"),
-        ({"layers": 3}, "has 2 layers, but F5 mini has 3"),
+        ({"layers": 3}, "^The strategy table has 2 layers, but F5 mini has 3"),
     ],
 )
 def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:

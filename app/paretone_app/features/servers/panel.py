@@ -19,7 +19,6 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout
 from paretone_app.widgets.panel_parts import TextsTable
@@ -53,6 +52,8 @@ class Wanted:
     loads: tuple[tuple[int, float], ...]
     """Clients, or requests a second; the other is 0."""
     requests: int
+    seconds: float
+    """Of requests at each load, in place of a number; 0: not given."""
     keeps: bool
     reference: str
 
@@ -78,10 +79,8 @@ class ServersPanel(QWidget):
             "Clients at once",
             "One load after another, such as 1 2 4 8, or requests a second at random times: 0.5/s",
         )
-        self.requests = build.named(
-            SpinBox(minimum=1, maximum=10_000), "Requests at each load", "More give narrower figures"
-        )
-        self.requests.setValue(REQUESTS)
+        tip = "More give narrower figures; or for how long to ask: 60 s"
+        self.requests = build.named(QLineEdit(f"{REQUESTS}"), "Requests at each load", tip)
         self.keeps = QCheckBox("Keep and &judge the replies")
         self.keeps.setChecked(True)
         self.keeps.setToolTip(
@@ -91,7 +90,7 @@ class ServersPanel(QWidget):
             QLineEdit(placeholderText="for similarity"), "Recording of the voice", "A file with the voice of the server"
         )
         self.reference.textChanged.connect(measure.refresh)
-        for field in (self.url, self.clients):
+        for field in (self.url, self.clients, self.requests):
             field.textChanged.connect(measure.refresh)
         form, buttons = (
             QWidget(),
@@ -155,8 +154,11 @@ class ServersPanel(QWidget):
         reference = self.reference.text().strip()
         if reference and not Path(reference).is_file():
             raise SettingError(f"There is no recording {reference}; check the path.")
-        requests, keeps = self.requests.value(), self.keeps.isChecked()
-        return Wanted(url, model, voice, token, loads, requests, keeps, reference)
+        asked = re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())
+        if asked is None:
+            raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
+        requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
+        return Wanted(url, model, voice, token, loads, requests, seconds, self.keeps.isChecked(), reference)
 
     def show_state(self, text: str) -> None:
         self.state.setText(localised(text))

@@ -96,13 +96,13 @@ class ServersPresenter(Presenter):
                 raise Cancelled
 
         def progress(level: Level, done: int, total: int) -> None:
-            self._told.emit(f"{level}: {done} of {total} answered …")
+            self._told.emit(f"{level}: {done}{'' if wanted.seconds else f' of {total}'} answered …")
 
         texts, target = (
             catalogue.harvard_sentences()[:TEXTS],
             Target(wanted.url, wanted.model, wanted.voice, wanted.token),
         )
-        load = Load(target, texts, requests=wanted.requests, check=check, progress=progress)
+        load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         machine = describe().line
         self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
         for found in load.run([Level(*one) for one in wanted.loads]):

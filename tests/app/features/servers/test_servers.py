@@ -89,7 +89,11 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     panel.clients.setText("1 none")
     assert "numbers of clients" in measure.reason
     panel.clients.setText("1 2 20/s")
-    panel.requests.setValue(3)
+    panel.requests.setText("soon")
+    assert "number of requests" in measure.reason
+    panel.requests.setText("2 s")
+    assert (panel.wanted().seconds, measure.reason) == (2.0, "")
+    panel.requests.setText("3")
     panel.keeps.setChecked(False)
     assert measured(borrowed_window, qtbot) == "Measured."
     cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
@@ -112,7 +116,7 @@ def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
     borrowed_window.action["measure_server"].trigger()
     panel.url.setText(address)
     panel.clients.setText("1 4")
-    panel.requests.setValue(2)
+    panel.requests.setText("2")
     panel.keeps.setChecked(False)
     before = panel.table.rowCount()
     assert measured(borrowed_window, qtbot) == "Measured."
@@ -138,7 +142,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     panel.url.setText(address)
     panel.voice.setText("anna")
     panel.clients.setText("2")
-    panel.requests.setValue(4)
+    panel.requests.setText("4")
     panel.keeps.setChecked(True)
     panel.reference.setText("nowhere.wav")
     assert "no recording nowhere.wav" in panel.problem
@@ -175,7 +179,7 @@ def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, add
     panel.url.setText(address)
     panel.voice.setText("anna")
     panel.clients.setText("1")
-    panel.requests.setValue(8)
+    panel.requests.setText("8")
     panel.keeps.setChecked(True)
     with qtbot.waitSignal(borrowed_window.jobs.began, timeout=PATIENCE_MILLISECONDS):
         presenter._measure.trigger()
