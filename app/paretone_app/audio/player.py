@@ -71,8 +71,24 @@ LATENCY_SECONDS = 0.2
 """Less gives underruns when a busy engine thread shares the interpreter with the callback."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
+_CATCHING_UP = 0.02
+"""Share of a block by which the next is expected earlier, so that after a delay times return to the device's."""
 _MADE = Switching(Mode.STREAM, "The take plays while it is synthesised.")
 _ALONE = Switching(Mode.ALONE, "This sound plays separately from A and B.")
+
+
+class BlockTimes:
+    """When blocks are heard, less a constant latency, of a device that asks for several of them at once: each begins
+    where the last one ended."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+
+    def begin(self, now: float, seconds: float, buffered: float) -> float:
+        """Begin of a block of ``seconds`` that is asked for ``now``, by a device that buffers ``buffered`` seconds."""
+        began = max(now, min(now + buffered, self._end))
+        self._end = began + (1 - _CATCHING_UP) * seconds
+        return began
 
 
 class Player:
@@ -98,6 +114,7 @@ class Player:
         self._incoming: tuple[Recording, Resampler] | None = None
         self._blocks: list[tuple[float, State, int]] = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
         self._turn = 0
+        self._times = BlockTimes()
         self._last_block = 0.0
         self._mono = np.zeros(0, np.float32)
 
@@ -338,8 +355,9 @@ class Player:
         if status.output_underflow and (before.playing or after.playing):
             self.underruns += 1
         now = time.monotonic()
+        begun = self._times.begin(now, frames / self.rate, self.output_latency)
         # One assignment each: readers see a complete entry, old or new.
-        self._blocks[self._turn % _BLOCKS_REMEMBERED] = (now, before if after.playing else after, frames)
+        self._blocks[self._turn % _BLOCKS_REMEMBERED] = (begun, before if after.playing else after, frames)
         self._turn += 1
         self._last_block = now
 

@@ -9,7 +9,7 @@ from paretone.audio.sound_system import OutputDevice, Sound
 from paretone.errors import DeviceError
 from paretone_app.audio.deck import Looping
 from paretone_app.audio.mixer import OUT_AND_IN, Mixer, Programme, Recording, fade_laws
-from paretone_app.audio.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
+from paretone_app.audio.player import ALIGNMENT_TOLERANCE, BlockTimes, Mode, Player, comparison
 
 RATE = 8000
 FADE = 80
@@ -368,3 +368,15 @@ def test_a_part_goes_with_what_it_is_a_part_of(player: Player) -> None:
     looping.put((0.5, 1.0))
     looping.forget()
     assert looping.part is None and looping.last is None and repeated(player) is None
+
+
+def test_blocks_asked_for_at_once_are_heard_one_after_another() -> None:
+    times, seconds, late = BlockTimes(), 0.01, 0.02
+    asked = [0.06 * burst + (late if burst == 50 else 0.0) for burst in range(300) for _ in range(6)]
+    begun = np.array([times.begin(10.0 + one, seconds, buffered=0.18) for one in asked]) - 10.0
+    even = seconds * np.arange(len(begun))
+    assert np.abs(begun - even)[:300].max() < 0.002
+    assert late - 0.002 < (begun - even)[300:306].min(), "a block is never heard before it is asked for"
+    assert np.abs(begun - even)[-600:].max() < 0.002, "a delay is made up for"
+    assert np.diff(begun).min() > 0, "the playhead never stands still"
+    assert times.begin(60.0, seconds, 0.18) == 60.0, "a pause ends the row"

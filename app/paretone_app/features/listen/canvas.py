@@ -138,7 +138,8 @@ class Canvas(QWidget):
         """Whether the view follows the playhead."""
         self._first: Wanted = {}
         self._last: Wanted = {}
-        self._drawn: dict[Hashable, QPixmap] = {}
+        self._drawn: dict[Hashable, tuple[QPixmap, bool]] = {}
+        """Tiles, and whether each has its spectrogram."""
         self._drag: tuple[str, float, float] | None = None
         """What is dragged, from where in seconds and in pixels."""
         self._dragged: tuple[float, float] | None = None
@@ -194,10 +195,12 @@ class Canvas(QWidget):
 
     def look(self, time: Scale) -> None:
         if time != self.time:
-            per_second, self.time = self.per_second, time
-            if abs(self.per_second / per_second - 1) > 1e-9:
+            per_second, numbers, self.time = self.per_second, self._numbers(), time
+            scaled = abs(self.per_second / per_second - 1) > 1e-9
+            if scaled:
                 self._drawn = {}
-            self._want()
+            if scaled or numbers != self._numbers():
+                self._want()
             self.update(self._area)
             self.seen_changed.emit()
 
@@ -295,9 +298,10 @@ class Canvas(QWidget):
         return work
 
     def _pixmap(self, lane: Lane, number: int, height: int, heights: Heights) -> QPixmap:
-        tile = self.tile(lane, number, heights)
-        key = lane.letter, number, height, tile is None
-        if key not in self._drawn:
+        key = lane.letter, number, height
+        made, whole = self._drawn.get(key, (None, False))
+        tile = None if whole else self.tile(lane, number, heights)
+        if made is None or tile is not None:
             ratio = self.devicePixelRatioF()
             made = QPixmap(round(TILE * ratio), round(height * ratio))
             made.setDevicePixelRatio(ratio)
@@ -314,8 +318,8 @@ class Canvas(QWidget):
                 else:
                     self._draw_coarse(painter, lane, time, area)
                 self._draw_speech(painter, lane, time, heights)
-            self._drawn[key] = made
-        return self._drawn[key]
+            self._drawn[key] = made, tile is not None
+        return made
 
     def _draw_wave(self, painter: QPainter, lane: Lane, time: Scale, height: int) -> None:
         middle, margin = height / 2, 2 / self.per_second

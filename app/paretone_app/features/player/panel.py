@@ -6,7 +6,7 @@ import html
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QObject, QRect, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QStackedWidget, QWidget
 
@@ -47,6 +47,8 @@ class WaveStrip(QSlider):
         self._pressed: float | None = None
         self._drawn: tuple[float, float] | None = None
         self._faults: tuple[Finding, ...] = ()
+        self._wave: tuple[object, list[QLineF]] = None, []
+        """What the waveform was computed of, and its lines, one per pixel."""
         self.setAccessibleName("Position in the waveform, in hundredths of a second")
         self.setToolTip(_HOW)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -91,12 +93,13 @@ class WaveStrip(QSlider):
 
     def set_position(self, seconds: float) -> None:
         """Move the playhead. Called 30 times a second; screen readers are told once a second."""
-        self._position = seconds
+        before, self._position = self._position, seconds
         value = round(seconds * _UNITS)
         if not self._now.sounding or abs(value - self.value()) >= _UNITS:
             with QSignalBlocker(self):
                 self.setValue(value)
-        self.update()
+        left, right = sorted(map(self._place, (before, seconds)))
+        self.update(QRect(int(left) - 2, 0, int(right - left) + 5, self.height()))
 
     @property
     def room(self) -> float:
@@ -117,7 +120,7 @@ class WaveStrip(QSlider):
         em = self.fontMetrics().height()
         return QSize(8 * em, em)
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         colours, width, height = self._colours, self.width(), self.height()
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(colours.base))
@@ -129,7 +132,7 @@ class WaveStrip(QSlider):
                 painter.fillRect(QRectF(left, 0, right - left, height), band)
                 painter.setPen(QPen(QColor(colours.accent), 1.5))
                 painter.drawLines([QLineF(one, 0, one, height) for one in (left, right)])
-            self._paint_wave(painter)
+            self._paint_wave(painter, event.rect())
             self._paint_faults(painter)
             if self._now.origin not in (Origin.NOTHING, Origin.TEST):
                 x = self._place(self._position)
@@ -138,28 +141,37 @@ class WaveStrip(QSlider):
             painter.setPen(QPen(QColor(colours.accent if focused else colours.border), 2 if focused else 1))
             painter.drawRect(QRectF(0.5, 0.5, width - 1, height - 1))
 
-    def _paint_wave(self, painter: QPainter) -> None:
+    def _paint_wave(self, painter: QPainter, seen: QRect) -> None:
         middle = self.height() / 2
         painter.setPen(QColor(self._colours.border))
         painter.drawLine(QLineF(0, middle, self.width(), middle))
         envelope = self._envelope
-        if envelope is None or not envelope.peak:
+        if envelope is None or not envelope.length:
             return
-        lowest, highest = envelope.columns(self.width(), self.room)
-        # Quiet sounds are drawn smaller, but visibly.
-        scale = (middle - 2) / max(envelope.peak * self._gain, 0.25) * self._gain
-        heard = self._place(self._position)
-        lines = [
-            QLineF(x + 0.5, middle - scale * high - 0.5, x + 0.5, middle - scale * low + 0.5)
-            for x, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True))
-        ]
+        of = envelope, envelope.length, self._gain, self.room, self.size()
+        if of != self._wave[0]:
+            self._wave = of, self._lines(envelope)
+        lines, heard = self._wave[1], max(0, round(self._place(self._position)))
+        first, end = max(0, seen.left()), seen.right() + 1
         sides = {"A": self._colours.baseline, "B": self._colours.accelerated}
         colour = QColor(sides.get(self._now.letter, self._colours.text))
         painter.setPen(colour)
-        painter.drawLines(lines[: max(0, round(heard))])
+        painter.drawLines(lines[first : min(heard, end)])
         colour.setAlpha(130)
         painter.setPen(colour)
-        painter.drawLines(lines[max(0, round(heard)) :])
+        painter.drawLines(lines[max(heard, first) : end])
+
+    def _lines(self, envelope: Envelope) -> list[QLineF]:
+        if not envelope.peak:
+            return []
+        middle = self.height() / 2
+        lowest, highest = envelope.columns(self.width(), self.room)
+        # Quiet sounds are drawn smaller, but visibly.
+        scale = (middle - 2) / max(envelope.peak * self._gain, 0.25) * self._gain
+        return [
+            QLineF(x + 0.5, middle - scale * high - 0.5, x + 0.5, middle - scale * low + 0.5)
+            for x, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True))
+        ]
 
     def _paint_faults(self, painter: QPainter) -> None:
         """A band over each fault, with a bar at its top that colour-blind people see as well."""
@@ -259,7 +271,9 @@ class PlayerPanel(QWidget):
         self._reconnect = ActionButton(can.reconnect, look="link")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
+        # Fixed, so that no text of many in a second lays the bar out anew.
+        metrics = self.fontMetrics()
+        self._time.setFixedSize(metrics.horizontalAdvance("000.00 / 000.00 s"), metrics.height())
         self.match = QCheckBox("Match loudness")
         self.match.setChecked(True)
         self.match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")

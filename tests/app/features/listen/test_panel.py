@@ -187,6 +187,21 @@ def test_eight_lanes_are_switched_by_their_numbers(eight: Host) -> None:
     assert text(eight, "Gains").count("dB") == 2 and "7 " in named(eight, "Gains").toolTip()
 
 
+def test_scrolling_computes_and_draws_only_what_comes_into_view(eight: Host, qtbot, monkeypatch) -> None:
+    canvas, finder = eight.canvas, eight.listen.finder
+    canvas.look(canvas.whole.zoomed(0.2, 0.0, canvas.whole))
+    analysed(eight, qtbot)
+    canvas.grab()
+    drawn, wanted, want = dict(canvas._drawn), [], finder.want
+    monkeypatch.setattr(finder, "want", lambda pieces: wanted.append(1) or want(pieces))
+    for _ in range(20):
+        canvas.look(canvas.time.moved(0.001, canvas.whole))
+        canvas.grab()
+    assert not wanted and canvas._drawn.items() >= drawn.items()
+    canvas.look(canvas.time.moved(1.0, canvas.whole))
+    assert wanted
+
+
 def test_lanes_are_pinned_subtracted_moved_and_removed_by_keys(eight: Host) -> None:
     done: list[tuple] = []
     compared, heads = eight.compared, eight.listen.heads

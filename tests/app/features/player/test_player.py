@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.checks.faults import Finding
-from paretone_app.audio.sound import Sound
+from paretone_app.audio.sound import Envelope, Sound
 from paretone_app.features.player.control import STEP_SECONDS, own_keys
 from paretone_app.state.playing import Origin
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
@@ -269,6 +269,17 @@ def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host
     assert empty.deck.loop == pytest.approx((1.0, 1.5), abs=0.02)
     strip.setValue(30)  # As screen readers do.
     assert empty.player.position == pytest.approx(1.0, abs=0.02), "within the loop"
+
+
+def test_the_waveform_is_computed_once_while_the_playhead_moves(panel: Host, qtbot, monkeypatch) -> None:
+    strip, computed, columns = panel.bar.strip, [], Envelope.columns
+    monkeypatch.setattr(Envelope, "columns", lambda *given: computed.append(1) or columns(*given))
+    strip.resize(strip.width() - 1, strip.height())
+    pictures = []
+    for number in range(5):
+        strip.set_position(0.2 * number)
+        pictures.append(strip.grab().toImage())
+    assert len(computed) == 1 and all(one != other for one, other in itertools.pairwise(pictures))
 
 
 def test_faults_are_marked_said_and_reached_by_a_key(panel: Host, qtbot) -> None:
