@@ -186,6 +186,9 @@ class Values(Mapping[str, Any]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Values cannot be changed; use replace().")
 
+    def __eq__(self, other: object) -> bool:
+        return self._items == other._items if isinstance(other, Values) else super().__eq__(other)
+
     def __hash__(self) -> int:
         return hash(tuple(self._items.items()))
 

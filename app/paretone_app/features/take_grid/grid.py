@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import eq
 
 import numpy as np
 
@@ -147,7 +148,10 @@ _FIXED = tuple(Dimension(name, title) for name, title in _TITLES.items())
 def dimensions(takes: Sequence[Asked], model: str) -> tuple[Dimension, ...]:
     """Dimensions for takes around one of ``model``: first its knobs and options with several values among ``takes``,
     then sentence, voice, seed and model, then its other knobs and options."""
-    own = [one for one in takes if one.setting.model == model]
+    # Thousands of takes have few settings.
+    own = [
+        *{(one.setting.options, one.setting.techniques): one for one in takes if one.setting.model == model}.values()
+    ]
     known = tuple(_knobs(model))
     varied = {one for one in known if _is_varied(one, own)}
     return (*(one for one in known if one in varied), *_FIXED, *(one for one in known if one not in varied))
@@ -342,11 +346,11 @@ def _identity(take: TakeSummary, what: Figures) -> tuple[object, ...]:
 
 def _by_sentence(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures) -> dict[str, list[TakeSummary]]:
     """Takes that fit the grid of any sentence, by sentence, including the reference."""
-    free = (what[0], what[1], Dimension(TEXT, ""))
-    wanted = _rest(Asked.of(reference), reference.checkpoint, free)
+    free = what[:2]
+    wanted = [*_rest(reference, free)]
     found: dict[str, list[TakeSummary]] = {}
     for one in takes:
-        if _rest(Asked.of(one), one.checkpoint, free) == wanted:
+        if all(map(eq, _rest(one, free), wanted)):
             found.setdefault(one.text, []).append(one)
     own = found.setdefault(reference.text, [])
     if all(one is not reference for one in own):
@@ -412,22 +416,17 @@ def _value(grid: TakeGrid, take: TakeSummary | None, reference: TakeSummary) -> 
     return np.nan if found is None else found.value
 
 
-def _rest(asked: Asked, checkpoint: str, both: Sequence[Dimension]) -> tuple[object, ...]:
-    """Everything except the values in these dimensions: equal for takes of one grid. Options, weights and voices
-    differ between models."""
-    names, setting = {one.name for one in both}, asked.setting
-    techniques = {one.technique for one in both if one.technique}
+def _rest(take: TakeSummary, free: Sequence[Dimension]) -> Iterator[object]:
+    """All but the sentence and the values in ``free`` dimensions, what is told apart soonest first: equal for takes of
+    one grid. Options, weights and voices differ between models."""
+    names, setting = {one.name for one in free}, take.setting
     of_any = MODEL in names
-    voice = asked.voice.rpartition("/")[2] if of_any else asked.voice
-    options = () if of_any else tuple((name, setting.options[name]) for name in sorted(setting.options))
-    return (
-        None if TEXT in names else asked.text,
-        None if VOICE in names else voice,
-        None if SEED in names else setting.seed,
-        None if of_any else (setting.model, checkpoint),
-        tuple((name, value) for name, value in options if f"option:{name}" not in names),
-        tuple((one.technique, one.knobs) for one in setting.techniques if one.technique not in techniques),
-    )
+    yield None if SEED in names else setting.seed
+    yield None if of_any else (setting.model, take.checkpoint)
+    yield None if VOICE in names else take.voice.rpartition("/")[2] if of_any else take.voice
+    techniques = {one.technique for one in free if one.technique}
+    yield [(one.technique, one.knobs) for one in setting.techniques if one.technique not in techniques]
+    yield () if of_any else [(name, value) for name, value in setting.options.items() if f"option:{name}" not in names]
 
 
 def _others(asked: Asked, both: Sequence[Dimension]) -> tuple[tuple[str, str, object], ...]:

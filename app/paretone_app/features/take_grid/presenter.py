@@ -136,6 +136,8 @@ class TakeGridPresenter(Presenter):
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
         self._known: tuple[Dimension, ...] = ()
+        self._is_current = False
+        """Whether the panel shows the present takes."""
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)
         self.hearing.failed.connect(services.notices.warn)
@@ -143,7 +145,7 @@ class TakeGridPresenter(Presenter):
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
         for signal in (self._results.points_changed, self._results.takes.changed, self._making.changed):
-            signal.connect(self._show_soon)
+            signal.connect(self._note_change)
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
         for name, do, why_not in (
@@ -162,7 +164,7 @@ class TakeGridPresenter(Presenter):
         )
         self._results.watch(panel, panel.shown)
         cells, attempt = panel.cells, self._actions.attempt
-        panel.shown.connect(self._show_soon)
+        panel.shown.connect(lambda: None if self._is_current else self._soon.start())
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
         panel.sentence_chosen.connect(self._go_to_sentence)
         panel.pages.offer(self._actions.baseline, "Make take A")
@@ -198,7 +200,8 @@ class TakeGridPresenter(Presenter):
         """All available takes: the library's, newest first, then those of studies."""
         return self._results.all_takes
 
-    def _show_soon(self) -> None:
+    def _note_change(self) -> None:
+        self._is_current = False
         self._soon.start()
 
     def _show(self) -> None:
@@ -207,6 +210,7 @@ class TakeGridPresenter(Presenter):
         panel = self.take_grid
         if panel is None or not panel.isVisible():
             return
+        self._is_current = True
         takes = self.takes
         reference = self._reference_of(takes)
         if reference is None:
@@ -336,7 +340,7 @@ class TakeGridPresenter(Presenter):
     def _put_chosen(self, chosen: Chosen) -> None:
         self._chosen = chosen
         self._settings.setValue(_SHOWN, json.dumps(asdict(chosen)))
-        self._show_soon()
+        self._note_change()
 
     def set_reference(self, take: str) -> None:
         if take != self._reference:
@@ -344,7 +348,7 @@ class TakeGridPresenter(Presenter):
 
     def _put_reference(self, take: str) -> None:
         self._reference = take
-        self._show_soon()
+        self._note_change()
 
     def _go_to_sentence(self, text: str) -> None:
         """Make the take of another sentence with the reference's setting the reference."""
@@ -366,7 +370,7 @@ class TakeGridPresenter(Presenter):
             self._notices.say(
                 "The reference's setting has not said this sentence; another one is the reference.", "info"
             )
-            self._show_soon()
+            self._note_change()
 
     def _from_point(self) -> None:
         panel = self._tradeoff.tradeoff

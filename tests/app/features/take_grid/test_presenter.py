@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from paretone_app.features.take_grid import grid
 from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -89,6 +90,19 @@ def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qt
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0] == "Log-mel distance (nat. log)\toff\t2" and lines[1].startswith("off\t0\t0.")
     assert lines[2].startswith("0.3\t") and lines[2].endswith("\t")
+
+
+def test_what_did_not_change_is_not_arranged_anew(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arranged, dimensions = [], grid.dimensions
+    monkeypatch.setattr(grid, "dimensions", lambda *given: arranged.append(1) or dimensions(*given))
+    for workspace in ("lab", "take_grid"):
+        window.workspaces.go_to(workspace)
+        qtbot.wait(50)
+    assert not arranged and window.panels["take_grid"].isVisible()
+    window.results.takes.changed.emit()
+    qtbot.waitUntil(lambda: arranged == [1], timeout=PATIENCE_MILLISECONDS)
 
 
 def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, qtbot: QtBot) -> None:
