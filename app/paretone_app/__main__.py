@@ -8,6 +8,8 @@ import argparse
 import asyncio
 import contextlib
 import faulthandler
+import gc
+import importlib
 import os
 import signal
 import socket
@@ -19,7 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 try:
     import qasync
@@ -42,6 +44,7 @@ except ModuleNotFoundError as missing:  # A machine without a window system.
     )
 
 from paretone import __version__
+from paretone.audio import sound_system
 from paretone.database import LockedError
 from paretone.errors import DeviceError, PlainError
 from paretone.own_process import cap_threads, leave_deleted_folder, share_one_heap
@@ -74,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cap_threads()
     share_one_heap()
     leave_deleted_folder()
+    search_no_features()
     if sys.stderr is not None:
         faulthandler.enable(all_threads=True)
     if options.headless_tour:
@@ -101,8 +105,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except PlainError as error:
                 print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
                 return error.exit_code
+            sound_system.ask()
+        first.enter_context(collecting_later())
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
             return runner.run(_run(application, options, calls))
+
+
+def search_no_features() -> None:
+    """Spare PySide reading the source of every module imported from now on, torch's too, for ``from __feature__``."""
+    with contextlib.suppress(ImportError, AttributeError):  # Of another version.
+        feature: Any = importlib.import_module("shibokensupport.feature")
+        assert callable(feature.feature_imported)
+        feature.feature_imported = lambda module: None
+
+
+@contextlib.contextmanager
+def collecting_later() -> Iterator[None]:
+    """Collect no garbage until :func:`settle`: what a start makes stays, and looking through it takes long."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+def settle(window: MainWindow) -> None:
+    """Once ``window`` is built, and once more with the engine's libraries, exempt what is there from collections, which
+    would stop frames."""
+
+    def built() -> None:
+        gc.freeze()
+        gc.enable()
+
+    def follow(event: Event) -> None:
+        if isinstance(event, EngineReady):
+            window.bridge.happened.disconnect(follow)
+            gc.freeze()
+
+    window.built.connect(built)
+    window.bridge.happened.connect(follow)
 
 
 NO_DISPLAY = (
@@ -155,6 +197,7 @@ async def _run_window(
     window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)
+    settle(window)
     terminated = close_on_sigterm(window)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))

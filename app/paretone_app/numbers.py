@@ -39,6 +39,12 @@ def signed(value: float, places: int) -> str:
     return localised(f"{value:+.{places}f}")
 
 
+def with_sign(value: float, plus: str = "", digits: int = 1) -> str:
+    """A number with a minus sign, or ``plus`` before positive ones; never a negative zero."""
+    rounded = round(value, digits) + 0.0
+    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
+
+
 def percent(share: float, places: int = 0) -> str:
     """``share`` of 1 in percent, see :mod:`paretone.wording`."""
     return localised(wording.percent(share, places))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -13,6 +14,8 @@ import pytest
 
 from paretone.errors import DeviceError
 from paretone.own_process import KERNELS
+from paretone_app.__main__ import collecting_later, settle
+from paretone_app.shell.window import MainWindow
 
 APPLICATION = (
     "paretone_app.__main__ paretone_app.shell.window paretone_app.shell.headless_tour "
@@ -42,6 +45,34 @@ def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+def test_the_first_paint_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from PySide6.QtWidgets import QApplication\n"
+        "from paretone_app.__main__ import make_window\n"
+        "application = QApplication([])\n"
+        f"window = make_window(application, {str(tmp_path)!r})\n"
+        "window.first = lambda: print(*sorted(sys.modules)) or application.quit()\n"
+        "window.show()\n"
+        "application.exec()\n"
+    )
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    there = set(done.stdout.split())
+    assert "paretone_app.features.setup.panel" in there, done.stderr
+    late = "torch pyqtgraph sounddevice msgspec rapidfuzz paretone.remote.wire paretone.studies.results"
+    assert not there & set(late.split())
+
+
+def test_garbage_is_collected_again_once_the_window_is_built(window: MainWindow) -> None:
+    with collecting_later():
+        assert not gc.isenabled()
+        settle(window)
+        window.built.emit()
+        assert gc.isenabled() and gc.get_freeze_count() > 0
+    assert gc.isenabled() and gc.get_freeze_count() == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")

@@ -16,7 +16,6 @@ from paretone.errors import PlainError, TextError
 from paretone.models import catalogue
 from paretone.models.files import config_file
 from paretone.reading import printable, read_text
-from paretone.studies.store import DATABASE
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.profiles import ProfilesPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
@@ -79,6 +78,8 @@ def text_of(path: Path) -> str:
 
 
 def _of_file(path: Path) -> Dropped:
+    from paretone.studies.store import DATABASE  # Slow to import, here and below.
+
     ending = path.suffix.lower()
     if ending in SOUND:  # Setup refuses what cannot be read, with a reason.
         return Dropped(Target.VOICE, Target.VOICE.value, path)
@@ -94,6 +95,8 @@ def _of_file(path: Path) -> Dropped:
 
 
 def _of_folder(path: Path) -> Dropped:
+    from paretone.studies.store import DATABASE
+
     if (path / DATABASE).is_file():
         return Dropped(Target.STUDY, Target.STUDY.value, path)
     try:

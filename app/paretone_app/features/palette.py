@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QTreeWidgetItem,
     QWidget,
 )
-from rapidfuzz import fuzz
 
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.numbers import counted, localised
@@ -63,6 +62,8 @@ def search(entries: Sequence[Findable], words: str, recent: Sequence[str] = ()) 
 def _similarity(word: str, title: str) -> float:
     if len(word) < LETTERS:
         return 100.0 * (word in title)
+    from rapidfuzz import fuzz  # On use: no start needs it.
+
     return max((fuzz.ratio(word, part[: len(word) + 1]) for part in title.split()), default=0.0)
 
 

@@ -16,7 +16,7 @@ from paretone.listening.results import (
     StaircaseResult,
 )
 from paretone.listening.statistics import MeanInterval, Noticeable
-from paretone_app.numbers import counted, fixed, localised, percent
+from paretone_app.numbers import counted, fixed, localised, percent, with_sign
 
 _HIGH = 80
 """MUSHRA is meant for ratings below this."""
@@ -223,13 +223,7 @@ def speed_up(value: float) -> str:
     return f"{fixed(2**value, 2)}×"
 
 
-def signed(value: float, plus: str = "", digits: int = 1) -> str:
-    """A number with a minus sign, or ``plus`` before positive ones; never a negative zero."""
-    rounded = round(value, digits) + 0.0
-    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
-
-
-_one_digit, _two_digits = partial(signed, plus="+"), partial(signed, plus="+", digits=2)
+_one_digit, _two_digits = partial(with_sign, plus="+"), partial(with_sign, plus="+", digits=2)
 
 
 def probability(p: float) -> str:

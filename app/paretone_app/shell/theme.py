@@ -291,8 +291,9 @@ def _coloured(name: str, normal: str, disabled: str, checked: str) -> QIcon:
     for size in _SIZES:
         made.addPixmap(pixmap(name, normal, size), QIcon.Mode.Normal, QIcon.State.Off)
         made.addPixmap(pixmap(name, checked, size), QIcon.Mode.Normal, QIcon.State.On)
+        dimmed = pixmap(name, disabled, size)
         for state in (QIcon.State.Off, QIcon.State.On):
-            made.addPixmap(pixmap(name, disabled, size), QIcon.Mode.Disabled, state)
+            made.addPixmap(dimmed, QIcon.Mode.Disabled, state)
     return made
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError, SettingError
+from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
@@ -308,12 +309,14 @@ class Selection(QObject):
     @property
     def texts(self) -> tuple[str, ...]:
         """The text of each take: the whole text, its lines, or the parts of a long text."""
-        from paretone.front_end.speakable import MOST_CHARACTERS, parts  # Slow to import.
-
         lines = tuple(one.strip() for one in self.text.splitlines() if one.strip())
         if self.one_per_line and len(lines) > 1:
             return lines
-        return parts(self.text) if len(self.text) > MOST_CHARACTERS else (self.text,)
+        if len(self.text) <= MOST_CHARACTERS:
+            return (self.text,)
+        from paretone.front_end.speakable import parts  # Slow to import.
+
+        return parts(self.text)
 
     def set_seed(self, seed: int) -> None:
         if seed != self.seed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 _MARK = "paretone-sound:"
@@ -53,24 +54,40 @@ class Sound:
         return None
 
 
-def probe(timeout: float = 20.0) -> Sound:
-    """Ask a child process for the output devices. Takes about 0.3 s; never raises, never aborts the caller."""
+_asked: list[subprocess.Popen[str]] = []
+"""The child whose answer the next :func:`probe` reads."""
+
+
+def ask() -> None:
+    """Start the next :func:`probe` early, to do something else meanwhile."""
+    with suppress(OSError):  # The probe says so.
+        _asked.append(_child())
+
+
+def _child() -> subprocess.Popen[str]:
     # Imported here, as the child has this file alone.
     from paretone.own_process import command
 
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command("paretone.audio.sound_system"), stdout=pipe, stderr=pipe, text=True)
+
+
+def probe(timeout: float = 20.0) -> Sound:
+    """Ask a child process for the output devices. Takes about 0.3 s; never raises, never aborts the caller."""
     try:
-        child = subprocess.run(
-            command("paretone.audio.sound_system"), capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Sound(reason=f"The sound system did not answer within {timeout:g} s. {_ADVICE}")
+        with _asked.pop() if _asked else _child() as child:
+            try:
+                told, complaints = child.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                return Sound(reason=f"The sound system did not answer within {timeout:g} s. {_ADVICE}")
     except OSError as error:
         return Sound(reason=f"The sound system could not be queried ({error}). {_ADVICE}")
-    for line in child.stdout.splitlines():
+    for line in told.splitlines():
         if line.startswith(_MARK):
             data = json.loads(line.removeprefix(_MARK))
             return Sound(tuple(OutputDevice(**one) for one in data["devices"]), data["default"], data["reason"])
-    lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in complaints.splitlines() if line.strip()]
     detail = f": {lines[-1][:200]}" if lines else ""
     return Sound(
         reason=f"The sound system crashed during the check (exit code {child.returncode}{detail}). "

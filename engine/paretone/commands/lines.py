@@ -31,7 +31,8 @@ from paretone.commands.command import Result
 from paretone.commands.subtitles import Timed, sentence_times, write_srt
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT, MOST_CHARACTERS, PART_CHARACTERS, parts
+from paretone.front_end import MOST_CHARACTERS
+from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
 from paretone.reading import first_line, read_text
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take

@@ -20,7 +20,7 @@ from paretone.commands.subtitles import sentence_times, write_srt
 from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session, ending
 from paretone.errors import SettingError, failure
-from paretone.front_end.speakable import MOST_CHARACTERS
+from paretone.front_end import MOST_CHARACTERS
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line

@@ -12,7 +12,7 @@ import numpy as np
 from paretone.figures.glyphs import FILLED, Glyph, corners, part
 from paretone.figures.scatter import Corners, Dimension, Scale, Scatter, tick_text
 
-_NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_NO_XML = "[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]"
 """Source: W3C, Extensible Markup Language 1.0, production Char."""
 RADIUS = 5.0
 LINE = 18
@@ -20,7 +20,7 @@ LINE = 18
 
 def escape(words: str) -> str:
     """``words`` as text or attribute; characters not allowed in XML, such as control characters, become �."""
-    return html.escape(_NO_XML.sub("�", words))
+    return html.escape(re.sub(_NO_XML, "�", words))
 
 
 def label(x: float, y: float, words: str, anchor: str = "start", size: int = 12) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 
 from paretone.errors import TextError
+from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
 from paretone.front_end.written_forms import COUNTED, ENDINGS, STARTERS, TITLES
@@ -133,7 +134,6 @@ def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
     return tuple(found)
 
 
-MOST_CHARACTERS = 50_000
 LARGEST_TEXT = 1 << 24
 """Maximum size of a text file in bytes."""
 MOST_NAMED = 8

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from paretone.errors import TextError
+from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.numbers import cardinal, decimal, ordinal, year
 from paretone.front_end.phonemiser import NaturalPhonemiser
-from paretone.front_end.speakable import CHINESE, ENGLISH, MOST_CHARACTERS, language_of, markup_notes
+from paretone.front_end.speakable import CHINESE, ENGLISH, language_of, markup_notes
 from paretone.front_end.writing import write_out
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice

@@ -14,7 +14,7 @@ from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from paretone_app.listening.preference import PairsSession
 from paretone_app.listening.staircase import StaircaseSession
-from paretone_app.listening.wording import signed
+from paretone_app.numbers import with_sign
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import Slider
@@ -91,7 +91,7 @@ class AbxPage(TwoAnswersPage):
     said = {0: "X is A", 1: "X is B"}
 
     def _known_gains(self) -> str:
-        gains = [signed(one.record.gain, "+") for one in self.session.item.stimuli]
+        gains = [with_sign(one.record.gain, "+") for one in self.session.item.stimuli]
         return f": A {gains[0]} dB, B {gains[1]} dB"
 
 

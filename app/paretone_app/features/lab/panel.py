@@ -31,8 +31,8 @@ from paretone_app.listening.planning import (
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import Condition
-from paretone_app.listening.wording import details, headline, signed, speed_up
-from paretone_app.numbers import counted, fixed, percent
+from paretone_app.listening.wording import details, headline, speed_up
+from paretone_app.numbers import counted, fixed, percent, with_sign
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, WIDE, pixmap, set_look
 from paretone_app.widgets import build
@@ -306,7 +306,7 @@ class VolumePage(SoundPage):
         set_look(self.begin_button, "primary")
         self.begin_button.clicked.connect(self.done)
         keys = "Keys: N plays the noise, T the tone; Space plays and pauses; Return continues."
-        level = f"Both play at {signed(target)} LUFS (ITU-R BS.1770), in a loop."
+        level = f"Both play at {with_sign(target)} LUFS (ITU-R BS.1770), in a loop."
         hint, facts = (build.label(text, "muted", wrapped=True) for text in (keys, level))
         self.setAccessibleDescription(f"{words.text()} {keys}")
         sounds = words, row_of(*self.buttons), self.begin_button

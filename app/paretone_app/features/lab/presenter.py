@@ -13,7 +13,7 @@ from PySide6.QtCore import Signal, Slot
 
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError
-from paretone.listening import results, trials
+from paretone.listening import trials
 from paretone.listening.trials import RecordError, TrialRecord
 from paretone.models.voices import shipped_voices, shown_name
 from paretone.session.commands import RunStudy
@@ -21,26 +21,16 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.take import Take
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Part, Presenter, Services, built
-from paretone_app.listening import webmushra
-from paretone_app.listening.planning import ListeningPlan, planned
-from paretone_app.listening.session import ListeningSession
-from paretone_app.listening.stimuli import (
-    SILENT_LUFS,
-    Condition,
-    PreparedItem,
-    compared,
-    conditions,
-    items,
-    levelled,
-    prepared,
-    setting_key,
-)
 from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # And on use: no start needs them.
+    from paretone.listening import results
     from paretone_app.features.lab.panel import LabChoice, LabPanel
+    from paretone_app.listening.planning import ListeningPlan
+    from paretone_app.listening.session import ListeningSession
+    from paretone_app.listening.stimuli import Condition, PreparedItem
 
 _TOUR_TRIALS = 4
 """Length of the tour's test: enough for an introduction."""
@@ -74,6 +64,8 @@ class LabPresenter(Presenter):
             self._show_plan()
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        from paretone_app.listening.stimuli import compared
+
         lab = built(self.lab)
         ended: list[None] = []
         self.carried_through.connect(lambda: ended.append(None))
@@ -141,6 +133,8 @@ class LabPresenter(Presenter):
 
     def propose(self, method: str, takes: Collection[str]) -> None:
         """Show the lab with a test of the settings of these takes (ids) filled in."""
+        from paretone_app.listening.stimuli import setting_key
+
         self._workspaces.go_to("lab")
         self._look_again()
         lab = built(self.lab)
@@ -157,6 +151,8 @@ class LabPresenter(Presenter):
     @Slot()
     def _look_again(self) -> None:
         """Update the settings with takes if takes were added or removed."""
+        from paretone_app.listening.stimuli import conditions
+
         if not self._stale:
             return
         self._stale = False
@@ -177,6 +173,8 @@ class LabPresenter(Presenter):
     def plan_of(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why it makes no test, as a sentence, or ``""``."""
         from paretone_app.features.lab.panel import COMPARED
+        from paretone_app.listening.planning import planned
+        from paretone_app.listening.stimuli import compared, items
 
         if choice.source == COMPARED:
             found, shared, problem = compared(self._takes_a_b)
@@ -189,6 +187,7 @@ class LabPresenter(Presenter):
     @Slot()
     def _show_plan(self) -> None:
         from paretone_app.features.lab.panel import COMPARED
+        from paretone_app.listening import webmushra
 
         setup = built(self.lab).setup
         choice = setup.choice
@@ -219,6 +218,8 @@ class LabPresenter(Presenter):
         load = self._loader()
 
         def work() -> tuple[PreparedItem, ...]:
+            from paretone_app.listening.stimuli import levelled, prepared
+
             return levelled([prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used])
 
         def done(made: tuple[PreparedItem, ...] | BaseException) -> None:
@@ -275,6 +276,8 @@ class LabPresenter(Presenter):
         built(self.lab).show_setup()
 
     def _set_volume(self, session: ListeningSession) -> None:
+        from paretone_app.listening.stimuli import SILENT_LUFS
+
         # Focus on the test, with space for the sliders.
         self._workspaces.go_to("lab")
         player = self._player.lend()
@@ -327,6 +330,8 @@ class LabPresenter(Presenter):
         """Show all results next to the setup, first the comparison with ``last``."""
 
         def work() -> tuple[list[tuple[str, results.Result]], Sequence[str]]:
+            from paretone.listening import results
+
             records = self._results.trials
             found = results.comparisons(records.trials)
             found = sorted(found, key=lambda own: max(one.created for one in own), reverse=True)
@@ -344,6 +349,8 @@ class LabPresenter(Presenter):
     # --- Files -------------------------------------------------------------------------------------------------------
     def write_results(self, folder: Path) -> tuple[Path, ...]:
         """Write all results in webMUSHRA's format into ``folder``. Raises :class:`PlainError` on failure."""
+        from paretone_app.listening import webmushra
+
         written = webmushra.write_tables(self._results.trials.trials, folder)
         self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
         return written
@@ -351,6 +358,8 @@ class LabPresenter(Presenter):
     def write_test(self, folder: Path) -> None:
         """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises
         :class:`PlainError` if the setup makes no test."""
+        from paretone_app.listening import webmushra
+
         plan, problem = self.plan_of(built(self.lab).setup.choice)
         require(problem)
         name = f"paretone-{plan.method}-{trials.new_name()}"

@@ -15,7 +15,7 @@ from paretone_app.audio.player import Mode, Player
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
-from paretone_app.listening.wording import signed
+from paretone_app.numbers import with_sign
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, HEADING, text_font
 from paretone_app.widgets import build
@@ -405,7 +405,7 @@ class TrialPage(SoundPage):
     def _show_facts(self) -> None:
         item = self.session.item
         mode = self.player.comparison
-        level = f"All sounds play at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
+        level = f"All sounds play at {with_sign(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
         shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self.mode_reason or mode.reason}"
         self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 

@@ -34,8 +34,7 @@ from paretone.errors import DeviceError
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Player
 from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveStrip
-from paretone_app.listening.wording import signed
-from paretone_app.numbers import fixed
+from paretone_app.numbers import fixed, with_sign
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, take_title
 from paretone_app.widgets.action import Action
@@ -292,7 +291,7 @@ class PlayerControl(QObject):
     def _show_deck(self) -> None:
         """Show the takes, their gains, and the waveform of the current sound."""
         deck = self.deck
-        parts = [f"{lane} {signed(20 * np.log10(deck.gain_of(lane)), '+')} dB" for lane in deck.analysed_takes]
+        parts = [f"{lane} {with_sign(20 * np.log10(deck.gain_of(lane)), '+')} dB" for lane in deck.analysed_takes]
         short = "" if deck.analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
         self.bar.show_gains(parts, short)
         for side in SIDES:

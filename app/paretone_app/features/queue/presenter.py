@@ -13,7 +13,6 @@ from paretone.errors import PlainError
 from paretone.session.commands import Synthesise
 from paretone.session.events import Progress
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.queue import kept
 from paretone_app.features.queue.panel import QueueActions, QueuePanel, Row
 from paretone_app.numbers import counted, percent
 from paretone_app.state.differences import model_title, setting_text
@@ -70,6 +69,8 @@ class QueuePresenter(Presenter):
         self._restored = True
         if not self._path.exists():
             return
+        from paretone_app.features.queue import kept
+
         try:
             found, problems = kept.read(self._path)
         except PlainError as error:
@@ -91,6 +92,8 @@ class QueuePresenter(Presenter):
         now = (*jobs.all, *jobs.left)
         if not self._restored or jobs.closed or tuple(map(id, now)) == tuple(map(id, self._written)):
             return
+        from paretone_app.features.queue import kept
+
         try:
             kept.write(self._path, now)
         except OSError as error:
@@ -105,11 +108,15 @@ class QueuePresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if outcome is Outcome.FINISHED:
             self._lasted[job.kind.name, _model(job)] = time.monotonic() - self._began
-        if outcome is Outcome.CANCELLED and kept.keeps(job) and not self._state.jobs.closed:
+        if outcome is Outcome.CANCELLED and not self._state.jobs.closed:
             self._offer_again(job)
 
     def _offer_again(self, job: Job) -> None:
-        """Let *Undo* queue the cancelled ``job`` once more, and *Redo* cancel that."""
+        """Let *Undo* queue the cancelled ``job`` once more, if that is possible, and *Redo* cancel that."""
+        from paretone_app.features.queue import kept
+
+        if not kept.keeps(job):
+            return
         jobs, title = self._state.jobs, job.title
         title = title if len(title) <= _LONGEST else f"{title[:_LONGEST].rstrip()}…"
         if job.number in self._withdrawn:

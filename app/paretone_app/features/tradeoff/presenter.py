@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.presenter import TakesPresenter
-from paretone_app.features.tradeoff import saved
-from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.bridge import arrived
@@ -34,6 +33,7 @@ from paretone_app.state.playing import Origin
 from paretone_app.state.synthesis import why_not_loaded
 
 if TYPE_CHECKING:
+    from paretone_app.features.tradeoff.along_front import AlongFront
     from paretone_app.features.tradeoff.panel import TradeoffPanel
     from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
     from paretone_app.results.points import Point, Sound
@@ -214,9 +214,9 @@ class TradeoffPresenter(Presenter):
             "selection_open": partial(
                 self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
             ),
-            "front_play": partial(self._do_along, AlongFront.toggle),
-            "front_mark": partial(self._do_along, AlongFront.mark),
-            "front_heard": partial(self._do_along, AlongFront.find),
+            "front_play": partial(self._do_along, methodcaller("toggle")),
+            "front_mark": partial(self._do_along, methodcaller("mark")),
+            "front_heard": partial(self._do_along, methodcaller("find")),
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
         for name, do in of_points.items():
@@ -298,7 +298,7 @@ class TradeoffPresenter(Presenter):
                 self._show_along()
 
     def _rank(self) -> None:
-        self._do_along(AlongFront.rank)
+        self._do_along(methodcaller("rank"))
 
     @Slot()
     def _show_along(self) -> None:
@@ -331,6 +331,7 @@ class TradeoffPresenter(Presenter):
 
     def _build_tradeoff(self) -> QWidget:
         from paretone.studies.gains import published
+        from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
         from paretone_app.features.tradeoff.controls import TradeoffActions
         from paretone_app.features.tradeoff.panel import TradeoffPanel
         from paretone_app.results.points import published_points
@@ -356,7 +357,7 @@ class TradeoffPresenter(Presenter):
         attempt = self._actions.attempt
         panel.plot.activated.connect(lambda: attempt(partial(self._with_point, self.hear)))
         panel.plot.side_chosen.connect(lambda side: attempt(partial(self._with_point, partial(self.set_side, side))))
-        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, AlongFront.mark)))
+        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, methodcaller("mark"))))
         panel.recall(str(self._settings.value(_SHOWN, "")))
         for slot in (self.refresh, self._remember):
             panel.scene_changed.connect(slot)
@@ -441,11 +442,15 @@ class TradeoffPresenter(Presenter):
 
     def save_selection(self, path: Path) -> None:
         """Write the selected points of studies. Raises :class:`PlainError` on failure."""
+        from paretone_app.features.tradeoff import saved
+
         saved.write(built(self.tradeoff).selection, path)
         self._notices.note(f"Wrote {path}")
 
     def open_selection(self, path: Path) -> None:
         """Apply a saved selection. Raises :class:`SettingError` if it is unreadable or none of its points is here."""
+        from paretone_app.features.tradeoff import saved
+
         if remark := built(self.tradeoff).take_up(saved.read(path)):
             self._notices.warn(remark)
 
