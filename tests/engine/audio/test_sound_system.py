@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paretone import own_process
-from paretone.audio.sound_system import OutputDevice, Sound, probe
+from paretone.audio.sound_system import OutputDevice, Sound, ask, probe
 
 
 def test_devices_are_found_by_default_index_and_name() -> None:
@@ -43,3 +43,11 @@ def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     sound = probe(timeout=0.2)
     assert not sound.usable
     assert "did not answer" in sound.reason
+
+
+def test_the_probe_reads_the_answer_of_a_child_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, command = [], own_process.command
+    monkeypatch.setattr(own_process, "command", lambda module: started.append(module) or command(module))
+    ask()
+    assert probe().reason == probe().reason
+    assert len(started) == 2, "one asked early, one for the second probe"
