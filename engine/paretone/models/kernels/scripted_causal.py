@@ -141,25 +141,41 @@ def _pass_together(
     half, floor = layers.half, layers.floor
     heads, key_heads, width = layers.heads, layers.key_heads, layers.width
     fold = heads // key_heads
-    # Of each group: scores (key_heads, queries, tokens), −∞ after a sequence's end. Of each sequence: views by layer of
-    # the place of its new keys and values, of its own keys and of all rows, and rows and beginnings of its own values.
+    # Views are made once for all layers. Heads that share keys are further queries, sequence by sequence.
+    asked = hidden.new_empty([key_heads, fold * hidden.size(0), width])
+    summed = torch.empty_like(asked)
+    # Of each group, scores and shares (key_heads, queries, tokens): −∞ and 0 after a sequence's end.
     scores: list[Tensor] = []
+    shares: list[Tensor] = []
+    # Of each sequence: by layer, the place of its new keys and values, its own keys, and all rows; queries, scores,
+    # mask, shares and sum of its own values, and rows and beginnings of these.
     places: list[list[Tensor]] = []
     keys: list[list[Tensor]] = []
     tables: list[list[Tensor]] = []
+    own: list[tuple[Tensor, Tensor, Optional[Tensor], Tensor, Tensor]] = []  # noqa: UP045
     bags: list[tuple[Tensor, Tensor]] = []
+    row = 0
     for size, shared in groups:
-        queries, longest = 0, 0
-        for _ in range(size):
-            number = len(places)
-            memory, end = memories[number].select(1, 0), starts[number] + counts[number]
-            places.append(list(memory.narrow(2, starts[number], counts[number]).transpose(1, 2).unbind()))
-            keys.append(list(memory.narrow(1, 0, key_heads).narrow(2, shared, end - shared).unbind()))
+        number = len(places)
+        ends = [starts[one] + counts[one] for one in range(number, number + size)]
+        found = hidden.new_full([key_heads, fold * sum(counts[number : number + size]), max(ends)], -math.inf)
+        shares.append(torch.empty_like(found))
+        scores.append(found)
+        first = row
+        for place, end in enumerate(ends):
+            one, later = number + place, end - shared
+            memory, rows, mask = memories[one].select(1, 0), fold * counts[one], masks[one]
+            places.append(list(memory.narrow(2, starts[one], counts[one]).transpose(1, 2).unbind()))
+            keys.append(list(memory.narrow(1, 0, key_heads).narrow(2, shared, later).unbind()))
             tables.append(list(memory.flatten(1, 2).unbind()))
-            own = torch.arange(key_heads, 2 * key_heads).unsqueeze(1) * memory.size(2) + torch.arange(shared, end)
-            bags.append((own.view(-1), torch.arange(0, own.numel(), end - shared)))
-            queries, longest = queries + fold * counts[number], max(longest, end)
-        scores.append(hidden.new_full([key_heads, queries, longest], -math.inf))
+            at = torch.arange(key_heads, 2 * key_heads).unsqueeze(1) * memory.size(2) + torch.arange(shared, end)
+            bags.append((at.view(-1), torch.arange(0, at.numel(), later)))
+            if mask is not None:
+                mask = mask.narrow(1, shared, later).t()
+            seen = found.narrow(1, row - first, rows).narrow(2, shared, later).transpose(1, 2)
+            share = shares[-1].narrow(1, row - first, rows).narrow(2, shared, later)
+            own.append((asked.narrow(1, row, rows).transpose(1, 2), seen, mask, share, summed.narrow(1, row, rows)))
+            row += rows
     outputs: list[Tensor] = []
     for index, (attention, inputs, bias, normed, output, forward, gate_up, down) in enumerate(layers.tensors):
         projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(hidden.size(0), -1, width)
@@ -167,52 +183,48 @@ def _pass_together(
         if normed is not None:
             turned.copy_(_norm(turned, normed, layers.floor_of_heads))
         torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(rotation)
-        asked = projected.narrow(1, 0, heads).mul(1.0 / math.sqrt(width)).transpose(0, 1)
+        query = projected.narrow(1, 0, heads).mul(1.0 / math.sqrt(width)).transpose(0, 1)
         if fold > 1:
-            # Heads that share keys are further queries, sequence by sequence.
-            asked = torch.cat([one.reshape(key_heads, -1, width) for one in asked.split(counts, 1)], 1)
+            query = torch.cat([one.reshape(key_heads, -1, width) for one in query.split(counts, 1)], 1)
+        asked.copy_(query)
         both = projected.narrow(1, heads, 2 * key_heads).split(counts)
-        mixed: list[Tensor] = []
         number, first = 0, 0
         for group, (size, shared) in enumerate(groups):
-            found = scores[group]
-            query = asked.narrow(1, first, found.size(1))
-            table = tables[number][index].view(2, key_heads, -1, width)
+            found, share = scores[group], shares[group]
+            rows = found.size(1)
+            table = tables[number][index].view(2, key_heads, -1, width).narrow(2, 0, shared)
             if shared > 0:
-                torch.bmm(query, table[0].narrow(1, 0, shared).transpose(1, 2), out=found.narrow(2, 0, shared))
-            row = 0
+                seen = torch.bmm(asked.narrow(1, first, rows), table[0].transpose(1, 2))
+                found.narrow(2, 0, shared).copy_(seen)
             for one in range(number, number + size):
                 places[one][index].copy_(both[one])
-                key, rows = keys[one][index], fold * counts[one]
-                seen = found.narrow(1, row, rows).narrow(2, shared, key.size(1))
+                query, seen, mask, _, _ = own[one]
                 # This way round keys are read as they lie, which is faster.
-                seen.copy_(torch.bmm(key, query.narrow(1, row, rows).transpose(1, 2)).transpose(1, 2))
-                mask = masks[one]
+                seen.copy_(torch.bmm(keys[one][index], query))
                 if mask is not None:
-                    seen.add_(mask.narrow(1, shared, key.size(1)))
-                row += rows
-            shares = found.softmax(-1)
+                    seen.add_(mask)
+            torch.softmax(found, -1, out=share)
             if shared > 0:
-                summed = torch.bmm(shares.narrow(2, 0, shared), table[1].narrow(1, 0, shared))
+                summed.narrow(1, first, rows).copy_(torch.bmm(share.narrow(2, 0, shared), table[1]))
             else:
-                summed = torch.zeros_like(query)
-            row = 0
+                summed.narrow(1, first, rows).zero_()
             for one in range(number, number + size):
-                later, rows = keys[one][index].size(1), fold * counts[one]
-                share, place = shares.narrow(1, row, rows).narrow(2, shared, later), summed.narrow(1, row, rows)
-                if rows == 1:
+                _, _, _, share, total = own[one]
+                at, begin = bags[one]
+                if total.size(1) == 1:
                     # Read as rows of a table, which are fetched ahead of their use.
-                    at, begin = bags[one]
                     seen = torch.embedding_bag(tables[one][index], at, begin, False, 0, False, share.reshape(-1))[0]
-                    place.add_(seen.unsqueeze(1))
+                    total.add_(seen.unsqueeze(1))
                 else:
-                    seen = tables[one][index].view(2, key_heads, -1, width)[1].narrow(1, shared, later)
-                    place.baddbmm_(share, seen)
-                mixed.append(place.reshape(heads, -1, width))
-                row += rows
+                    values = tables[one][index].view(2, key_heads, -1, width)[1]
+                    total.baddbmm_(share, values.narrow(1, shared, share.size(2)))
             number += size
-            first += row
-        together = torch.cat(mixed, 1).transpose(0, 1).reshape(-1, heads * width)
+            first += rows
+        together = summed
+        if fold > 1:
+            parts = summed.split([fold * count for count in counts], 1)
+            together = torch.cat([one.reshape(heads, -1, width) for one in parts], 1)
+        together = together.transpose(0, 1).reshape(-1, heads * width)
         hidden = _product(together, output, None, half).add_(hidden)
         gate, up = _product(_norm(hidden, forward, floor), gate_up, None, half).chunk(2, -1)
         hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
