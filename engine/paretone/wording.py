@@ -46,6 +46,11 @@ def percent(share: float, places: int = 0) -> str:
     return f"{100 * share:.{places}f} %"
 
 
+def part_of(share: float) -> str:
+    """A learned share as a percentage; movement the other way is none: ``none (-25 %)``."""
+    return percent(share) if share >= 0 else f"none ({percent(share)})"
+
+
 def listed(names: Iterable[object], last: str = "and") -> str:
     """``a, b and c``, or ``none``; ``last``: the conjunction."""
     *before, end = [*map(str, names)] or ["none"]

@@ -49,14 +49,14 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
 
 
-def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Add the model's arguments. Without ``default``, the command itself determines the model."""
+def add_model(parser: argparse.ArgumentParser, usual: str = DEFAULT_MODEL) -> None:
+    """Add the model's arguments; :func:`model` determines the model."""
     separate = (one for one in catalogue.models() if one.has_separate_vocoder)
     vocoders = dict.fromkeys(f"{one.kind or one.title} ({one.vocoder})" for one in separate)
-    usual = f"the release in --folder, otherwise {DEFAULT_MODEL}"
+    parser.set_defaults(usual_model=usual)
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or usual})"
+        "--model", metavar="ID", help=f"catalogue model (default: the release in --folder, otherwise {usual})"
     )
     group.add_argument("--folder", default="", help="folder of the checkpoint, or its file, if not the usual one")
     group.add_argument("--variant", default="", help="architecture, if neither folder nor sidecar names it")
@@ -200,8 +200,7 @@ def model(options: argparse.Namespace, profile: Profile | None = None) -> str:
     the usual one."""
     if options.model or profile:
         return str(options.model or (profile and profile.setting.model))
-    found = catalogue.recognised(Path(options.folder)) if options.folder else None
-    return found.id if found and found.recognised(Path(options.folder)) >= 1 else DEFAULT_MODEL
+    return catalogue.id_of(options.folder) or str(options.usual_model)
 
 
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:

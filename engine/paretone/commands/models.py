@@ -11,6 +11,7 @@ from typing import Any
 from paretone.bench.report import table
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
+from paretone.errors import CheckpointError
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
@@ -29,12 +30,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "model", nargs="?", metavar="MODEL", help="list only what this model has: options, voices, techniques, files"
     )
     parser.add_argument("--techniques", action="store_true", help="list techniques and their knobs only")
-    parser.add_argument("--folder", default="", help="folder of MODEL's files, if not the usual one")
+    parser.add_argument(
+        "--folder",
+        default="",
+        help="folder of MODEL's files, or a release that tells its model",
+    )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    if options.model is not None:
-        return _of_one(catalogue.entry(options.model), options.folder, options.techniques)
+    if named := options.model or catalogue.id_of(options.folder):
+        return _of_one(catalogue.entry(named), options.folder, options.techniques)
+    if options.folder:
+        raise CheckpointError(f"{options.folder} is in no model's own layout; name the model: paretone models MODEL.")
     found = [
         {
             "id": one.id,

@@ -43,6 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     out = writable(options.out) if options.tokens is None else writable_sound(options.out)
     apart({"--out": out}, {"--tokens": options.tokens, "--text-file": options.text_file, "--voice": options.voice})
+    model = arguments.model(options)
     given = None if options.tokens is None else _read(Path(options.tokens))
     if given is None:
         if options.text is None and options.text_file is None:
@@ -51,10 +52,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         text = given[1]
     if given is not None and options.voice is None and not options.transcript:
-        shipped = {one.id for one in catalogue.voices(options.model, options.folder)}
+        shipped = {one.id for one in catalogue.voices(model, options.folder)}
         options.voice = given[2] if given[2] in shipped else None
-    voice, setting = arguments.voice(options, options.model), arguments.setting(options, options.model)
-    arguments.load(options, session, options.model, options.variant)
+    voice, setting = arguments.voice(options, model), arguments.setting(options, model)
+    arguments.load(options, session, model, options.variant)
     if given is None:
         encoded = session.carry_out(EncodePrompts(JOB, text, voice, setting))
         files.write(out, prompts_file(encoded.ids, encoded.prompts, voice.id, options_in_force(setting)))

@@ -21,7 +21,7 @@ from paretone import __version__
 from paretone.errors import CheckpointError, SettingError
 from paretone.export.delivery import deliver
 from paretone.export.targets import exporting, json_file
-from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.base import LANGUAGE, DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, LANGUAGE_MODEL, Edition, OfficialFolder
@@ -196,7 +196,8 @@ def source_of(chosen: Model, folder: str = "", check: Callable[[], None] = lambd
     drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
     if chosen.exports is None:
-        raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
+        why = "it declares no exports" if chosen.family == LANGUAGE else "it decodes no tokens"
+        raise SettingError(f"No students or drafts of {chosen.title} can be exported: {why}.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
     opened: Source = imported(chosen.exports.source)(place, check)

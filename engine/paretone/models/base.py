@@ -349,8 +349,9 @@ class SpeechModel(Protocol):
 class FlowModel(SpeechModel, Protocol):
     """A loaded flow model, with its further abilities. See :func:`flow_model`."""
 
-    def replanned(self, script: Any, plan: Any) -> Any:
-        """``script`` under another ``plan`` that differs only in step times, without reading anything again."""
+    def replanned(self, script: Any, plan: Any, observer: Observer = SILENT) -> Any:
+        """``script`` under another ``plan`` that differs only in step times, without reading anything again.
+        ``observer`` may raise to cancel if the plan measures."""
 
     def operations(self, script: Any) -> OperationCounts:
         """Operations of one backbone evaluation of the first passage, computed without running it."""

@@ -77,6 +77,12 @@ def recognised(folder: Path) -> Model | None:
     return best if any(likely(best)[:3]) else None
 
 
+def id_of(folder: str) -> str:
+    """Id of the model of the release in ``folder``, if its layout is one model's own, otherwise ``""``."""
+    found = recognised(Path(folder)) if folder else None
+    return found.id if found and found.recognised(Path(folder)) >= 1 else ""
+
+
 def is_sure(folder: Path, by_name: bool = True) -> bool:
     """Whether ``folder`` has a layout of one model's own or, ``by_name``, its name."""
     return any(one.recognised(folder) >= 1 or (by_name and _named(one, folder)) for one in models())

@@ -97,9 +97,9 @@ def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
 class _Reader:
     def __init__(self, fields: Fields, root: Path) -> None:
         self._fields, self._root = fields, root
-        self._model = fields.text("model", catalogue.models()[0].id)
-        self._entry = catalogue.entry(self._model)
         self._folder = fields.text("folder")
+        self._model = fields.text("model", catalogue.id_of(self._folder) or catalogue.models()[0].id)
+        self._entry = catalogue.entry(self._model)
         self._options = self._checked_options(fields.table("options"))
         self._ruled_out: list[tuple[str, str]] = []
 

@@ -65,9 +65,9 @@ def test_defaults_are_the_models_own(paretone: Console) -> None:
 @pytest.mark.parametrize(
     ("technique", "command"),
     [
-        ("spade", "paretone train spade --model lm-mini --folder {} --depth 6 --minutes 60 --work runs/student"),
+        ("spade", "paretone train spade --model lm-mini --folder {} --depth 6 --minutes 45 --work runs/student"),
         ("spade:recovery=none;depth=2", "paretone measure-layers --model lm-mini --folder {}"),
-        ("speculative", "paretone train draft --model lm-mini --folder {} --minutes 60 --work runs/draft"),
+        ("speculative", "paretone train draft --model lm-mini --folder {} --minutes 15 --work runs/draft"),
     ],
 )
 def test_what_is_not_prepared_names_its_command(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.techniques import technique
 from paretone.training.forms import Figure, TrainingForm, training_forms
-from paretone_app.numbers import general, percent
+from paretone.wording import part_of
+from paretone_app.numbers import general, localised
 
 
 def offered(family: str, mel_flow: MelFlow | None) -> list[TrainingForm]:
@@ -24,4 +25,4 @@ def training(name: str) -> TrainingForm:
 
 
 def figure_wording(figure: Figure, value: float) -> str:
-    return percent(value) if figure.share else general(value, 3)
+    return localised(part_of(value)) if figure.share else general(value, 3)

@@ -28,7 +28,7 @@ from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
 from paretone.models.families.evaluations import FlowScript
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.language_network import LanguageNetwork
+from paretone.models.families.language_network import LanguageNetwork, Networks
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import (
@@ -200,6 +200,11 @@ class CosySpeech(LanguageSpeech):
         if plan.flow is not None:
             self._mel.ready(plan.flow, voice, observer)
 
+    def _network(self, plan: LanguagePlan, voice: Voice, observer: Observer) -> Networks:
+        if plan.flow is not None:
+            self._mel.ready(plan.flow, voice, observer)
+        return super()._network(plan, voice, observer)
+
     def readings(
         self, script: Any, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
@@ -217,8 +222,8 @@ class CosySpeech(LanguageSpeech):
         return tuple(token for cycle in cycles for token in cycle.tokens), bool(cycles) and cycles[-1].stopped
 
     # --- The flow, for preparations: see :class:`paretone.models.base.FlowModel` --------------------------------------
-    def replanned(self, script: Any, plan: LanguagePlan) -> Any:
-        return replace(script, plan=plan)
+    def replanned(self, script: Any, plan: LanguagePlan, observer: Observer = SILENT) -> Any:
+        return replace(script, plan=plan, network=self._network(plan, script.voice, observer))
 
     def operations(self, script: Any) -> OperationCounts:
         return self._mel.operations(self._mel_script(script))

@@ -157,8 +157,8 @@ class PlannedFlow(ABC):
     def _network(self, plan: FlowPlan, voice: Voice, observer: Observer) -> FlowNetwork:
         return FlowNetwork(self._backbones.of(plan), self._evaluator(voice, plan, observer))
 
-    def replanned(self, script: Any, plan: Any) -> Any:
-        return replace(script, plan=plan, network=self._network(plan, script.voice, SILENT))
+    def replanned(self, script: Any, plan: Any, observer: Observer = SILENT) -> Any:
+        return replace(script, plan=plan, network=self._network(plan, script.voice, observer))
 
     def _evaluator(self, voice: Voice, plan: FlowPlan, observer: Observer) -> Callable[[], Evaluator]:
         """Factory of each passage's evaluator: the plan's own part, CUDA graphs, or plain computation."""

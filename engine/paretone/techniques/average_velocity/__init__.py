@@ -173,7 +173,9 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
         raise NotPrepared(
             f"{info.title} has no average-velocity weights for {counted(evaluations, 'evaluation', 'evaluations')} "
             f"yet; train some first.{other_checkpoint(info, 'intervals')}",
-            command=to_type("train average-velocity --minutes 60 --work runs/average-velocity", info),
+            command=to_type(
+                f"train average-velocity --minutes {_minutes(info):.0f} --work runs/average-velocity", info
+            ),
         )
     return near[0]
 

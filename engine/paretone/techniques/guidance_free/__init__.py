@@ -177,7 +177,9 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
         raise NotPrepared(
             f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
             f"{', or choose an existing w' if there else ''}.",
-            command=to_type(f"train cfg-free --weight {weight:g} --minutes 60 --work runs/cfg-free", info),
+            command=to_type(
+                f"train cfg-free --weight {weight:g} --minutes {_minutes(info):.0f} --work runs/cfg-free", info
+            ),
         )
     return near[0]
 

@@ -10,7 +10,7 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import FORM, GuidanceFreeRequest
-from paretone.wording import counted, percent
+from paretone.wording import counted, part_of
 
 NAME = "train cfg-free"
 SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{counted(tuned.steps, 'step', 'steps')} by {request.method}."
     )
     if tuned.is_first:  # The others do not validate.
-        text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
+        text += f"\nOn held-out speech, one branch has learned {part_of(tuned.validation['learnt'])} of the guidance."
     figures = {"weight": options.weight, "equivalent_guidance": strength, "method": request.method}
     return train.result(options, tuned, text, figures)
 

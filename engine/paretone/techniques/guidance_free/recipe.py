@@ -63,7 +63,7 @@ from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
 from paretone.training.runs import KeptStages, Reporting, Run, begin, complete, use_threads
 from paretone.training.session import Intervals, require_same_choices
-from paretone.wording import percent
+from paretone.wording import part_of
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
@@ -281,7 +281,7 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
 
     def summary(self, validation: Mapping[str, float]) -> str:
         weight = self.options.weight
-        learnt = f"; one branch has learned {percent(validation['learnt'])} of it." if validation else ""
+        learnt = f"; one branch has learned {part_of(validation['learnt'])} of it." if validation else ""
         return f"w = {weight:.2f} equals guidance {equivalent_guidance(weight):.2f}{learnt}"
 
 

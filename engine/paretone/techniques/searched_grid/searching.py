@@ -68,7 +68,7 @@ class _Scripts:
         key = one, setting.seed
         if key not in self._read:
             self._read[key] = self._model.script(one.text, one.voice, plan, self._observer)
-        return self._model.replanned(self._read[key], plan)
+        return self._model.replanned(self._read[key], plan, self._observer)
 
     def spoken(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Synthesis:
         return self._model.speak(self.of(one, setting, grid), self._observer)
@@ -80,10 +80,15 @@ class Distance:
     unit = f"mean absolute difference of the last state to that of {MANY} steps"
 
     def __init__(
-        self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
+        self,
+        model: FlowModel,
+        utterances: Sequence[Utterance],
+        setting: Setting,
+        step: Callable[[], None],
+        observer: Observer = SILENT,
     ) -> None:
         """Run the model with many steps. ``step`` is called after each and may raise to stop."""
-        self._model, self._utterances, self._scripts = model, utterances, _Scripts(model)
+        self._model, self._utterances, self._scripts = model, utterances, _Scripts(model, Passing(observer))
         many = many_steps(model, setting)
         self._ends = [model.last_state(model.script(one.text, one.voice, many), step) for one in utterances]
 
@@ -210,10 +215,10 @@ def objective_of(
     if name in FIDELITY:
         return Fidelity(model, utterances, setting, name, observer, step)
     if name == DISTANCE:
-        return Distance(model, utterances, setting, step)
+        return Distance(model, utterances, setting, step, observer)
     # The judge first: if it is not installed, nothing runs in vain.
     judged = Judged(model, utterances, name, observer)
-    judged.distance = None if noisy else Distance(model, utterances, setting, step)
+    judged.distance = None if noisy else Distance(model, utterances, setting, step, observer)
     return judged
 
 

@@ -212,7 +212,7 @@ def _student(
         kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
         raise NotPrepared(
             _no_student(info, depth, by_hand, knobs),
-            command=to_type(f"train spade {kept} --minutes 60 --work runs/student", info),
+            command=to_type(f"train spade {kept} --minutes {_minutes(info):.0f} --work runs/student", info),
         )
     return fitting[0]
 

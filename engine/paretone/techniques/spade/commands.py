@@ -57,7 +57,7 @@ def _declare_measuring(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
-    model = arguments.load(options, session, options.model, options.variant)
+    model = arguments.load(options, session, arguments.model(options), options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     sentences = catalogue.harvard_sentences()[: options.sentences]

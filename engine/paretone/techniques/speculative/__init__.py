@@ -122,7 +122,8 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
             command="paretone train --help"
             if kind == "student"
             else to_type(
-                f"train draft {'--features ' if knobs['draft'] == ON_FEATURES else ''}--minutes 60 --work runs/draft",
+                f"train draft {'--features ' if knobs['draft'] == ON_FEATURES else ''}"
+                f"--minutes {_minutes(info):.0f} --work runs/draft",
                 info,
             ),
         )

@@ -82,7 +82,8 @@ def _declare_export(parser: argparse.ArgumentParser) -> None:
 def _run_export(options: argparse.Namespace, session: Session) -> Result:
     settings = Values(arguments.given(options, _settings()))
     out = place_for_folder(options.out)
-    command = ExportWeights(JOB, options.model, options.kind, options.file, str(out), settings, options.folder)
+    model = arguments.model(options)
+    command = ExportWeights(JOB, model, options.kind, options.file, str(out), settings, options.folder)
     names = session.carry_out(command).files
     return Result({"out": options.out, "files": list(names)}, f"Wrote {', '.join(names)}.")
 

@@ -68,8 +68,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     places = {name: check(path) for name, check in kinds.items() if (path := getattr(options, name)) is not None}
     apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})
     arguments.refuse_from_files(options, token_groups.NAME)
-    setting = arguments.setting(options, options.model)
-    model = arguments.load(options, session, options.model, options.variant)
+    model_id = arguments.model(options)
+    setting = arguments.setting(options, model_id)
+    model = arguments.load(options, session, model_id, options.variant)
     setting = with_weights(setting, model.info)
     knobs = Values(arguments.given(options, token_groups.TECHNIQUE.knobs))
     setting = setting.with_technique(UsedTechnique(token_groups.NAME, knobs))
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         lines.append(f"Wrote the groups to {places['out']}.")
     if "audio" in places:
         members = _chosen(groups, options.group)
-        request = HearGroup(setting, arguments.voice(options, options.model), members)
+        request = HearGroup(setting, arguments.voice(options, model_id), members)
         sound = session.carry_out(Prepare(JOB, token_groups.NAME, request)).result
         remarks = write_sound(places["audio"], sound.samples, sound.sample_rate)
         data |= {"audio": str(places["audio"]), "members": list(members), "starts": list(sound.starts)}

@@ -134,7 +134,8 @@ def refusal(known: Measured, title: str) -> str:
     chance = ", which may be chance," if known.high >= 1 else ""
     return (
         f"One-token passes of {title} with {known.bits} weights {verb} {known.compared}{chance} on this device "
-        f"({known.machine.split(';')[0]}; 95 % interval in brackets); do without, or switch on “Even without a gain”."
+        f"({known.machine.split(';')[0]}; 95 % interval in brackets); do without, or switch on “Even without a gain” "
+        "(weight_only:anyway=on)."
     )
 
 

@@ -32,8 +32,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    setting = arguments.setting(options, options.model)
-    model = arguments.load(options, session, options.model, options.variant)
+    model_id = arguments.model(options)
+    setting = arguments.setting(options, model_id)
+    model = arguments.load(options, session, model_id, options.variant)
     request = MeasureWeights(with_weights(setting, model.info), tuple(options.group or (32,)))
     found = session.carry_out(Prepare(JOB, weight_only.NAME, request)).result
     rows = [

@@ -315,6 +315,10 @@ def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with pytest.raises(Cancelled):
         calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), Stopping(60))
     script = scripted(model, TEXT, VOICE, setting(stream=False))
+    measures = resolve(model.info, setting(using("error_curve", threshold=0.7), seed=8))
+    with counted(model) as calls, pytest.raises(Cancelled):
+        model.replanned(script, measures, Stopping(30))
+    assert 0 < len(calls) < STEPS, "while it measures"
     seen: list[int] = []
 
     class AtStep(Observer):

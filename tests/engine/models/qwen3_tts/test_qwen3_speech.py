@@ -38,6 +38,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import InnerDrafts
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
+from paretone.studies import definition
 from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
 from paretone.training.teachers import require_teacher
@@ -496,6 +497,17 @@ def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, re
     assert failed.code and "Describe the voice first" in failed.err
     told = console.data(*(one for one in named if one not in ("--model", CUSTOM)), *rest, "--json")
     assert told["setting"]["model"] == CUSTOM, "by the files in its folder"
+    place = named[3:5]
+    assert console.data("models", *place, "--json")["id"] == CUSTOM
+    assert "is in no model's own layout" in console("models", "--folder", tmp_path).err
+    assert "PCG (acceptance in groups) does not know" in console("group-tokens", *place).err
+    assert "No drafts or students of" in console("train", "draft", *place, "--steps", 1, "--work", tmp_path).err
+    assert (
+        "can be exported: it declares no exports"
+        in console("export-model", "draft", *place, "--out", tmp_path / "x").err
+    )
+    study = {"title": "A", "folder": str(place[1]), "sentences": ["A."], "voices": ["ryan"], "setting": [{"name": "A"}]}
+    assert definition.parse(study).model == CUSTOM
     failed = console(*named[:-1], "nobody", *rest)
     assert failed.code and "There is no voice named 'nobody'" in failed.err
     assert [one["id"] for one in console.data("models", CUSTOM, "--json")["voices"]] == list(SPEAKERS)
