@@ -78,9 +78,11 @@ def recognised(folder: Path) -> Model | None:
 
 
 def id_of(folder: str) -> str:
-    """Id of the model of the release in ``folder``, if its layout is one model's own, otherwise ``""``."""
-    found = recognised(Path(folder)) if folder else None
-    return found.id if found and found.recognised(Path(folder)) >= 1 else ""
+    """Id of the model of the release in ``folder``, or with the file ``folder``, if its layout is one model's own,
+    otherwise ``""``."""
+    place = Path(folder).parent if Path(folder).is_file() else Path(folder)
+    found = recognised(place) if folder else None
+    return found.id if found and found.recognised(place) >= 1 else ""
 
 
 def is_sure(folder: Path, by_name: bool = True) -> bool:

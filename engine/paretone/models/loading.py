@@ -45,6 +45,8 @@ class Vocoder(Protocol):
 def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocoder:
     """Load the vocoder in ``folder``, of natural speech or official. ``check`` is called between parts and may raise to
     cancel. Raises :class:`CheckpointError` that names the faulty file."""
+    if not folder.exists():
+        raise CheckpointError(f"There is no vocoder in {folder}; download the model, or choose the folder of one.")
     if LatentVocoder.is_at(folder):
         check()
         return LatentVocoder.load(folder, device)

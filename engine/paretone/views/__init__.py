@@ -56,12 +56,13 @@ def compute_view(name: str, task: Task) -> Figure:
     """
     started = time.perf_counter()
     chosen, info = view(name), task.model.info
-    if info.family not in chosen.families:
+    subject = chosen.subject(info)
+    if subject is None:
         raise SettingError(
             f"{chosen.title} can be computed for models of the family {' or '.join(chosen.families)}, and {info.title} "
             f"belongs to {info.family}; load another model."
         )
-    task = replace(task, knobs=checked(chosen.knobs(info.layers), task.knobs, chosen.title))
+    task = replace(task, knobs=checked(chosen.knobs(subject.layers), task.knobs, chosen.title))
     found = chosen.compute(task)
     if not isinstance(found, Findings):
         raise PlugInError(

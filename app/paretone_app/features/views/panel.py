@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
+from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.views import view as named
 from paretone.views import views
@@ -44,8 +45,7 @@ class ViewsPanel(QWidget):
         self._colours = colours
         self._save = tuple(save)
         self._compute, self._cancel = compute, cancel
-        self._layers = 0
-        self._family = ""
+        self._info: ModelInfo | None = None
         self._running: str | None = None
         self.figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
@@ -57,7 +57,7 @@ class ViewsPanel(QWidget):
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
         self.chooser = build.named(ComboBox(), "View")
-        self._offer("")
+        self._offer()
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = build.words("title")
         self._source = build.words("muted")
@@ -90,13 +90,13 @@ class ViewsPanel(QWidget):
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
-    def set_model(self, layers: int, family: str) -> None:
-        """Set the loaded model's number of layers, for the knobs, and family, for the list; 0 and ``""`` without."""
-        if family and family != self._family:
-            self._offer(family)
-        elif layers == self._layers:
+    def set_model(self, info: ModelInfo | None) -> None:
+        """Set the loaded model, for the list of views and their knobs."""
+        if info == self._info:
             return
-        self._layers = layers
+        self._info = info
+        if info is not None:
+            self._offer()
         self._show_view()
 
     def choose(self, name: str) -> None:
@@ -153,17 +153,22 @@ class ViewsPanel(QWidget):
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self.chooser, self.knobs.reachable)
 
-    def _offer(self, family: str) -> None:
-        """List the views for models of ``family``, or all views if there are none; keep the chosen view if listed."""
-        chosen, self._family = self.chooser.currentData(), family
-        listed = [one for one in views() if family in one.families] or views()
-        build.offer(self.chooser, [(one.title, one.name, one.question) for one in listed], chosen)
+    @property
+    def _layers(self) -> int:
+        """Of what the chosen view draws; 0 if it does not suit the model."""
+        subject = None if self._info is None else self.view.subject(self._info)
+        return 0 if subject is None else subject.layers
+
+    def _offer(self) -> None:
+        """List the views of the model, or all views if there are none; keep the chosen view if listed."""
+        listed = [one for one in views() if self._info is not None and one.subject(self._info)] or views()
+        build.offer(self.chooser, [(one.title, one.name, one.question) for one in listed], self.chooser.currentData())
 
     def _show_view(self) -> None:
         view = self.view
         self._question.setText(view.question)
         self._source.setText(f"After {view.source}.")
-        knobs = view.knobs(self._layers) if self._layers and self._family in view.families else ()
+        knobs = view.knobs(self._layers) if self._layers else ()
         try:
             values = checked(knobs, self.values if knobs else {}, view.title)
         except SettingError:

@@ -34,14 +34,14 @@ class ViewsPresenter(Presenter):
             return
         state = self._state
         info = state.selection.info if state.selection.ready else None
-        self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
+        self.views.set_model(info)
 
     def _why_not_compute(self) -> str:
         state = self._state
         if reason := state.availability.why_not_synthesise():
             return reason
         info = state.selection.loaded
-        if not any(info.family in one.families for one in views()):
+        if not any(one.subject(info) for one in views()):
             return f"No view supports models like {info.title}; load another model."
         return ""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.roofline import counts
 from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
+from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.measure.roofline.report import (
     ATTENTION,
     DECODER,
@@ -23,6 +25,7 @@ from paretone.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
+from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.language import LanguageInternals
 from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
@@ -77,8 +80,17 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         shape = f"{len(tokens)} tokens"
         stages.append(once("frames", "Completing frames", FRAMES, partial(_complete, request, tokens), shape))
     seconds = len(tokens) / token_rate
+    if works.flow is not None:
+        return (*stages, *_of_flow(works.flow(tokens))), seconds
     shape = f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece"
     return (*stages, once("decoder", "Decoder", DECODER, partial(_hear, works, cycles), shape)), seconds
+
+
+def _of_flow(works: FlowInternals) -> Iterator[TimedPhase]:
+    """The phases of a flow after the tokens, and its vocoder, over the whole passage at once."""
+    for stage in flow_stages(works, "the flow"):
+        title = "Vocoder" if stage.name == "decoder" else f"Flow: {stage.title.lower()}"
+        yield replace(stage, name=f"flow-{stage.name}", title=title)
 
 
 class _Choosing:

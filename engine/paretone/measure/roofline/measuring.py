@@ -32,6 +32,7 @@ from paretone.techniques import resolve
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Phases that are never recorded or compiled."""
+WHOLE = "Flow and vocoder were measured over the whole passage; a stream runs them part by part."
 COMPILED = (
     "Only whole forward passes are compiled; components were measured one by one, without compiling. So the rest can "
     "be negative."
@@ -124,6 +125,7 @@ def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> 
     elif isinstance(model, LanguageSpeech):
         works = model.internals(script, check)
         stages, seconds = language_stages(works, model.token_rate)
+        more = (WHOLE,) if works.flow is not None and works.plan.options.get("stream") else ()
         device = works.request.embedded.device
     elif isinstance(model, MaskedSpeech):
         works = model.internals(script)
@@ -140,7 +142,7 @@ def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
     graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
     return tuple(
         stage
-        if stage.name in ONCE
+        if stage.name in ONCE or stage.name.startswith("flow-")  # The plan's launching is the language model's.
         else replace(stage, graphed=graphed and parts.device.type == "cuda", compiled=compiled)
         for stage in parts.stages
     )

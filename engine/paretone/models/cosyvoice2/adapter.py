@@ -26,8 +26,8 @@ from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, 
 from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
-from paretone.models.families.evaluations import FlowScript
-from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.evaluations import FlowInternals, FlowScript
+from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, Networks
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
@@ -38,6 +38,7 @@ from paretone.models.files.trained_weights import (
     weight_set_folders,
 )
 from paretone.models.loading import LoadRequest
+from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -236,6 +237,24 @@ class CosySpeech(LanguageSpeech):
 
     def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
         return self._mel.capture_attention(self._mel_script(script, observer.check), layer, step, observer)
+
+    def internals(self, script: Any, check: Callable[[], None] = lambda: None) -> LanguageInternals:
+        works = super().internals(script, check)
+        if not isinstance(self._flow.estimator, DiffusionTransformer):
+            return works
+        prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
+
+        def flow(tokens: Sequence[int]) -> FlowInternals:
+            mel = self._mel.planned(script.plan.flow, script.voice)
+            mel = replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel),))
+
+            def decode(state: Tensor) -> Decoded:
+                stream = AudioStream(self._vocoder, SeededNoise(script.seed, self._vocoder.config))
+                return Decoded(_samples(stream.push(state[:, prompt.frames :].mT, last=True)))
+
+            return self._mel.taken_apart(mel, decode, len(tokens) / TOKEN_RATE, check)
+
+        return replace(works, flow=flow)
 
     def _read_mel_script(self, text: str, voice: Voice, plan: FlowPlan, observer: Observer) -> FlowScript:
         """``text`` with the language model's usual options, up to its tokens."""

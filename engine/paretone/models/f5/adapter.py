@@ -28,6 +28,7 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
 from paretone.models.kernels.precision import offered, upstream
 from paretone.models.loading import LoadRequest, Vocoder
+from paretone.models.networks.vocos import Vocos
 from paretone.sampling.flow import Run, euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.operations import OperationCounts
@@ -114,7 +115,12 @@ def load_f5(request: LoadRequest) -> F5Speech:
             f"{checkpoint.path} was made for the {checkpoint.mel_style} vocoder, which Paretone does not have; "
             "choose a checkpoint for Vocos."
         )
-    vocoder = request.vocoder()
+    vocoder, bands = request.vocoder(), checkpoint.config.mel_dim
+    if isinstance(vocoder, Vocos) and vocoder.config.bands != bands:
+        raise CheckpointError(
+            f"The vocoder in {request.vocoder_folder} takes mels of {vocoder.config.bands} bands, but "
+            f"{checkpoint.path} makes {bands}; choose the vocoder that it was trained for."
+        )
     request.status(f"Moving {chosen.title} to {devices.title(target)} …")
     backbone = _fused(checkpoint, target)
     request.check()

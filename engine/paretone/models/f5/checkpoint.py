@@ -159,7 +159,9 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
                 f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
                 f"put a {SIDECAR} that describes the architecture next to it."
             )
-        raise VariantUnknown(path, candidates)
+        if len(candidates) > 1:
+            raise VariantUnknown(path, candidates)
+        found = F5Checkpoint(path, candidates[0], known[candidates[0]], weights)
     check_shapes(expected_shapes(found.config, shapes, str(path)), shapes, f"{path} as {found.variant}")
     return found
 

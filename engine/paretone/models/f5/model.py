@@ -19,6 +19,9 @@ VOCODER = "vocos-mel-24khz"
 _VOCODER = files_of("charactr/vocos-mel-24khz", MIT, "config.yaml", "pytorch_model.bin", folder=f"../{VOCODER}/")
 
 
+LATEST = "F5TTS_v1_Base"
+
+
 def _official(variant: str, title: str, summary: str, place: int, weights: str, vocabulary: str, **more: Any) -> Model:
     repository, _, file = weights.partition(":")
     release = Release(
@@ -46,6 +49,7 @@ def _official(variant: str, title: str, summary: str, place: int, weights: str, 
         has_separate_vocoder=True,
         voices=Voices(shortened=True),
         place=place,
+        recognised=lambda folder: _likely(folder, variant),
         **more,
     )
 
@@ -53,6 +57,15 @@ def _official(variant: str, title: str, summary: str, place: int, weights: str, 
 def _is_natural(folder: Path) -> float:
     model = entries_of(folder / SIDECAR).get("model")
     return float(isinstance(model, dict) and model.get("text_frontend") == NATURAL_PHONES)
+
+
+def _likely(folder: Path, variant: str) -> float:
+    """The layout of releases and trainings. Fine-tunes do not say their version: they, and weights that are no other
+    model's, are taken for one of v1's."""
+    own = (folder / "vocab.txt").is_file() and any(folder.glob("model_*.*")) and not _is_natural(folder)
+    if variant != LATEST:
+        return float(own and variant in folder.resolve().name)
+    return 1.0 if own else 0.1
 
 
 MODELS = (
@@ -75,15 +88,13 @@ MODELS = (
         place=10,
     ),
     _official(
-        "F5TTS_v1_Base",
+        LATEST,
         "F5-TTS v1 Base",
         "336 million parameters, English and Chinese, voice cloning.",
         20,
         "SWivid/F5-TTS:F5TTS_v1_Base/model_1250000.safetensors",
         "F5TTS_v1_Base/vocab.txt",
         programs={"vllm-omni": "SWivid/F5-TTS/F5TTS_v1_Base", "crispasr": "f5-tts"},
-        # Fine-tunes have no mark of their own: weights that are no other model's are taken for one.
-        recognised=lambda folder: 0.1,
     ),
     _official(
         "F5TTS_Base",

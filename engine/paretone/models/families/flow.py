@@ -324,6 +324,44 @@ class PlannedFlow(ABC):
             layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
         )
 
+    @torch.inference_mode()
+    def taken_apart(
+        self,
+        script: FlowScript,
+        decode: Callable[[Tensor], Decoded],
+        seconds: float,
+        check: Callable[[], None] = lambda: None,
+    ) -> FlowInternals:
+        """The first passage, of ``seconds`` of audio, for profiling by component; ``decode`` makes audio of its last
+        state. Raises :class:`PlainError`."""
+        passage, options = script.passages[0], script.options
+        times = self._evaluation_times(script.times, options)
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+
+        def integrate() -> Tensor:
+            # Evaluators keep state between evaluations, so each sampling needs a new one.
+            following = self._evaluations(script, passage, run)
+            state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
+            evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
+            return state
+
+        return FlowInternals(
+            script.backbone,
+            script.plan,
+            tuple(self._phases(script, passage, run)),
+            evaluations,
+            sampler,
+            times,
+            passage.frames,
+            len(script.passages),
+            seconds,
+            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
+            self._guided,
+            integrate,
+            decode,
+        )
+
 
 _ANY_TEXT = "Yes."
 """Placeholder: preparing a voice needs a text."""
@@ -470,33 +508,11 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         for passage in script.passages:
             yield script.prompt, passage, self._drawn(script, passage, check)
 
-    @torch.inference_mode()
     def internals(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> FlowInternals:
         """The first passage, for profiling by component. Raises :class:`PlainError`."""
-        passage, options = script.passages[0], script.options
-        times = self._evaluation_times(script.times, options)
-        run, sampler = self._started(script, passage)
-        evaluations = self._evaluations(script, passage, run)
+        passage, prompt = script.passages[0], script.prompt
 
-        def integrate() -> Tensor:
-            # Evaluators keep state between evaluations, so each sampling needs a new one.
-            following = self._evaluations(script, passage, run)
-            state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
-            evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
-            return state
+        def decode(state: Tensor) -> Decoded:
+            return self._decode(state, passage, prompt)
 
-        return FlowInternals(
-            script.backbone,
-            script.plan,
-            tuple(self._phases(script, passage, run)),
-            evaluations,
-            sampler,
-            times,
-            passage.frames,
-            len(script.passages),
-            self._seconds(passage, script.prompt),
-            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
-            self._guided,
-            integrate,
-            lambda state: self._decode(state, passage, script.prompt),
-        )
+        return self.taken_apart(script, decode, self._seconds(passage, prompt), check)

@@ -25,6 +25,7 @@ from paretone.errors import SettingError, enough_memory
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, OfficialIds, OfficialPrompt, Script, Voice
 from paretone.models.families import parts
+from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.language_network import (
     DecodingLoop,
     FeatureDrafter,
@@ -102,6 +103,8 @@ class LanguageInternals:
     decoder: Callable[[], TokenDecoder]
     """Makes a new decoder for its tokens."""
     passages: int
+    flow: Callable[[Sequence[int]], FlowInternals] | None = None
+    """The decoder taken apart for given tokens, decoded at once, if it is a diffusion transformer with a vocoder."""
 
 
 REPORT_SECONDS = 0.05

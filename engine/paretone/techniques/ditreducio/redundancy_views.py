@@ -77,6 +77,7 @@ BRANCH_REDUNDANCY = View(
     question="Where are the outputs of the guidance branches nearly equal?",
     source="DiTReducio (arXiv 2509.09748), figure 8",
     families=("flow",),
+    of_mel_flow=True,
     compute=compute_branches,
 )
 
@@ -205,6 +206,7 @@ ATTENTION_SIMILARITY = View(
     question="Are layers with diagonal attention more redundant than others?",
     source="DiTReducio (arXiv 2509.09748), figure 4",
     families=("flow",),
+    of_mel_flow=True,
     knobs=similarity_knobs,
     compute=compute_similarity,
 )
@@ -289,6 +291,7 @@ TEMPORAL_REDUNDANCY = View(
     question="How similar are a module's outputs at different steps?",
     source="DiTReducio (arXiv 2509.09748), figure 7",
     families=("flow",),
+    of_mel_flow=True,
     knobs=temporal_knobs,
     compute=compute_temporal,
 )
@@ -368,6 +371,7 @@ ATTENTION_MAPS = View(
     question="What does a layer attend to at a step: its neighbours, or stripes?",
     source="DiTReducio (arXiv 2509.09748), figure 3",
     families=("flow",),
+    of_mel_flow=True,
     knobs=map_knobs,
     compute=compute_maps,
 )

@@ -81,7 +81,7 @@ def ruled(compute: Callable[[Task], Findings]) -> Callable[[Task], Findings]:
 def thresholds(task: Task) -> tuple[float, ...]:
     count, largest = int(task.knobs["count"]), float(task.knobs["largest"])
     if not largest:
-        two_weights = isinstance(task.model.info.guidance, TwoWeightGuidance)
+        two_weights = isinstance(task.model.info.of_flow.guidance, TwoWeightGuidance)
         largest = PUBLISHED_LARGEST_MEGATTS3 if two_weights else PUBLISHED_LARGEST
     return tuple(round(largest * (index + 1) / count, 6) for index in range(count))
 
@@ -119,7 +119,9 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
-    if record is None or record.table.compatibility.mismatch(compatibility_of(task.flow.info, task.setting)):
+    if record is None or record.table.compatibility.mismatch(
+        compatibility_of(task.flow.info, task.setting, of_flow=True)
+    ):
         return None
     wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
     return record if ditreducio.calibrates_alike(record.knobs, wanted) else None
@@ -175,8 +177,8 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 
 def compute_tables(task: Task) -> Findings:
-    steps = compatibility_of(task.flow.info, task.setting).steps
-    units = calibration_units(task.model.info.layers, steps)
+    steps = compatibility_of(task.flow.info, task.setting, of_flow=True).steps
+    units = calibration_units(task.model.info.of_flow.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
     operations = task.flow.operations(
@@ -225,6 +227,7 @@ TABLES = View(
     question="Which modules are skipped as the threshold rises?",
     source="DiTReducio (arXiv 2509.09748), figure 9",
     families=("flow",),
+    of_mel_flow=True,
     knobs=lambda layers: threshold_knobs(),
     compute=ruled(compute_tables),
 )
@@ -247,7 +250,7 @@ def compute_latencies(task: Task) -> Findings:
     from paretone.models.networks.diffusion import DiffusionTransformer
     from paretone.techniques.ditreducio.probing import MODULES, ModuleClock, run_through, target_of
 
-    layers, steps = task.model.info.layers, compatibility_of(task.flow.info, task.setting).steps
+    layers, steps = task.model.info.of_flow.layers, compatibility_of(task.flow.info, task.setting, of_flow=True).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
@@ -382,7 +385,7 @@ def compute_ablation(task: Task) -> Findings:
     from paretone.views.quality import distance, judged_utterances, judges_of_papers, measured, speak_all
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
+    layers, steps = model.info.of_flow.layers, compatibility_of(task.flow.info, setting, of_flow=True).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     branches = task.flow.operations(
         scripted(task.flow, task.utterance.text, task.utterance.voice, setting, prepared=False)
@@ -510,6 +513,7 @@ ABLATION = View(
     question="What do temporal skipping, branch skipping and pre-calibration each contribute?",
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
+    of_mel_flow=True,
     knobs=ablation_knobs,
     compute=ruled(compute_ablation),
 )
@@ -543,7 +547,7 @@ def compute_objectives(task: Task) -> Findings:
     from paretone.views.quality import distance, judged_utterances, speak_all
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
+    layers, steps = model.info.of_flow.layers, compatibility_of(task.flow.info, setting, of_flow=True).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     smallest, number = float(task.knobs["smallest"]), int(task.knobs["budgets"])
     budgets = [100 - (100 - smallest) * (at + 1) / number for at in range(number)]
@@ -589,6 +593,7 @@ OBJECTIVES = View(
     question="How far from the baseline does each way of choosing skips lead, at equal operations?",
     source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
+    of_mel_flow=True,
     knobs=objective_knobs,
     compute=ruled(compute_objectives),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
+from paretone.models.base import MelFlow, ModelInfo
 from paretone.session.events import Progress
 from paretone.views import views
 from paretone.views.figure import Figure
@@ -30,10 +32,17 @@ from tests.engine.views.test_figure import figure as of
 KEY = Qt.Key
 
 
+INFO = ModelInfo("m", "M", "flow", "", "", "f" * 64, "", "cpu", "float32", 24000, 8, 2, 0, "")
+
+
+def loaded(layers: int, family: str, **more: object) -> ModelInfo:
+    return replace(INFO, layers=layers, family=family, **more)
+
+
 @pytest.fixture
 def panel(qtbot: QtBot) -> ViewsPanel:
     panel = in_front(ViewsPanel(LIGHT, *acts(2), [Action(one) for one in PLOTS]), qtbot, 1000, 480)
-    panel.set_model(8, "flow")
+    panel.set_model(loaded(8, "flow"))
     return panel
 
 
@@ -66,21 +75,26 @@ def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) ->
     assert panel.knobs.knobs == ()
     press(panel.chooser, KEY.Key_Up)
     assert panel.values["second_layer"] == 8
-    panel.set_model(3, "flow")
+    panel.set_model(loaded(3, "flow"))
     assert dict(panel.values) == {"first_layer": 1, "second_layer": 3}, "a model of three layers has no eighth"
 
 
 def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> None:
-    panel.set_model(12, "language")
+    panel.set_model(loaded(12, "language"))
     offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
     assert offered == [one.name for one in views() if "language" in one.families]
-    panel.set_model(8, "flow")
+    panel.set_model(loaded(12, "language", mel_flow=MelFlow((), transformer=True, layers=4)))
+    assert panel.chooser.count() > len(offered)
+    panel.choose("temporal-redundancy")
+    assert panel.values == {"first_layer": 2, "second_layer": 4}, "layers of its flow"
+    assert panel.chooser.findData("order-of-convergence") < 0
+    panel.set_model(loaded(8, "flow"))
     assert panel.chooser.findData("temporal-redundancy") >= 0
     assert all("flow" in one.families for one in views() if panel.chooser.findData(one.name) >= 0)
 
 
 def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
-    panel.set_model(0, "")
+    panel.set_model(None)
     panel.compute_button.action.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled() and panel.pages.invitation.isVisible()
     assert panel.state.text() == panel.pages.invitation.text() == "The model is not loaded yet."
@@ -110,7 +124,7 @@ def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     first, second = figure(views()[0].name), figure(views()[1].name, LINES)
     panel.show_figure(first)
     panel.show_figure(second)
-    panel.set_model(6, "flow")  # Another of the family, with which nothing was computed.
+    panel.set_model(loaded(6, "flow"))  # Another of the family, with which nothing was computed.
     assert panel.canvas.figure is first and panel.state.text().startswith(first.provenance.model)
     assert len(panel.canvas.plots) == 3
     assert panel.caption.text() == first.caption

@@ -14,6 +14,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.errors import Cancelled, ProfileError, SettingError
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.measure.roofline.report import RooflineReport
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.cosyvoice2.adapter import CosySpeech
@@ -42,6 +44,8 @@ from paretone.training.cosyvoice_flow import CosyClip, CosySubject
 from paretone.training.flow_matching import FlowMatchingOptions
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
+from paretone.views import compute_view
+from paretone.views.view import Task
 from tests.engine.command_line import Console
 from tests.engine.models.cosyvoice2.small_release import FLOW as FLOW_2
 from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
@@ -315,10 +319,6 @@ def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with pytest.raises(Cancelled):
         calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), Stopping(60))
     script = scripted(model, TEXT, VOICE, setting(stream=False))
-    measures = resolve(model.info, setting(using("error_curve", threshold=0.7), seed=8))
-    with counted(model) as calls, pytest.raises(Cancelled):
-        model.replanned(script, measures, Stopping(30))
-    assert 0 < len(calls) < STEPS, "while it measures"
     seen: list[int] = []
 
     class AtStep(Observer):
@@ -330,6 +330,10 @@ def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with counted(model) as calls, pytest.raises(Cancelled):
         model.speak(script, AtStep())
     assert len(calls) == 3, "within one step"
+    measures = resolve(model.info, setting(using("error_curve", threshold=0.7), flow_steps=9))
+    with counted(model) as calls, pytest.raises(Cancelled):
+        model.replanned(script, measures, AtStep())
+    assert len(calls) == 3, "while it measures"
 
 
 def test_times_are_searched(model: CosySpeech) -> None:
@@ -365,3 +369,31 @@ def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
     few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (using("steps", steps=5),), seed=3))
     assert few.trace.drawn_mel.shape == plain.trace.drawn_mel.shape
     assert np.abs(few.trace.drawn_mel - plain.trace.drawn_mel).max() > 1e-3 and torch.is_tensor(second._flow.noise)
+
+
+def test_views_of_flows_draw_the_flow_after_the_tokens(model: CosySpeech, paretone: Console) -> None:
+    def task(**knobs: object) -> Task:
+        return Task(model, Utterance("Go on.", VOICE), setting(), Values(knobs), SILENT)
+
+    (similar, *_) = compute_view("temporal-redundancy", task()).panels
+    assert np.shape(similar.values) == (STEPS, STEPS)
+    tables = compute_view("tables", task(count=2)).panels
+    assert [np.shape(one.values) for one in tables] == [(LAYERS, STEPS)] * 2
+    with pytest.raises(SettingError, match="can be computed for models of the family flow"):
+        compute_view("order-of-convergence", task())
+    told = paretone.out("view", "attention-maps", "--model", NAME, "--voice", VOICE.id, "--text", "Go on.")
+    assert "the voice's are the first" in told.lower()
+
+
+def test_the_roofline_takes_the_flow_apart(model: CosySpeech) -> None:
+    def measured(of: Setting) -> RooflineReport:
+        return measure_roofline(RooflineTarget(model, Utterance("Go on.", VOICE), of), SILENT, rounds=2)
+
+    report = measured(setting(using("steps", steps=5)))
+    found = {one.name: one for one in report.phases}
+    assert list(found) == ["prefill", "decode", "flow-conditioning", "flow-evaluation", "flow-decoder"]
+    flow = found["flow-evaluation"]
+    assert flow.forwards == 5 and found["flow-decoder"].title == "Vocoder" and "2 branches" in flow.shape
+    assert {"attention", "projections", "feed_forward"} <= {one.name for one in flow.components}
+    assert any("a stream runs them part by part" in note for note in report.notes)
+    assert not measured(setting(stream=False)).notes

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from paretone.errors import CheckpointError
+from paretone.models import catalogue
 from paretone.models.f5 import checkpoint
 from paretone.models.f5.checkpoint import (
     SeveralCheckpoints,
@@ -104,6 +105,19 @@ def test_without_a_name_both_versions_are_offered_and_none_is_guessed(tmp_path: 
     assert caught.value.candidates == ("F5TTS_v1_Base", "F5TTS_Base")
     assert pickle.loads(pickle.dumps(caught.value)).candidates == caught.value.candidates
     assert read_f5_checkpoint(folder, variant="F5TTS_Base").config.pe_attn_head == 1
+    assert read_f5_checkpoint(released(tmp_path / "mine", TINY_E2)).variant == "E2TTS_Base", "no other has its weights"
+
+
+def test_a_folder_of_a_training_is_taken_for_the_latest_release_unless_its_name_says_more(tmp_path: Path) -> None:
+    for name, expected in (("mine", "F5TTS_v1_Base"), ("E2TTS_Base-mine", "E2TTS_Base")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "model_1.safetensors").touch()
+        assert catalogue.id_of(str(folder)) == "", "without a vocabulary nothing is sure"
+        (folder / "vocab.txt").touch()
+        assert catalogue.id_of(str(folder)) == catalogue.id_of(str(folder / "model_1.safetensors")) == expected
+    (tmp_path / "mine" / "model.yaml").write_text("model: {text_frontend: natural phones}")
+    assert catalogue.id_of(str(tmp_path / "mine")) == "f5-mini"
 
 
 def test_weights_that_fit_nothing_ask_for_a_description(tmp_path: Path) -> None:
