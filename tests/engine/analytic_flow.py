@@ -36,7 +36,7 @@ class AnalyticFlow:
     def script(self, text: str, voice: Voice, plan: FlowPlan, *_: object) -> tuple[str, FlowPlan]:
         return text, plan
 
-    def replanned(self, script: tuple[str, FlowPlan], plan: FlowPlan) -> tuple[str, FlowPlan]:
+    def replanned(self, script: tuple[str, FlowPlan], plan: FlowPlan, *_: object) -> tuple[str, FlowPlan]:
         return script[0], plan
 
     def last_state(self, script: tuple[str, FlowPlan], check: Callable[[], None] = lambda: None) -> np.ndarray:

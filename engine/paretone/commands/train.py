@@ -148,8 +148,9 @@ def _add_rates(group: argparse._ArgumentGroup, usual: str, matrices: str) -> Non
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
-    same = ("model", "folder", "sentences", "positions", "rate", "matrix_rate", "seed")
+    same = ("folder", "sentences", "positions", "rate", "matrix_rate", "seed")
     return {
+        "model": arguments.model(options),
         **{name: getattr(options, name) for name in same},
         "corpus": path_text(options.corpus),
         **training_request(options),

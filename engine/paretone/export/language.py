@@ -196,8 +196,8 @@ def source_of(chosen: Model, folder: str = "", check: Callable[[], None] = lambd
     drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
     if chosen.exports is None:
-        why = "it declares no exports" if chosen.family == LANGUAGE else "it decodes no tokens"
-        raise SettingError(f"No students or drafts of {chosen.title} can be exported: {why}.")
+        why = "declares no exports" if chosen.family == LANGUAGE else "decodes no tokens"
+        raise SettingError(f"{chosen.title} {why}, so none of its students or drafts can be exported.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
     opened: Source = imported(chosen.exports.source)(place, check)

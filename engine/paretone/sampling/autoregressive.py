@@ -99,14 +99,19 @@ class Reader:
     """State of a model within one request: its cache and the position of each cache entry."""
 
     def __init__(
-        self, model: TokenScorer, request: Request, places: Tensor, keeps: Sequence[int] | None = None
+        self,
+        model: TokenScorer,
+        request: Request,
+        places: Tensor,
+        keeps: Sequence[int] | None = None,
+        frames: list[Tensor] | None = None,
     ) -> None:
-        """``keeps``: inner layers whose outputs :meth:`features` returns with the last one's; ``None``: none."""
-        self.model = model
+        """``keeps``: inner layers whose outputs :meth:`features` returns with the last one's; ``None``: none.
+        ``frames``: what is read of each token, (hidden,), kept by the caller; ``None``: the tokens' own embeddings."""
+        self.model, self._frames = model, frames
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))
         self._keeps = keeps
-        self._following: Tensor | None = None
         self._features: Tensor | None = None
         """Of the prompt's last element and of every token that was read, one row each."""
 
@@ -129,10 +134,8 @@ class Reader:
         """Read the unread part of ``tokens`` (all tokens so far) and return the scores (count, ids), float32, after the
         last ``count`` of them; the prompt's last element counts as the token before the first."""
         unread = self.cache.length - self._request.embedded.shape[1]
-        if self._following is None:
-            embedded = self.model.embed(tokens[max(0, unread) :])[None]
-        else:
-            embedded = self._following[None, None]
+        following = (self._frames or [])[max(0, unread) :]
+        embedded = (torch.stack(following) if following else self.model.embed(tokens[max(0, unread) :]))[None]
         if unread < 0:
             embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
         first, places = self.cache.length + 1 - self._request.embedded.shape[1], self._next_places(embedded)
@@ -142,10 +145,6 @@ class Reader:
                 self._features = found.new_empty(len(self._places), found.shape[1])
             self._features[max(first, 0) : first + len(found)] = found[max(-first, 0) :]
         return scores.float()
-
-    def follow(self, embedded: Tensor) -> None:
-        """Read ``embedded`` (hidden,) next, in place of the last token's own embedding."""
-        self._following = embedded
 
     def keep(self, tokens: int) -> None:
         """Drop everything after the first ``tokens`` tokens from the cache."""
@@ -174,9 +173,16 @@ def places(request: Request, tokens: int) -> Tensor:
     return torch.cat([request.positions, following])
 
 
-def after_prompt(model: TokenScorer, request: Request, tokens: int, keeps: Sequence[int] | None = None) -> Reader:
-    """Reader that has read the prompt, with room for ``tokens`` more tokens; ``keeps`` as in :class:`Reader`."""
-    reader = Reader(model, request, places(request, tokens), keeps)
+def after_prompt(
+    model: TokenScorer,
+    request: Request,
+    tokens: int,
+    keeps: Sequence[int] | None = None,
+    frames: list[Tensor] | None = None,
+) -> Reader:
+    """Reader that has read the prompt, with room for ``tokens`` more tokens; ``keeps`` and ``frames`` as in
+    :class:`Reader`."""
+    reader = Reader(model, request, places(request, tokens), keeps, frames)
     reader.prefill()
     return reader
 
@@ -207,6 +213,7 @@ def decode(
     Raises what ``check`` raises.
     """
     tokens: list[int] = []
+    frames: list[Tensor] = []
     reader = None
     while len(tokens) < request.maximum:
         check()
@@ -214,14 +221,15 @@ def decode(
         frame = None
         with torch.inference_mode():
             if reader is None:
-                reader = after_prompt(model, request, request.maximum, None if request.complete is None else ())
+                keeps = None if request.complete is None else ()
+                reader = after_prompt(model, request, request.maximum, keeps, frames)
             logits = within_length(reader.logits(tokens, 1), model, request, len(tokens))
             token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
             stopped = token >= model.codes
             if request.complete is not None and not stopped:
                 state = reader.features(len(tokens), len(tokens) + 1)[0]
                 frame = request.complete(state, token, len(tokens), uniforms)
-                reader.follow(frame.embedded)
+                frames.append(frame.embedded)
         if not stopped:
             tokens.append(token)
         yield Cycle(

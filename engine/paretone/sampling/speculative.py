@@ -59,7 +59,7 @@ def speculate(
         # Accept the first n of them.
         verdict = rule(drafted, p, q, uniforms)
         # The next token: drawn again if x_{n+1} was rejected, else from q at the next place.
-        cycle = _resampled(drafted, verdict, target.model.codes, uniforms)
+        cycle = resampled(drafted, verdict, target.model.codes, uniforms)
         tokens.extend(cycle.tokens)
         stopped = cycle.stopped
         for one in (target, draft):
@@ -109,7 +109,7 @@ def _check(
     return sampler.probabilities(logits, sequence)
 
 
-def _resampled(drafted: tuple[int, ...], verdict: Verification, codes: int, uniforms: Callable[[], float]) -> Cycle:
+def resampled(drafted: tuple[int, ...], verdict: Verification, codes: int, uniforms: Callable[[], float]) -> Cycle:
     """Build the cycle: the accepted tokens and the target's own."""
     accepted, ends = verdict.accepted, bool(drafted) and drafted[-1] >= codes
     stays = drafted[:accepted]

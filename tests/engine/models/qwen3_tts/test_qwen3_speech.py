@@ -33,7 +33,10 @@ from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import FRAMES_OF_PART
 from paretone.observer import Observer
+from paretone.sampling.autoregressive import decode
+from paretone.sampling.frame_speculation import speculate_frames
 from paretone.sampling.tokens import Nucleus
+from paretone.sampling.verification import by_token
 from paretone.setting.knobs import Values
 from paretone.setting.plan import InnerDrafts
 from paretone.setting.setting import Setting, UsedTechnique
@@ -311,6 +314,24 @@ def test_drafts_within_frames_change_nothing(custom: QwenSpeech, most: int) -> N
         speak(custom, RYAN, used("inner_drafts", layers=2))
 
 
+def test_frames_drafted_ahead_are_approximate_and_equal_if_all_layers_draft(custom: QwenSpeech) -> None:
+    greedy = custom.internals(scripted(custom, TEXT, RYAN, setting(CUSTOM, temperature=0.0, inner_temperature=0.0)))
+    model, given = greedy.networks.target.tokens, (greedy.request, greedy.sampler, lambda: 0.5)
+    plain = [code for cycle in decode(model, *given) for code in cycle.codes]
+    speculated = list(speculate_frames(model, model.kept(range(3)), *given, by_token(0.0, model.codes), 3))
+    assert [code for cycle in speculated for code in cycle.codes] == plain
+    assert max(len(cycle.tokens) for cycle in speculated) == 4 and len(plain) > 8 * len(speculated)
+    drafted = speak(custom, RYAN, used("inner_drafts", ahead=2, ahead_layers=1))
+    assert any(note.startswith("Approximate: frames that the first 1 layers") for note in drafted.notes)
+    cycles = [one for passage in drafted.trace.decoding.passages for one in passage]
+    assert all(len(one.drafted) <= 2 and len(one.tokens) <= 3 for one in cycles)
+    assert len(drafted.samples) == FRAME * sum(len(one.tokens) for one in cycles)
+    assert drafted.measurements.ops_ratio > 1 and drafted.measurements.target_passes == len(cycles)
+    assert {one.outcome for one in cycles} & {"resampled", "bonus"}
+    with pytest.raises(SettingError, match="runs 3 layers, of which fewer draft frames"):
+        speak(custom, RYAN, used("inner_drafts", ahead=2))
+
+
 def test_fewer_layers_of_the_talker_speak(custom: QwenSpeech) -> None:
     plain, pruned = speak(custom, RYAN), speak(custom, RYAN, used("spade", recovery="none", layers="0,2"))
     assert pruned.measurements.ops_ratio < 1
@@ -502,10 +523,7 @@ def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, re
     assert "is in no model's own layout" in console("models", "--folder", tmp_path).err
     assert "PCG (acceptance in groups) does not know" in console("group-tokens", *place).err
     assert "No drafts or students of" in console("train", "draft", *place, "--steps", 1, "--work", tmp_path).err
-    assert (
-        "can be exported: it declares no exports"
-        in console("export-model", "draft", *place, "--out", tmp_path / "x").err
-    )
+    assert "declares no exports, so none" in console("export-model", "draft", *place, "--out", tmp_path / "x").err
     study = {"title": "A", "folder": str(place[1]), "sentences": ["A."], "voices": ["ryan"], "setting": [{"name": "A"}]}
     assert definition.parse(study).model == CUSTOM
     failed = console(*named[:-1], "nobody", *rest)
