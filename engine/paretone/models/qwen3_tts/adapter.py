@@ -18,7 +18,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.loading import LoadRequest
-from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer, parameters
+from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
 from paretone.models.qwen3_tts.config import (
     LONGEST_DESCRIBED,
     LONGEST_PASSAGE,
@@ -209,7 +209,7 @@ def load_qwen3_tts(request: LoadRequest) -> QwenSpeech:
         sample_rate=SAMPLE_RATE,
         layers=config.transformer.layers,
         branches=1,
-        parameters=parameters(talker),
+        parameters=sum(one.numel() for one in talker.parameters()),
         text_front_end="qwen3",
         codes_per_token=config.groups,
     )

@@ -214,7 +214,3 @@ class OfficialFolder:
                 f"{shards.where} is not {TITLE} of the kind that {self.root / CONFIG} names: it holds {shown(strange)}."
             )
         return weights
-
-
-def parameters(talker: Talker) -> int:
-    return sum(one.numel() for one in talker.parameters())

@@ -56,13 +56,9 @@ def speakers_in(folder: Path) -> tuple[tuple[str, str], ...]:
     return tuple((one, one.replace("_", " ").title()) for one in (*known, *sorted(set(names) - set(known))))
 
 
-def _described_voice(folder: Path) -> tuple[tuple[str, str], ...]:
-    return ((DESCRIBED, "As described"),)
-
-
 _NAMED: dict[str, Callable[[Path], tuple[tuple[str, str], ...]]] = {
     CUSTOM_VOICE: speakers_in,
-    VOICE_DESIGN: _described_voice,
+    VOICE_DESIGN: lambda folder: ((DESCRIBED, "As described"),),
 }
 
 
