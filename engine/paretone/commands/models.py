@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if named := options.model or catalogue.id_of(options.folder):
         return _of_one(catalogue.entry(named), options.folder, options.techniques)
     if options.folder:
-        raise CheckpointError(f"{options.folder} is in no model's own layout; name the model: paretone models MODEL.")
+        raise CheckpointError(f"{options.folder} does not say which model it is; name it: paretone models MODEL.")
     found = [
         {
             "id": one.id,

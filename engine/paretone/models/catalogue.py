@@ -77,12 +77,16 @@ def recognised(folder: Path) -> Model | None:
     return best if any(likely(best)[:3]) else None
 
 
+LIKELY = 0.5
+"""How surely files must be a model's to be taken for it without a name."""
+
+
 def id_of(folder: str) -> str:
-    """Id of the model of the release in ``folder``, or with the file ``folder``, if its layout is one model's own,
-    otherwise ``""``."""
+    """Id of the model of the release or fine-tune in ``folder``, or with the file ``folder``; ``""`` if its layout does
+    not say."""
     place = Path(folder).parent if Path(folder).is_file() else Path(folder)
     found = recognised(place) if folder else None
-    return found.id if found and found.recognised(place) >= 1 else ""
+    return found.id if found and found.recognised(place) >= LIKELY else ""
 
 
 def is_sure(folder: Path, by_name: bool = True) -> bool:

@@ -19,7 +19,7 @@ from paretone.errors import CheckpointError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Voice
-from paretone.models.catalogue import recognised
+from paretone.models.catalogue import id_of, recognised
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
@@ -167,7 +167,7 @@ def test_a_fine_tune_needs_only_what_it_trained(
     shutil.copytree(folder, own_place("CosyVoice2-0.5B"))
     model = load_model("CosyVoice2-0.5B", folder=str(tuned), device="cpu")
     assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
-    assert recognised(tuned).id == recognised(folder).id == "CosyVoice2-0.5B"
+    assert recognised(tuned).id == id_of(str(tuned)) == recognised(folder).id == "CosyVoice2-0.5B"
     (tmp_path / "empty").mkdir()
     with pytest.raises(CheckpointError, match=r"lacks llm\.pt, flow\.pt"):
         load_model("CosyVoice2-0.5B", folder=str(tmp_path / "empty"), device="cpu")

@@ -113,7 +113,7 @@ def test_a_folder_of_a_training_is_taken_for_the_latest_release_unless_its_name_
         folder = tmp_path / name
         folder.mkdir()
         (folder / "model_1.safetensors").touch()
-        assert catalogue.id_of(str(folder)) == "", "without a vocabulary nothing is sure"
+        assert catalogue.id_of(str(folder)) == "", "without a vocabulary nothing says so"
         (folder / "vocab.txt").touch()
         assert catalogue.id_of(str(folder)) == catalogue.id_of(str(folder / "model_1.safetensors")) == expected
     (tmp_path / "mine" / "model.yaml").write_text("model: {text_frontend: natural phones}")

@@ -520,7 +520,7 @@ def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, re
     assert told["setting"]["model"] == CUSTOM, "by the files in its folder"
     place = named[3:5]
     assert console.data("models", *place, "--json")["id"] == CUSTOM
-    assert "is in no model's own layout" in console("models", "--folder", tmp_path).err
+    assert "does not say which model it is" in console("models", "--folder", tmp_path).err
     assert "PCG (acceptance in groups) does not know" in console("group-tokens", *place).err
     assert "No drafts or students of" in console("train", "draft", *place, "--steps", 1, "--work", tmp_path).err
     assert "declares no exports, so none" in console("export-model", "draft", *place, "--out", tmp_path / "x").err
