@@ -204,6 +204,9 @@ class TokenScorer(Protocol):
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """Empty cache for the transformer."""
 
+    def operations(self, tokens: int, context: int, scored: int) -> float:
+        """Operations of reading ``tokens`` after ``context``, with scores after the last ``scored``."""
+
 
 class Limits(NamedTuple):
     """Limits of a request for drafted tokens; see :func:`paretone.sampling.autoregressive.within_length`."""

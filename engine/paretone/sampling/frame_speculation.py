@@ -92,7 +92,8 @@ def _drafted(
 ) -> tuple[tuple[int, ...], list[Tensor], list[Frame]]:
     """Up to ``wanted`` tokens after ``tokens``, up to a stop id, their distributions (ids,), and the frames of all but
     a stop, which are added to ``read``. Their operations include the draft's."""
-    sequence, proposals, frames = list(tokens), [], []
+    sequence, frames = list(tokens), []
+    proposals: list[Tensor] = []
     while len(proposals) < wanted:
         check()
         number, unread = len(sequence), lower.cache.length

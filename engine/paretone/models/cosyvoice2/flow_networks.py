@@ -365,7 +365,7 @@ class FlowEstimator(nn.Module):
         memories = run.memories[evaluation]
         return self(x.mT, run.conditions, run.times[evaluation], run.first, run.chunked, memories).mT
 
-    def operations(self, frames: int, branches: int, before: int = 0) -> OperationCounts:
+    def operations(self, frames: int, branches: int = BRANCHES, before: int = 0) -> OperationCounts:
         """Of one evaluation of ``frames`` that see those ``before``, too."""
         raise NotImplementedError
 
@@ -467,7 +467,7 @@ class Estimator(FlowEstimator):
         vectors = self.time_mlp(times)
         return torch.stack([one.mlp(vectors) for one in self.residuals])
 
-    def operations(self, frames: int, branches: int, before: int = 0) -> OperationCounts:
+    def operations(self, frames: int, branches: int = BRANCHES, before: int = 0) -> OperationCounts:
         def products(module: nn.Module) -> int:
             return sum(one.weight.numel() for one in module.modules() if isinstance(one, nn.Linear | nn.Conv1d))
 
