@@ -73,7 +73,8 @@ class GroupsState(ArtefactStore):
         """Why no groups can be found now, as a sentence, or ``""``."""
         if not any(one.name == NAME for one in self._selection.techniques):
             return f"{self._selection.entry.title} has no speech tokens: choose another model in Setup."
-        return self._selection.why_not_ready()
+        info = self._selection.info
+        return (self._technique.not_offered(info) if info else "") or self._selection.why_not_ready()
 
     def why_not_hear(self) -> str:
         """Why no group can be heard now, as a sentence, or ``""``."""

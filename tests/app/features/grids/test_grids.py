@@ -181,6 +181,9 @@ def test_groups_are_found_heard_saved_and_used(
     window, state = own_window, own_window.state
     presenter, panel = window.features["groups"], window.panels["groups"]
     assert panel.pages.is_empty and panel.can.save.reason == "There are no groups yet."
+    own, state.selection.info = state.selection.info, replace(state.selection.info, codes_per_token=16)
+    assert "completes each token to a frame of 16 codes" in presenter.state.why_not_find()
+    state.selection.info = own
     state.selection.switch(speculative.NAME, True)
     state.selection.switch(TECHNIQUE, True)
     assert "find them first, in Groups" in state.availability.why_not_accelerate()
