@@ -11,16 +11,19 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.session.events import AudioReady
+from paretone.setting.knobs import Values
 from paretone.wording import percent
 from paretone_app.shell.window import MainWindow
 from tests.end_to_end.conftest import Outcome
+from tests.engine.models.cosyvoice3.small_release import write_release as write_cosyvoice3
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
+from tests.packages import needs
 from tests.prompts import short_prompts  # noqa: F401
 from tests.same_sound import assert_same_sound
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("short_prompts")]
 CONTROL = Qt.KeyboardModifier.ControlModifier
-MEGATTS3, LM_MINI = "megatts3-mini", "lm-mini"
+MEGATTS3, LM_MINI, COSYVOICE3 = "megatts3-mini", "lm-mini", "Fun-CosyVoice3-0.5B"
 
 
 def test_a_model_of_three_branches_then_a_language_model(
@@ -106,3 +109,33 @@ def test_a_model_of_three_branches_then_a_language_model(
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
     assert state.comparison.take_b.measurements.ops_ratio < 0.7
     assert state.comparison.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
+
+
+@needs("onnx", "onnxruntime", "tokenizers")
+def test_the_flow_after_a_language_model_has_its_panels(
+    window: MainWindow, outcome_of: Outcome, tmp_path: Path
+) -> None:
+    write_cosyvoice3(tmp_path / "models" / COSYVOICE3)
+    state, strategy, panels = window.state, window.features["strategy"].state, window.panels
+    place = str(tmp_path / "models" / COSYVOICE3)
+    assert outcome_of(lambda: state.loading.load_model(COSYVOICE3, place))[0] == "finished"
+    shown = {place.name for place, dock in window.workspaces.shown if not dock.isHidden()}
+    window.workspaces.go_to("strategy")
+    shown |= {place.name for place, dock in window.workspaces.shown if not dock.isHidden()}
+    assert {"strategy", "threshold", "grids", "attention", "transfer", "decoding", "layers"} <= shown
+    state.selection.set_text("Rain comes.")
+    assert "flow" not in panels["setup"].cost.text()
+    state.selection.switch("ditreducio", True)
+    state.selection.set_knob("ditreducio", "threshold", 2.0)
+    assert outcome_of(strategy.calibrate)[0] == "finished"
+    ratio = strategy.table.ops_ratio(state.cost.operations)
+    assert ratio < 1 and f"The flow needs <b>{percent(ratio, 1)}</b>" in panels["setup"].cost.text()
+    assert outcome_of(state.synthesis.synthesise_accelerated)[0] == "finished"
+    take = state.comparison.take_b
+    assert ratio < take.measurements.ops_ratio < 1, "tokens count too"
+    assert outcome_of(lambda: window.features["attention"].capture(1, 2))[0] == "finished"
+    views = window.features["views"]
+    views.open("temporal-redundancy")
+    panels["views"].choose("tables")
+    assert outcome_of(lambda: views.compute("tables", Values(count=2)))[0] == "finished"
+    assert panels["views"].figure is not None
