@@ -22,7 +22,7 @@ LONGEST = 500
 """Most characters of a text: lists show it."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_TEXTS = "title summary family licence loader kind variant weights vocoder layout teacher".split()
+_TEXTS = "title summary family licence loader kind variant weights vocoder layout teacher subject".split()
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("bundled", "has_separate_vocoder"), bool),
@@ -58,8 +58,8 @@ def _faults(one: Model) -> Iterator[str]:
             yield f"{field} is empty"
     if one.family not in FAMILIES:
         yield f"family is {shown(one.family)}, but must be one of {', '.join(FAMILIES)}"
-    source = one.exports.source if one.exports else ""
-    for field, name in (("loader", one.loader), ("teacher", one.teacher), ("exports.source", source)):
+    named = {field: getattr(one, field) for field in ("loader", "teacher", "subject")}
+    for field, name in (named | {"exports.source": one.exports.source if one.exports else ""}).items():
         if (name or field == "loader") and not (isinstance(name, str) and _OBJECT.fullmatch(name)):
             yield f"{field} must be 'package.module:name', not {shown(name)}"
     functions = [("recognised", one.recognised, 1), ("without_effect", one.without_effect, 2)]

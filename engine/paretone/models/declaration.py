@@ -107,8 +107,12 @@ class Model:
     mel_flow: MelFlow | None = None
     """A language model's flow from tokens to mel frames, if it has one."""
     layout: str = ""
-    """Layout of its weights, by which trainings and exports know whether they can read and write them; a plug-in whose
-    checkpoints are in the layout of one of ours declares that one's, such as ``f5-tts``."""
+    """Layout of its weights, by which exports know whether they can read and write them; a plug-in whose checkpoints
+    are in the layout of one of ours declares that one's, such as ``f5-tts``."""
+    subject: str = ""
+    """For models with a flow that can be fine-tuned: function called with the
+    :class:`paretone.training.runs.Run` and the :class:`paretone.training.fine_tuning.SubjectOptions`, which returns the
+    :class:`paretone.training.fine_tuning.Learning`."""
     teacher: str = ""
     """For language models: class of the teacher of its drafts and students (:mod:`paretone.training.teachers`), called
     with the model, the folder and a follower, and with the folder of the vocoder if that is not the usual one."""

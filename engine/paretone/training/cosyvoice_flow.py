@@ -29,9 +29,11 @@ from paretone.training.batches import moved
 from paretone.training.fine_tuning import (
     Arrays,
     Hear,
+    Learning,
     Reading,
     Say,
     Speaker,
+    SubjectOptions,
     own_readings,
     place_of,
     recorded_readings,
@@ -167,8 +169,8 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
         return official(weights)
 
 
-def cosyvoice_subject(run: Run, seed: int, objective: FlowMatchingOptions = OBJECTIVE) -> tuple[CosySubject, str]:
-    """The flow with its speech, and the fingerprint of its file."""
+def subject(run: Run, wanted: SubjectOptions) -> Learning:
+    """See :attr:`paretone.models.declaration.Model.subject`."""
     request, follower = run.request, run.follower
     folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
     folder.require_parts()
@@ -180,7 +182,8 @@ def cosyvoice_subject(run: Run, seed: int, objective: FlowMatchingOptions = OBJE
         parts.append(own_readings(run, f"{base} {fingerprint(folder.checkpoint)}", _speaker(run)))
     training, held_out = ([one.clip(CosyClip) for part in parts for one in part[number]] for number in (0, 1))
     require_both(training, held_out)
-    return CosySubject(flow, training, held_out, request.frames, seed, objective), base
+    made = CosySubject(flow, training, held_out, wanted.frames, wanted.seed, wanted.objective or OBJECTIVE)
+    return Learning(made, base, f"this checkpoint of {run.chosen.title}")
 
 
 def _recorded(folder: OfficialFolder, flow: TokenFlow, follower: Follower) -> Callable[[], Hear]:

@@ -8,7 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,7 +21,7 @@ from paretone.files import reason, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
 from paretone.models.base import Voice
-from paretone.models.catalogue import judged_sentences, voices
+from paretone.models.catalogue import judged_sentences, plug_in, voices
 from paretone.models.declaration import Model
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
@@ -31,10 +31,13 @@ from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
 from paretone.setting.knobs import Values
+from paretone.setting.plan import Part
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.batches import BatchQueue, Corpus
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
+from paretone.training.flow_matching import FlowMatchingOptions
+from paretone.training.flow_subjects import JOINED, F5Subject, Subject
 from paretone.training.learner import (
     SMALL_PARAMETERS,
     JoinedLearner,
@@ -368,6 +371,52 @@ def place_of(run: Run) -> Path:
             f"{run.chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
     return place
+
+
+@dataclass(frozen=True)
+class SubjectOptions:
+    """What a training asks of its subject."""
+
+    guidance: Values
+    """Of the speech that the model says itself."""
+    corpus: CorpusOptions
+    """Natural speech for bundled models."""
+    frames: int
+    """Mel frames per step and process."""
+    seed: int
+    objective: FlowMatchingOptions | None = None
+    """What problems drop of their conditions; ``None``: the subject's usual."""
+    joined: float = JOINED
+    """Share of items with two recordings of one voice, if the model can read those."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """A flow with the speech that it learns from."""
+
+    subject: Subject[Any, Any]
+    base: str
+    """Fingerprint of its checkpoint."""
+    origin: str
+    """The checkpoint, for messages."""
+
+
+def subject_of(run: Run, wanted: SubjectOptions) -> Learning:
+    """As the model declares. Raises :class:`paretone.errors.PlainError`."""
+    part = replace(Part.of(run.chosen.subject), owner=plug_in(run.chosen.id))
+    found = part.make(run, wanted)
+    if not isinstance(found, Learning):
+        raise part.wrong(found, "a Learning")
+    return found
+
+
+def f5_subject(run: Run, wanted: SubjectOptions) -> Learning:
+    """See :attr:`paretone.models.declaration.Model.subject`."""
+    checkpoint = guided_checkpoint(run)
+    examples = speech_to_learn(run, checkpoint, float(wanted.guidance["guidance"]), wanted.corpus)
+    model = diffusion_transformer(checkpoint)
+    made = F5Subject(model, examples, wanted.frames, wanted.seed, wanted.objective, wanted.joined)
+    return Learning(made, fingerprint(checkpoint.path, run.follower.check), str(checkpoint.path))
 
 
 def guided_checkpoint(run: Run) -> F5Checkpoint:

@@ -43,6 +43,7 @@ MODEL = Model(
     variant="CosyVoice2-0.5B",
     mel_flow=MelFlow(FLOW_OPTIONS),
     layout=LAYOUT,
+    subject="paretone.training.cosyvoice_flow:subject",
     teacher="paretone.training.teachers:CosyTeacher",
     exports=LanguageExports(
         "paretone.export.language:CosySource",

@@ -38,6 +38,7 @@ MODEL = Model(
     architectures=(NAME, REINFORCED),
     mel_flow=MelFlow(FLOW_OPTIONS, transformer=True),
     layout=LAYOUT,
+    subject="paretone.training.cosyvoice_flow:subject",
     teacher="paretone.training.teachers:CosyTeacher",
     exports=LanguageExports(
         "paretone.export.language:cosyvoice3_source",

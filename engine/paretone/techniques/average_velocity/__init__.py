@@ -17,11 +17,7 @@ from paretone.export.targets import Target
 from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import entry
-from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
-from paretone.models.cosyvoice3.config import LAYOUT as COSYVOICE3
 from paretone.models.declaration import Model
-from paretone.models.f5.config import LAYOUT as F5
-from paretone.models.megatts3.config import LAYOUT as MEGATTS3
 from paretone.setting.knobs import NO_VALUES, Number, Values
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
@@ -94,9 +90,7 @@ class AverageVelocityRequest(FineTuningRequest):
 
 def why_not_trained(chosen: Model) -> str:
     """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
-    if chosen.layout in (F5, MEGATTS3, COSYVOICE2, COSYVOICE3):
-        return ""
-    return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2 or 3."
+    return "" if chosen.subject else f"{chosen.title} cannot be trained here: it declares no training of a flow."
 
 
 NAME = "average_velocity"

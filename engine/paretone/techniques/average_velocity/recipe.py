@@ -29,8 +29,7 @@ from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.token_to_mel import own_names
 from paretone.models.declaration import Model
-from paretone.models.f5.config import LAYOUT as F5
-from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
+from paretone.models.files.checkpoints import metadata_of, read_float_weights
 from paretone.models.files.trained_weights import (
     described_interval,
     interval_metadata,
@@ -58,19 +57,18 @@ from paretone.techniques.base import JobTask
 from paretone.training.fine_tuning import (
     FineTuningOptions,
     FineTuningRecipe,
-    diffusion_transformer,
-    guided_checkpoint,
+    SubjectOptions,
     own_seed,
     rates_of,
-    speech_to_learn,
+    subject_of,
 )
 from paretone.training.flow_matching import span_error
-from paretone.training.flow_subjects import F5Subject, Field, Problem, Subject, state_at
+from paretone.training.flow_subjects import Field, Problem, Subject, state_at
 from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import Reporting, Run, begin, complete, use_threads
+from paretone.training.runs import Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals
 from paretone.wording import listed, percent
 
@@ -355,7 +353,9 @@ def fine_tune(
         raise TrainingError(reason)
     options = options_of(request, chosen)
     run = begin(request, chosen, follower)
-    subject, base = _subject(run, options.guidance, corpus)
+    seed = own_seed(request.seed, run.processes)
+    learning = subject_of(run, SubjectOptions(options.guidance, corpus, request.frames, seed))
+    subject, base = learning.subject, learning.base
     rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     initial = None if not request.initial else initial_weights(Path(request.initial), base)
@@ -401,23 +401,6 @@ def _usual(chosen: Model) -> tuple[dict[str, float], float]:
     if chosen.mel_flow is not None:
         known = chosen.mel_flow.values(known)
     return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
-
-
-def _subject(run: Run, guidance: Values, corpus: CorpusOptions) -> tuple[Subject, str]:
-    """The model with its speech, and the fingerprint of its checkpoint."""
-    seed = own_seed(run.request.seed, run.processes)
-    if run.chosen.mel_flow is not None:
-        from paretone.training.cosyvoice_flow import cosyvoice_subject
-
-        return cosyvoice_subject(run, seed)
-    if run.chosen.layout != F5:
-        from paretone.techniques.average_velocity.megatts3 import megatts3_subject
-
-        return megatts3_subject(run, guidance, corpus, seed)
-    checkpoint = guided_checkpoint(run)
-    examples = speech_to_learn(run, checkpoint, float(guidance["guidance"]), corpus)
-    model = diffusion_transformer(checkpoint)
-    return F5Subject(model, examples, run.request.frames, seed), fingerprint(checkpoint.path, run.follower.check)
 
 
 def train(task: JobTask) -> Trained:

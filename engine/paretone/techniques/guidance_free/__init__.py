@@ -17,10 +17,8 @@ from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, WeightSet
 from paretone.models.catalogue import entry
-from paretone.models.cosyvoice2.config import LAYOUT as COSYVOICE2
-from paretone.models.cosyvoice3.config import LAYOUT as COSYVOICE3
 from paretone.models.declaration import Model
-from paretone.models.f5.config import LAYOUT as F5
+from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
@@ -288,9 +286,9 @@ def _remark(knobs: Values) -> str:
 
 def why_not_trained(chosen: Model) -> str:
     """Reason why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
-    if chosen.layout in (F5, COSYVOICE2, COSYVOICE3):
+    if chosen.subject and not isinstance(chosen.guidance, TwoWeightGuidance):
         return ""
-    return f"{chosen.title} cannot be trained here, only F5-TTS and the flow of CosyVoice 2 or 3."
+    return f"{chosen.title} cannot be trained here: it declares no training of a flow with one strength of guidance."
 
 
 def _why_not(info: ModelInfo) -> str:

@@ -32,9 +32,6 @@ from torch import Tensor, nn
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.catalogue import entry
-from paretone.models.f5.checkpoint import F5Checkpoint
-from paretone.models.f5.config import LAYOUT as F5
-from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import WEIGHT_SETS, save_in_half
 from paretone.observer import may_stop
 from paretone.paths import own_place
@@ -42,26 +39,24 @@ from paretone.reading import shown
 from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest, why_not_trained
-from paretone.training.features import Examples
 from paretone.training.fine_tuning import (
     FineTuningOptions,
     FineTuningRecipe,
-    diffusion_transformer,
-    guided_checkpoint,
+    SubjectOptions,
     own_seed,
     rates_of,
-    speech_to_learn,
+    subject_of,
 )
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     span_error,
 )
-from paretone.training.flow_subjects import F5Subject, Subject
+from paretone.training.flow_subjects import Subject
 from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.processes import Processes
 from paretone.training.requests import Follower, Trained
-from paretone.training.runs import KeptStages, Reporting, Run, begin, complete, use_threads
+from paretone.training.runs import KeptStages, Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, require_same_choices
 from paretone.wording import part_of
 
@@ -350,9 +345,12 @@ def fine_tune(
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)
     run = begin(request, chosen, follower)
-    subject, base, origin = _subject(run, options, corpus)
+    strength, seed = Values(guidance=equivalent_guidance(options.weight)), own_seed(options.seed, run.processes)
+    wanted = SubjectOptions(strength, corpus, options.frames, seed, options.dropping, options.joined_share)
+    learning = subject_of(run, wanted)
+    subject, base = learning.subject, learning.base
     rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
-    recipe = GuidanceFree(subject, base, origin, run.processes, replace(options, learning_rate=rates.others))
+    recipe = GuidanceFree(subject, base, learning.origin, run.processes, replace(options, learning_rate=rates.others))
     folder = own_place(request.model) / WEIGHT_SETS
     kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
     stages = KeptStages(
@@ -364,23 +362,6 @@ def fine_tune(
         run.follower,
     )
     return complete(recipe, replace(run, follower=stages), folder, intervals)
-
-
-def _subject(run: Run, options: GuidanceFreeOptions, corpus: CorpusOptions) -> tuple[Subject[Any, Any], str, str]:
-    """The model with its speech, the fingerprint of its checkpoint, and what that is called."""
-    seed = own_seed(options.seed, run.processes)
-    if run.chosen.layout != F5:
-        from paretone.training.cosyvoice_flow import cosyvoice_subject
-
-        return *cosyvoice_subject(run, seed, options.dropping), f"this checkpoint of {run.chosen.title}"
-    checkpoint = guided_checkpoint(run)
-    examples = speech_to_learn(run, checkpoint, equivalent_guidance(options.weight), corpus)
-    return f5_subject(checkpoint, examples, options, seed), fingerprint(checkpoint.path), str(checkpoint.path)
-
-
-def f5_subject(checkpoint: F5Checkpoint, examples: Examples, options: GuidanceFreeOptions, seed: int) -> F5Subject:
-    model = diffusion_transformer(checkpoint)
-    return F5Subject(model, examples, options.frames, seed, options.dropping, options.joined_share)
 
 
 def train(task: JobTask) -> Trained:

@@ -27,13 +27,13 @@ from paretone.techniques.guidance_free.recipe import (
     GuidanceFree,
     GuidanceFreeOptions,
     equivalent_guidance,
-    f5_subject,
     fine_tune,
     options_of,
 )
 from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.features import Examples, collate
+from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
@@ -41,7 +41,7 @@ from paretone.training.flow_matching import (
     span_error,
     without_conditions,
 )
-from paretone.training.flow_subjects import F5Problem
+from paretone.training.flow_subjects import F5Problem, F5Subject
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.processes import join_processes
@@ -72,7 +72,8 @@ def examples() -> Examples:
 
 def _recipe(checkpoint: F5Checkpoint, examples: Examples, **changes: object) -> GuidanceFree:
     options = replace(QUICK, **changes)
-    subject = f5_subject(checkpoint, examples, options, options.seed)
+    model = diffusion_transformer(checkpoint)
+    subject = F5Subject(model, examples, options.frames, options.seed, options.dropping, options.joined_share)
     processes = join_processes("cpu", options.half_precision)
     return GuidanceFree(subject, fingerprint(checkpoint.path), str(checkpoint.path), processes, options)
 

@@ -24,7 +24,9 @@ from paretone.setting.knobs import Values
 from paretone.training.fine_tuning import (
     Arrays,
     Hear,
+    Learning,
     Reading,
+    SubjectOptions,
     after_prompt,
     flow_speaker,
     natural_speech,
@@ -41,7 +43,6 @@ from paretone.training.flow_matching import (
 from paretone.training.flow_subjects import ClipSubject, Field
 from paretone.training.latents import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.manifest import require_both
-from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.requests import Follower
 from paretone.training.runs import Run
 
@@ -119,8 +120,8 @@ def _attention(state: Tensor) -> AbstractContextManager[None]:
 NO_PHONES = Timed((), (), ())
 
 
-def megatts3_subject(run: Run, guidance: Values, corpus: CorpusOptions, seed: int) -> tuple[MegaSubject, str]:
-    """The model with its speech, and the fingerprint of its checkpoint."""
+def subject(run: Run, wanted: SubjectOptions) -> Learning:
+    """See :attr:`paretone.models.declaration.Model.subject`."""
     request, follower, root = run.request, run.follower, place_of(run)
     released = None if MegaMiniFolder.is_at(root) else OfficialFolder(root, follower.check)
     if released is None and request.manifest:
@@ -136,14 +137,15 @@ def megatts3_subject(run: Run, guidance: Values, corpus: CorpusOptions, seed: in
     if released is not None and request.manifest:
         parts.append(recorded_readings(run, base, _recorded(released, follower), LATENTS))
     if request.sentences:  # Each after the recording of its voice.
-        speaker = flow_speaker(request, run.chosen, guidance, _drawn, follower.check)
+        speaker = flow_speaker(request, run.chosen, wanted.guidance, _drawn, follower.check)
         parts.append(own_readings(run, base, speaker))
     training, held_out = ([one.clip(LatentClip) for part in parts for one in part[number]] for number in (0, 1))
     if not parts:
-        natural = natural_speech(run, corpus)
+        natural = natural_speech(run, wanted.corpus)
         training, held_out = (list(map(latent_clip, part)) for part in (natural.training, natural.held_out))
     require_both(training, held_out)
-    return MegaSubject(folder.backbone(), training, held_out, request.frames, seed), base
+    made = MegaSubject(folder.backbone(), training, held_out, wanted.frames, wanted.seed)
+    return Learning(made, base, str(path))
 
 
 def _recorded(folder: OfficialFolder, follower: Follower) -> Callable[[], Hear]:
