@@ -11,11 +11,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QListWidgetItem, QProgressBar, QWidget
 
 from paretone.errors import PlainError
+from paretone.remote import START
 from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 
-START, PYTHON = "paretone serve", "python3"
+PYTHON = "python3"
 
 
 class HostDialog(QDialog):

@@ -16,8 +16,9 @@ from shiboken6 import isValid
 from paretone.errors import PlainError
 from paretone.extras import require_remote
 from paretone.models.base import Voice
+from paretone.remote import START
 from paretone.session.events import EngineReady, Event, ModelDownloaded, ModelLoaded
-from paretone_app.engines.dialogs import PYTHON, START, HostDialog, InstallDialog
+from paretone_app.engines.dialogs import PYTHON, HostDialog, InstallDialog
 from paretone_app.features.presenter import Presenter, Services, listed_in
 from paretone_app.shell.bridge import Background
 from paretone_app.widgets import build

@@ -17,12 +17,11 @@ from paretone.commands.terminal import Session
 from paretone.errors import SettingError
 from paretone.extras import require_remote, require_serving
 from paretone.paths import data_folder
+from paretone.remote import ENGINE
 from paretone.wording import counted
 
 NAME = "serve"
 SUMMARY = "Serve this machine's engine to a window elsewhere, or speech over HTTP."
-ENGINE = "paretone-engine"
-"""Begins the line with port and token of an engine."""
 GRACE_MINUTES = 30
 WAITING = 16
 """Requests that may wait for the one that speaks."""

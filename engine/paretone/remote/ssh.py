@@ -25,14 +25,12 @@ from paretone.extras import pip
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import printable, shortened
+from paretone.remote import ENGINE, START
 from paretone.remote.client import INSTALL, LinkError
 
-START = "paretone serve"
 INSTALLED = ".local/share/paretone"
 """Where engines are installed, in the user's folder on the host: each in its environment; the link ``engine`` leads to
 the last one."""
-ENGINE = "paretone-engine"
-"""Begins the line with port and token; see :mod:`paretone.commands.serve`."""
 _READY_SECONDS = 30.0
 _END_SECONDS = 0.5
 _LINES = 12

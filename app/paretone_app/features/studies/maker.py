@@ -191,7 +191,7 @@ class StudyMaker(QDialog):
         self.axes.changed.connect(self._changed)
         self.servers = ServersEditor()
         self.servers.changed.connect(self._changed)
-        build.fill(VBoxLayout(inside := QWidget()), ((self.axes, 1), self.servers), (0, 0, NEAR, 0))
+        build.fill(VBoxLayout(inside := QWidget()), (self.axes, self.servers, 1), (0, 0, NEAR, 0))
         self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         area = Scrolled(inside)
         area.setMinimumWidth(42 * em)
