@@ -33,7 +33,7 @@ class Presenter:
         self.strategy = StrategyState(self.state, folder)
         self.state.availability.explain("guidance", lambda: why_no_guidance(self.state.selection))
         self.state.loading.load_model("f5-mini")
-        self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.sampler_knobs), 0.1))
+        self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.entry.options), 0.1))
         self.state.jobs.handle(JobFinished(1))
         self.state.selection.set_option("steps", STEPS)
 

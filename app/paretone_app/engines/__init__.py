@@ -1,7 +1,5 @@
 """The engine that the window talks to: this machine's, or a host's."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import FeatureAction, MenuPart
 

@@ -104,7 +104,6 @@ class EnginesPresenter(Presenter):
     def _ask_for_host(self) -> None:
         require_remote()
         dialog = HostDialog(self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.submitted.connect(self.add)
         build.show(dialog)
 

@@ -4,8 +4,6 @@ The order sets the shortcuts of panels (Alt+1 to Alt+9, then Ctrl+Alt+1 and so o
 construction a presenter can find only the presenters before it; later, all of them.
 """
 
-from __future__ import annotations
-
 from paretone_app import engines
 from paretone_app.features import (
     attention,

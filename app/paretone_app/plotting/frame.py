@@ -18,20 +18,6 @@ from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone_app.numbers import localised
 from paretone_app.shell.colours import Colours
 
-
-class BareAxis(pg.AxisItem):
-    """An axis with line and numbers only. pyqtgraph would lay out the title a dozen times per new axis, and at each
-    change of range, even without a title."""
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [localised(text) for text in super().tickStrings(values, scale, spacing)]
-
-    def _updateLabel(self) -> None:
-        self._adjustSize()
-        self.picture = None
-        self.update()
-
-
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 """Space next to the widest number of the Y axis, with and without a title, in font heights like all space here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
@@ -45,8 +31,9 @@ def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenSty
     return QPen(QColor(colour), width, style)
 
 
-class TickAxis(BareAxis):
-    """Round numbers of a scale, grid lines through the plot, a title, and a hint at the better end."""
+class TickAxis(pg.AxisItem):
+    """Round numbers of a scale, grid lines through the plot, a title, and a hint at the better end. The title is its
+    own: pyqtgraph would lay out one a dozen times per new axis, and at each change of range, even without a title."""
 
     def __init__(self, side: str, parent: pg.GraphicsWidget) -> None:
         super().__init__(side, parent=parent)
@@ -75,6 +62,11 @@ class TickAxis(BareAxis):
             item.setFont(font)
             item.setBrush(QColor(colour))
         self.picture = None
+
+    def _updateLabel(self) -> None:
+        self._adjustSize()
+        self.picture = None
+        self.update()
 
     def set_title(self, along: Dimension) -> None:
         self.dimension = along

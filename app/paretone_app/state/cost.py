@@ -150,17 +150,14 @@ class Gains(QObject):
 
     def of(self, name: str) -> Gain | None:
         """The gain of a technique, with the selected knobs if they were measured; ``None`` if not measured here."""
-        return best_known(self._gains(), UsedTechnique(name, self._selection.knobs(name)))
-
-    def _gains(self) -> tuple[Gain, ...]:
         info = self._selection.info
         if info is None or not self._machine.title:
-            return ()
+            return None
         place = Place(info.id, info.all_weights, info.device, info.device_type, self._machine.title)
         if self._counted is None or self._counted[0] != place:
             studied = (one for results in self._studies.values() for one in of_study(results, place))
             self._counted = place, (*of_takes(self._takes, place), *studied)
-        return self._counted[1]
+        return best_known(self._counted[1], UsedTechnique(name, self._selection.knobs(name)))
 
     def _changed(self) -> None:
         self._counted = None

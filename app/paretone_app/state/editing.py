@@ -70,7 +70,7 @@ class Editing(QObject):
         selection.changed.connect(self._follow_model)
 
     def set_option(self, name: str, value: object) -> None:
-        knob = next(one for one in self._selection.sampler_knobs if one.name == name)
+        knob = next(one for one in self._selection.entry.options if one.name == name)
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
 
     def set_knob(self, name: str, knob: str, value: object) -> None:

@@ -13,15 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from paretone.errors import PlainError, SettingError
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release
-from paretone.session.events import (
-    ENDINGS,
-    EngineHeld,
-    Event,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    StudyEnded,
-)
+from paretone.session.events import ENDINGS, EngineHeld, Event, JobCancelled, JobFailed, JobFinished, StudyEnded
 from paretone.setting.setting import Setting
 
 

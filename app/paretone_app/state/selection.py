@@ -19,7 +19,7 @@ from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from paretone.models.declaration import Model
 from paretone.sampling.schedules import first_halved, time_grid
-from paretone.setting.knobs import Knob, Values, checked
+from paretone.setting.knobs import Values, checked
 from paretone.setting.library import TakeSummary
 from paretone.setting.plan import FlowPlan
 from paretone.setting.setting import Setting, UsedTechnique
@@ -203,22 +203,13 @@ class Selection(QObject):
         return self.info
 
     @property
-    def sampler_knobs(self) -> tuple[Knob, ...]:
-        return self.entry.options
-
-    @property
-    def sampler_defaults(self) -> Values:
-        """The chosen model's defaults, which may differ from those of its knobs."""
-        return self.entry.options_with()
-
-    @property
     def techniques(self) -> tuple[Technique, ...]:
-        return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_flow)
+        return applying_to(self.entry.family, self.entry.options, self.entry.mel_flow)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
         """The chosen model's options, updated with its own among ``options``."""
-        known = {knob.name: options[knob.name] for knob in self.sampler_knobs if knob.name in options}
-        return checked(self.sampler_knobs, {**self.sampler_defaults, **known}, self.entry.title)
+        known = {knob.name: options[knob.name] for knob in self.entry.options if knob.name in options}
+        return checked(self.entry.options, {**self.entry.options_with(), **known}, self.entry.title)
 
     # --- Per model ----------------------------------------------------------------------------------------------------
     @property
@@ -332,7 +323,7 @@ class Selection(QObject):
         """Change a sampler option; stores then look for an artefact that fits."""
         if self.options.get(name) == value:
             return
-        self._own.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
+        self._own.options = checked(self.entry.options, self.options.replace(**{name: value}), self.entry.title)
         self.announce()
 
     def take_over_lexicon(self) -> None:

@@ -54,12 +54,6 @@ class EmptyState(QWidget):
         self.add(made)
         return made
 
-    def set_filling(self, filling: bool) -> None:
-        """Show only the text while the view is being filled."""
-        self.filling = filling
-        for button in self.buttons:
-            button.setVisible(not filling)
-
 
 class Invited(QStackedWidget):
     """Shows either an invitation or, once available, the panel's content."""
@@ -74,7 +68,9 @@ class Invited(QStackedWidget):
 
     def invite(self, text: str, filling: bool = False) -> None:
         """Invite with this text; ``filling``: only the text, because the panel is being filled."""
-        self.empty.set_filling(filling)
+        self.empty.filling = filling
+        for button in self.empty.buttons:
+            button.setVisible(not filling)
         self.invitation.setText(text)
         self.invitation.setAccessibleName(text)
         # Tab stop, so that screen readers read it.

@@ -180,7 +180,7 @@ def test_what_no_longer_exists_is_passed_over_one_by_one_and_said(state: AppStat
         assert data.count(one) == 1
         data = data.replace(one, other)
     found, (said,) = again(data)
-    assert found.selection.options["steps"] == found.selection.sampler_defaults["steps"]
+    assert found.selection.options["steps"] == found.selection.entry.options_with()["steps"]
     assert found.selection.options["guidance"] == 0.9, "what is permitted stays"
     for one in ("F5 mini does not take Steps 500000", "the voice otto", "no technique warp"):
         assert one in said

@@ -1,7 +1,5 @@
 """Attention: diagonal similarity per layer and step, and the attention maps."""
 
-from __future__ import annotations
-
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QTransform
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QWidget
 
@@ -13,8 +13,9 @@ from paretone.models.base import AttentionCapture
 from paretone_app.numbers import fixed, general
 from paretone_app.plotting.cell_grid import CellGrid
 from paretone_app.plotting.chart import Wholes, ZoomChart
+from paretone_app.plotting.curves import magnitude_map
 from paretone_app.plotting.frame import Shape, Shapes, pen
-from paretone_app.shell.colours import DARK, Colours
+from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -161,11 +162,6 @@ _PAN = 0.1
 """Share of the visible section that an arrow key moves it by."""
 
 
-def attention_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform; zero attention has the background colour."""
-    return pg.colormap.get("magma" if colours == DARK else "CET-L17")
-
-
 class AttentionPlot(ZoomChart):
     """The attention map of one branch: queries down, keys to the right."""
 
@@ -218,7 +214,7 @@ class AttentionPlot(ZoomChart):
         self.frame.set_scales(across, up)
 
     def show_again(self) -> None:
-        self.image.setColorMap(attention_map(self.colours))
+        self.image.setColorMap(magnitude_map(self.colours))
         self.draw_section()
 
     def cursor_text(self) -> str:
@@ -280,9 +276,6 @@ _LOG_DECADES = 4
 class AttentionPanel(QWidget):
     """Left: diagonal similarity per layer and step. Right: attention maps of the chosen layer and step."""
 
-    cell_chosen = Signal(int, int)
-    """Capture the attention of (layer, step), counted from 0."""
-
     def __init__(self, colours: Colours, capture: Action) -> None:
         """``capture`` captures the cell at the grid's cursor."""
         super().__init__()
@@ -301,7 +294,6 @@ class AttentionPanel(QWidget):
 
     def _build(self) -> None:
         self.grid = SimilarityGrid(self._colours)
-        self.grid.cell_activated.connect(self.cell_chosen)
         self.grid.cursor_moved.connect(self._show_cell)
         self.similarity_bar = ColourBar("Colours of the diagonal similarity", self._colours)
         self._cell = build.words("muted")
@@ -309,7 +301,7 @@ class AttentionPanel(QWidget):
         title = build.label("Diagonal similarity of the attention", "title", tip=tip)
         left = build.column(title, (self.grid, 1), self._cell, self.similarity_bar)
 
-        self._status = build.words()
+        self.status = build.words()
         maps = QWidget()
         self._maps = build.fill(HBoxLayout(maps), ())
         levels = ((f"Brightest: {'maximum' if one == 100 else f'{general(one)} %'}", one) for one in PERCENTILES)
@@ -325,7 +317,7 @@ class AttentionPanel(QWidget):
         controls = build.row(self.levels_box, self.log_box, self.seconds_box, (self.attention_bar, 1))
         self.pages = Invited(build.column((maps, 1), controls), _INVITATION)
         self.pages.empty.add(ActionButton(self._capture))
-        right = build.column(self._status, (self.pages, 1))
+        right = build.column(self.status, (self.pages, 1))
         em = self.fontMetrics().height()
         outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 2), (right, 3)], [24 * em, 40 * em], em))
@@ -375,21 +367,17 @@ class AttentionPanel(QWidget):
         self._colours = colours
         self.grid.set_colours(colours)
         self.similarity_bar.set_map(similarity_map(colours), colours)
-        self.attention_bar.set_map(attention_map(colours), colours)
+        self.attention_bar.set_map(magnitude_map(colours), colours)
         for plot in self.plots:
             plot.set_colours(colours)
 
-    @property
-    def status(self) -> str:
-        return self._status.text()
-
     def say(self, sentence: str, look: str = "warning") -> None:
         """Show the state of the capture, or why it failed; the last map stays."""
-        self._status.setText(sentence)
-        self._status.setVisible(not self.pages.is_empty)
+        self.status.setText(sentence)
+        self.status.setVisible(not self.pages.is_empty)
         self.pages.invite(sentence)
-        self._status.setAccessibleName(sentence)
-        set_look(self._status, look)
+        self.status.setAccessibleName(sentence)
+        set_look(self.status, look)
 
     def _show_cell(self, layer: int, step: int) -> None:
         self._capture.refresh()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
-
 from paretone.errors import PlainError
 from paretone.session.commands import CaptureAttention
 from paretone.session.events import AttentionCaptured, Event
@@ -36,14 +34,13 @@ class AttentionPresenter(Presenter):
         from paretone_app.features.attention.panel import AttentionPanel
 
         self.attention = AttentionPanel(self._theme.colours, self._capture_selected)
-        self.attention.cell_chosen.connect(self._capture)
+        self.attention.grid.cell_activated.connect(self._capture)
         self._strategy.changed.connect(self._show_similarities)
         self._state.selection.model_changed.connect(self._follow_model)
         self._state.jobs.ended.connect(self._job_ended)
         self._show_similarities()
         return self.attention
 
-    @Slot()
     def _show_similarities(self) -> None:
         state, record, panel = self._state, self._strategy.record, built(self.attention)
         panel.grid.set_times(state.selection.step_times)
@@ -53,7 +50,6 @@ class AttentionPresenter(Presenter):
         elif state.selection.info is not None and steps is not None:
             panel.set_layout(state.selection.info.layers, int(steps))
 
-    @Slot()
     def _follow_model(self) -> None:
         self._show_similarities()
         if not self._state.selection.ready:
@@ -79,7 +75,6 @@ class AttentionPresenter(Presenter):
         require(problem(chosen.loaded, setting) or "")
         state.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
 
-    @Slot(int, int)
     def _capture(self, layer: int, step: int) -> None:
         for waiting in [one for one in self._state.jobs.waiting if one.kind is Kind.ATTENTION]:
             self._state.jobs.cancel(waiting)  # The last cell chosen counts.
@@ -90,7 +85,6 @@ class AttentionPresenter(Presenter):
         else:
             built(self.attention).say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.CALIBRATE:
             self._show_similarities()

@@ -1,7 +1,5 @@
 """Decoding: the outcome of every speech token of A and B."""
 
-from __future__ import annotations
-
 from paretone.models.base import LANGUAGE
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

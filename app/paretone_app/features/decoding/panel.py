@@ -207,9 +207,10 @@ class DecodingPanel(TakePanel):
         self.strip.cursor_moved.connect(self._read)
         self._area = Scrolled(self.strip)
         self.strip.line_shown.connect(self._keep_in_view)
-        self.strip.height_wanted.connect(self._limit_height)
         self.reading = build.label(look="muted", name="Token under the cursor", yielding=True)
-        self._upper = build.column((self._area, 1), self.reading)
+        upper = build.column((self._area, 1), self.reading)
+        # A short take leaves room to the plots.
+        self.strip.height_wanted.connect(lambda height: upper.setMaximumHeight(height + 2 * em))
 
         self.acceptance = AcceptancePlot(colours)
         self.running = RunningPlot(colours)
@@ -234,7 +235,7 @@ class DecodingPanel(TakePanel):
         running = f"Tokens per target pass, running mean of {WINDOW} passes"
         lower = build.row((_titled(accepted, self.acceptance), 3), (_titled(running, self.running), 5), figures)
 
-        parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
+        parts = build.splitter(Qt.Orientation.Vertical, [(upper, 3), (lower, 2)], [16 * em, 9 * em])
         self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.strip)
@@ -336,10 +337,6 @@ class DecodingPanel(TakePanel):
         trace = self._trace
         if trace is not None:
             self.hear_wanted.emit(self.side, trace.seconds_of[index])
-
-    def _limit_height(self, height: int) -> None:
-        """Limit the strip's height, so that a short take leaves room to the plots."""
-        self._upper.setMaximumHeight(height + 2 * self.fontMetrics().height())
 
     def _keep_in_view(self, line: QRectF) -> None:
         middle, half = line.center(), line.height() / 2

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
-
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
 from paretone.techniques.speculative.view import VIEW
@@ -54,7 +52,6 @@ class DecodingPresenter(Presenter):
         strange = "" if entry.family == LANGUAGE else f"{entry.title} has no tokens: choose another model in Setup."
         self._make.set_reason(strange)
 
-    @Slot()
     def _show_takes(self) -> None:
         compared, panel = self._state.comparison, built(self.decoding)
         panel.set_takes(compared.take_a, compared.take_b)
@@ -62,7 +59,6 @@ class DecodingPresenter(Presenter):
             self._chosen = compared.chosen
             panel.set_chosen(self._chosen)
 
-    @Slot(str, float)
     def _hear(self, side: str, seconds: float) -> None:
         if side != CHOSEN:
             self._player.hear(side, seconds)

@@ -1,7 +1,5 @@
 """Demasking: how the canvases of A and B filled in."""
 
-from __future__ import annotations
-
 from paretone.models.base import MASKED
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

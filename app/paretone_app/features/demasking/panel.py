@@ -244,7 +244,6 @@ class DemaskingPanel(TakePanel):
         self.reading.setText(f"{text} Space: play from here.")
         self.reading.setToolTip(text)
 
-    # --- Doing -------------------------------------------------------------------------------------------------------
     def _toggle_play(self) -> None:
         if self.playing:
             self._timer.stop()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
-
 from paretone.errors import SettingError
 from paretone.models.base import MASKED, Voice
 from paretone.models.voices import shown_name
@@ -36,7 +34,7 @@ class DemaskingPresenter(Presenter):
             "Hear the ca&nvas at this step",
             self._decode_shown,
             "Decode the codes committed so far; masked ones add nothing",
-            self._why_not_decode,
+            lambda: self._why_not(self._take("B" if self.demasking is None else self.demasking.side)),
         )
         self.later = {"demasking": self._build_demasking}
 
@@ -44,10 +42,6 @@ class DemaskingPresenter(Presenter):
         entry = self._state.selection.entry
         strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
         self._make.set_reason(strange)
-
-    def _why_not_decode(self) -> str:
-        side = "B" if self.demasking is None else self.demasking.side
-        return self._why_not(self._take(side))
 
     def _decode_shown(self) -> None:
         panel = built(self.demasking)
@@ -94,7 +88,6 @@ class DemaskingPresenter(Presenter):
         self.refresh()
         return self.demasking
 
-    @Slot()
     def _show_takes(self) -> None:
         built(self.demasking).set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
 

@@ -1,7 +1,5 @@
 """Glossary: meanings of the window's words, symbols and figures."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import FeatureAction, MenuPart
 

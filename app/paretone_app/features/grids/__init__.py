@@ -1,7 +1,5 @@
 """Grid: times of a flow model's evaluations, and a search for better times."""
 
-from __future__ import annotations
-
 from paretone.models.base import FLOW, MEL_FLOW
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

@@ -140,37 +140,30 @@ class GridPanel(QWidget):
         self.ruler.set_colours(colours)
 
     def _show(self) -> None:
-        trial, grid = self._trial, self._grid
+        trial, grid, searched = self._trial, self._grid, self._searched
         times = trial.times if trial is not None else grid.times if grid is not None else None
         self.pages.show_content(times is not None)
         if times is None:
             self.pages.invite(self._search.reason or "Press Search times to place the evaluations for this model.")
             return
         steps = len(times) - 1
+        value, others = None, known_rows(steps)
         if trial is not None:
+            value = trial.value
             self.headline.setText(f"Searching {steps} evaluations: {counted(self._trials, 'grid', 'grids')} tried")
             self.details.setText("")
         elif grid is not None:
+            said = [f"{grid.origin[0].upper()}{grid.origin[1:]}."] if grid.origin else []
+            said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
+            if searched is not None:
+                value = searched.best.value
+                others = [Row(one.title, one.trial.times, self._figure(one.trial.value)) for one in searched.starts]
+                higher = self._objective != DISTANCE and metric(self._objective).better == HIGHER
+                better = "higher is better" if higher else "lower is better"
+                said.append(f"Figures: {searched.unit}; {better}, on what was searched on.")
             self.headline.setText(f"{steps} evaluations at searched times")
-            self.details.setText(" ".join(self._details(grid)))
-        self.ruler.show_rows(self._rows(times))
-
-    def _details(self, grid: PlacedGrid) -> list[str]:
-        said = [f"{grid.origin[0].upper()}{grid.origin[1:]}."] if grid.origin else []
-        said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
-        if self._searched is not None:
-            higher = self._objective != DISTANCE and metric(self._objective).better == HIGHER
-            better = "higher is better" if higher else "lower is better"
-            said.append(f"Figures: {self._searched.unit}; {better}, on what was searched on.")
-        return said
-
-    def _rows(self, times: tuple[float, ...]) -> list[Row]:
-        value = self._trial.value if self._trial else self._searched.best.value if self._searched else None
-        rows = [Row("Searched", times, self._figure(value), True)]
-        if self._searched is not None and self._trial is None:
-            starts = self._searched.starts
-            return [*rows, *(Row(one.title, one.trial.times, self._figure(one.trial.value)) for one in starts)]
-        return rows + known_rows(len(times) - 1)
+            self.details.setText(" ".join(said))
+        self.ruler.show_rows([Row("Searched", times, self._figure(value), chosen=True), *others])
 
     def _figure(self, value: tuple[float, ...] | None) -> str:
         if value is None:

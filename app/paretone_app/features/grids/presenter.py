@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from paretone.errors import ProfileError, SettingError
 from paretone.sampling.grid_search import Trial
@@ -61,11 +61,9 @@ class GridState(ArtefactStore):
     @property
     def origin(self) -> tuple[str, str] | None:
         grid = self.artefact
-        return (
-            None
-            if grid is None
-            else ("Placed grid", ", ".join(filter(None, (f"{grid.steps} evaluations", grid.origin))))
-        )
+        if grid is None:
+            return None
+        return "Placed grid", ", ".join(filter(None, (f"{grid.steps} evaluations", grid.origin)))
 
     def problem(self) -> str:
         if not self._selection.is_used(NAME) or self.artefact is not None:
@@ -153,7 +151,6 @@ class GridsPresenter(StorePresenter):
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
 
-    @Slot()
     def refresh(self) -> None:
         self._search.refresh()
         self._save.refresh()
@@ -183,7 +180,6 @@ class GridsPresenter(StorePresenter):
         if trials and self.grids is not None:
             self.grids.add_trials(trials)
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         if job.kind is Kind.GRID and isinstance(job.command, Prepare):
             used = job.command.request.setting.technique(NAME)
@@ -191,7 +187,6 @@ class GridsPresenter(StorePresenter):
             if self.grids is not None:
                 self.grids.begin(self._objective)
 
-    @Slot(object)
     def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.GRID and self.grids is not None:
             self.grids.end()
@@ -203,7 +198,6 @@ class GridsPresenter(StorePresenter):
         self.refresh()
         return self.grids
 
-    # --- Files --------------------------------------------------------------------------------------------------------
     def _ask_where_to_keep(self) -> None:
         grid = self.state.artefact
         if grid is not None:

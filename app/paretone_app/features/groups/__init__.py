@@ -1,7 +1,5 @@
 """Groups: speech tokens that sound alike, in which drafts are accepted."""
 
-from __future__ import annotations
-
 from paretone.models.base import LANGUAGE
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

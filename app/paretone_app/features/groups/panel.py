@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.token_groups.groups import Groups
@@ -19,40 +17,28 @@ LISTED = 500
 _COLUMNS = (("Tokens", "Number of tokens in the group"), ("Members", "Ids of the tokens, counted from 0"))
 
 
-@dataclass(frozen=True)
-class GroupsActions:
-    search: Action
-    play: Action
-    save_sound: Action
-    save: Action
-
-
 class GroupsPanel(QWidget):
     """Table of the groups; plays the chosen group's tokens one after another."""
 
-    def __init__(self, can: GroupsActions) -> None:
+    def __init__(self, search: Action, play: Action, save_sound: Action, save: Action) -> None:
         super().__init__()
         self._groups: Groups | None = None
-        self.can = can
-        for action in (can.play, can.save_sound):
+        self.search, self.play, self.save_sound, self.save = search, play, save_sound, save
+        for action in (play, save_sound):
             action.explain(lambda: "" if self.members else "Choose a group in the table first.")
-        can.search.changed.connect(self._show)
-        self._build()
-        self._show()
-
-    def _build(self) -> None:
+        search.changed.connect(self._show)
         self.headline = build.words("title", name="Summary")
-        can = self.can
-        buttons = map(ActionButton, (can.play, can.save_sound, can.save))
-        top = build.row((self.headline, 1), ActionButton(can.search, look="primary"), *buttons)
+        buttons = map(ActionButton, (play, save_sound, save))
+        top = build.row((self.headline, 1), ActionButton(search, look="primary"), *buttons)
         self.table = TextsTable("Groups of tokens, the largest first", _COLUMNS, numbers=range(1))
         self.table.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
-        self.table.itemActivated.connect(can.play.trigger)
+        self.table.itemActivated.connect(play.trigger)
         self.table.itemSelectionChanged.connect(self._chosen)
         self.pages = Invited(build.column(top, (self.table, 1)))
-        self.pages.offer(can.search)
+        self.pages.offer(search)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.table)
+        self._show()
 
     def set_groups(self, groups: Groups | None) -> None:
         if groups == self._groups:
@@ -74,7 +60,7 @@ class GroupsPanel(QWidget):
         self.pages.show_content(groups is not None)
         if groups is None:
             self.pages.invite(
-                self.can.search.reason or "Press Find groups to group the model's tokens by the knobs in Setup."
+                self.search.reason or "Press Find groups to group the model's tokens by the knobs in Setup."
             )
         else:
             alone = groups.codes - groups.grouped
@@ -87,5 +73,5 @@ class GroupsPanel(QWidget):
         self._chosen()
 
     def _chosen(self) -> None:
-        self.can.play.refresh()
-        self.can.save_sound.refresh()
+        self.play.refresh()
+        self.save_sound.refresh()

@@ -142,9 +142,9 @@ class GroupsPresenter(StorePresenter):
             self._put(event.result)
 
     def _build_groups(self) -> GroupsPanel:
-        from paretone_app.features.groups.panel import GroupsActions, GroupsPanel
+        from paretone_app.features.groups.panel import GroupsPanel
 
-        self.groups = GroupsPanel(GroupsActions(self._search, self._play, self._save_sound, self._save))
+        self.groups = GroupsPanel(self._search, self._play, self._save_sound, self._save)
         self.refresh()
         return self.groups
 

@@ -1,7 +1,5 @@
 """Lab: blind listening tests."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import TEST, FeatureAction, MenuPart, Place, Region, TourStop
 

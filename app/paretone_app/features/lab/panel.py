@@ -399,7 +399,7 @@ class LabPanel(QWidget):
         self.results.set_colours(colours)
         self.device_problem.set_colours(colours)
         if self.trial is not None:
-            self.trial.set_colours(colours)
+            self.trial.time_line.set_colours(colours)
 
     def show_setup(self) -> None:
         self._go_to(self._start)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError
@@ -142,13 +142,11 @@ class LabPresenter(Presenter):
             lab.show_setup()
             lab.setup.choose(method, {setting_key(one.setting) for one in self._takes if one.id in takes})
 
-    @Slot()
     def _forget_takes(self) -> None:
         self._stale = True
         if self.lab is not None and self.lab.isVisible():
             self._look_again()
 
-    @Slot()
     def _look_again(self) -> None:
         """Update the settings with takes if takes were added or removed."""
         from paretone_app.listening.stimuli import conditions
@@ -184,7 +182,6 @@ class LabPresenter(Presenter):
         plan = planned(choice.method, found, shared, choice.length, choice.listener, choice.practice)
         return plan, problem or plan.why_not()
 
-    @Slot()
     def _show_plan(self) -> None:
         from paretone_app.features.lab.panel import COMPARED
         from paretone_app.listening import webmushra
@@ -263,7 +260,6 @@ class LabPresenter(Presenter):
         )
         self._state.jobs.hold()
 
-    @Slot()
     def _engine_held(self) -> None:
         """Continue with the test that waited for the pause."""
         coming, self._coming = self._coming, None
@@ -285,7 +281,6 @@ class LabPresenter(Presenter):
         built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))
         self.changed.emit()
 
-    @Slot(object)
     def _keep(self, trial: TrialRecord) -> None:
         try:
             self._results.keep_trial(trial)
@@ -315,7 +310,6 @@ class LabPresenter(Presenter):
         self._state.jobs.release()
         self.changed.emit()
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         if self._state.jobs.held:
             self._notices.say(f"{job.kind.value}: starts after the listening test.", "info")
@@ -325,7 +319,6 @@ class LabPresenter(Presenter):
         with suppress(PlainError):
             built(self.lab).setup.show_listeners(self._results.trials.listeners)
 
-    @Slot()
     def _read_results(self, last: TrialRecord | None = None) -> None:
         """Show all results next to the setup, first the comparison with ``last``."""
 

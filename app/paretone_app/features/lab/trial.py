@@ -218,7 +218,7 @@ class TrialPage(SoundPage):
         self.taught = build.words("warning", name="Practice result")
         self.time_line = TimeLine(colours, self)
         self.time_line.setVisible(self.loops)
-        self.time_line.sought.connect(self._seek)
+        self.time_line.sought.connect(self.player.seek)
         self.time_line.region_drawn.connect(self._set_loop)
         self.hint, self.facts = build.words("muted", name="What to do"), build.words("muted", name="Playback")
         self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
@@ -231,7 +231,7 @@ class TrialPage(SoundPage):
             ("L", self._toggle_loop),
             ("[", lambda: self._set_loop_end(0)),
             ("]", lambda: self._set_loop_end(1)),
-            ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
+            ("Backspace", lambda: self.player.seek(self._loop[0] if self._loop else 0.0)),
         )
         self._bind((*(looping if self.loops else ()), *self._keys()))
         self.player.clear_loop()
@@ -280,9 +280,6 @@ class TrialPage(SoundPage):
 
     def _to_hear(self) -> int:
         return self.session.sounding or 0
-
-    def _seek(self, seconds: float) -> None:
-        self.player.seek(seconds)
 
     def _set_loop(self, start: float, end: float) -> None:
         end = min(max(end, start + SHORTEST_LOOP_SECONDS), self._seconds)
@@ -351,21 +348,18 @@ class TrialPage(SoundPage):
         text = f"{self.name} · {session.valid + 1} of {session.planned}"
         return text + (f" · {session.void} void, repeated" if session.void else "")
 
-    def _around(self) -> TrialConditions:
-        player, underruns = self.player, self.player.underruns - self._underruns
-        if player.problem or underruns < 0:
-            underruns = max(1, underruns)  # The device was lost, or came back with a new count.
-        passed, mode = round(1000 * (time.monotonic() - self._began)), player.comparison.mode.value
-        return TrialConditions(passed, underruns, player.device_name, round(player.output_latency, 4), mode)
-
     def _answer(self, give: Callable[[TrialConditions], TrialRecord | None]) -> None:
         """Give an answer if the trial can be answered; continue with the next trial."""
         self._note_end()
         if self.session.why_not_answer():
             self._show()
             return
-        around = self._around()
-        self.player.pause()
+        player, underruns = self.player, self.player.underruns - self._underruns
+        if player.problem or underruns < 0:
+            underruns = max(1, underruns)  # The device was lost, or came back with a new count.
+        passed, mode = round(1000 * (time.monotonic() - self._began)), player.comparison.mode.value
+        around = TrialConditions(passed, underruns, player.device_name, round(player.output_latency, 4), mode)
+        player.pause()
         record = give(around)
         if not self.session.finished:
             self._next_trial()
@@ -398,9 +392,6 @@ class TrialPage(SoundPage):
     def _announce(self) -> None:
         """Announce practice feedback and the trial's number to screen readers, and nothing else."""
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
-
-    def set_colours(self, colours: Colours) -> None:
-        self.time_line.set_colours(colours)
 
     def _show_facts(self) -> None:
         item = self.session.item

@@ -1,7 +1,5 @@
 """Layers: importance of each layer, and the choice of kept ones."""
 
-from __future__ import annotations
-
 from paretone.models.base import LANGUAGE
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QGraphicsRectItem
 
 from paretone.figures.scatter import Scale
@@ -184,12 +184,8 @@ class LayerBars(Chart):
         self._edge.setRect(column.adjusted(1, 1, -1, -2))
         self._edge.setPen(pen(colours.text, 2 if self.hasFocus() else 1))
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._place_cursor()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
+    def _place_focus(self) -> None:
+        super()._place_focus()
         self._place_cursor()
 
     def _bare_middle(self) -> float:
@@ -344,8 +340,12 @@ def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
     """Axis for all measured values. A logarithmic one begins below the smallest positive value."""
     values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
     most, positive = max(values, default=0.0), [value for value in values if value > 0]
-    if not logarithmic or not positive:
-        return Scale(0.0, _round_up(most) or 1.0)
+    if not positive:
+        return Scale(0.0, 1.0)
+    if not logarithmic:
+        # Round up to 1, 2, 2.5, 4, 5 or 8 times a power of ten.
+        unit = 10.0 ** math.floor(math.log10(most))
+        return Scale(0.0, next(one * unit for one in (1, 2, 2.5, 4, 5, 8, 10) if one * unit >= most * (1 - 1e-9)))
     first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
     return Scale(10.0**first, 10.0**last, logarithmic=True)
 
@@ -356,11 +356,3 @@ def _number(one: LayerImportance, value: float) -> str:
 
 def _value(one: LayerImportance, value: float) -> str:
     return f"{_number(one, value)} nats" if one.measure == DIVERGENCE else _number(one, value)
-
-
-def _round_up(value: float) -> float:
-    """Round up to 1, 2, 2.5, 4, 5 or 8 times a power of ten."""
-    if value <= 0:
-        return 0.0
-    unit = 10.0 ** math.floor(math.log10(value))
-    return next(one * unit for one in (1, 2, 2.5, 4, 5, 8, 10) if one * unit >= value * (1 - 1e-9))

@@ -1,7 +1,5 @@
 """Listen: playback and plots of A and B."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import LISTEN, MainStep, Place, Region, TourStop
 

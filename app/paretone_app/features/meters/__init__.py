@@ -1,7 +1,5 @@
 """Meters: speed of syntheses."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import INSPECT, LISTEN, TRAIN, FeatureAction, MenuPart, Place, Region
 

@@ -1,7 +1,5 @@
 """The player: one for the whole window, below every panel."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region
 

@@ -276,7 +276,7 @@ class PlayerControl(QObject):
         self.keys = PlayerKeys(window, self.deck, {"M": bar.match.toggle, "N": bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
         bar.side_chosen.connect(deck.choose)
-        bar.matching_changed.connect(deck.set_matching)
+        bar.match.toggled.connect(deck.set_matching)
         bar.strip.sought.connect(deck.seek)
         bar.strip.region_drawn.connect(lambda start, end: deck.set_loop((start, end)))
         bar.disabled.connect(self._fall_silent)

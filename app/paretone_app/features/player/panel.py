@@ -237,7 +237,6 @@ class PlayerPanel(QWidget):
     screen_role = GROUP
 
     side_chosen = Signal(str)
-    matching_changed = Signal(bool)
     disabled = Signal()
     """The bar was disabled, as when the window closes: stop playback at once."""
 
@@ -278,7 +277,6 @@ class PlayerPanel(QWidget):
         self.match.setChecked(True)
         self.match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
         self.match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.match.toggled.connect(self.matching_changed)
         self._gains = build.label(look="muted", name="Gains")
         self._lay_out()
         self.setFocusProxy(self._play)

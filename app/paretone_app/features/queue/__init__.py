@@ -1,7 +1,5 @@
 """The queue: what runs and what waits."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TRAIN, Place, Region
 

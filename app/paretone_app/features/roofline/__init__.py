@@ -1,7 +1,5 @@
 """Roofline: each component's time against the limits of the machine."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region
 

@@ -79,12 +79,6 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
     )
 
 
-def _tip(report: RooflineReport, one: Component) -> str:
-    below = one.why_below_floor(report.ceilings)
-    parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
-    return " ".join(f"{part}." for part in parts if part)
-
-
 class RooflineTable(TextsTable):
     row_chosen = Signal(int)
 
@@ -126,11 +120,14 @@ class RooflineTable(TextsTable):
             for one in phase.rows():
                 line = self.rowCount()
                 self.insertRow(line)
+                below = one.why_below_floor(report.ceilings)
+                parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
+                tip = " ".join(f"{part}." for part in parts if part)
                 for column, text in enumerate(cells(report, phase, one)):
                     item = QTableWidgetItem(text if column else f"    {text}")
                     item.setTextAlignment(_aligned(column))
                     item.setData(_ROW, number)
-                    item.setToolTip(_tip(report, one))
+                    item.setToolTip(tip)
                     self.setItem(line, column, item)
                 self._lines[number] = line
                 number += 1

@@ -1,7 +1,5 @@
 """Servers: what any speech server does under load, by its address."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 

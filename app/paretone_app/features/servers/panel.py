@@ -92,10 +92,8 @@ class ServersPanel(QWidget):
         self.reference.textChanged.connect(measure.refresh)
         for field in (self.url, self.clients, self.requests):
             field.textChanged.connect(measure.refresh)
-        form, buttons = (
-            QWidget(),
-            build.row(ActionButton(measure, look="primary"), ActionButton(cancel), ActionButton(forget), 1),
-        )
+        buttons = build.row(ActionButton(measure, look="primary"), ActionButton(cancel), ActionButton(forget), 1)
+        form = QWidget()
         grid = GridLayout(form)
         places = (
             (("A&ddress", self.url), ("To&ken", self.token)),

@@ -4,10 +4,10 @@ the engine judges once all loads are measured."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -98,10 +98,8 @@ class ServersPresenter(Presenter):
         def progress(level: Level, done: int, total: int) -> None:
             self._told.emit(f"{level}: {done}{'' if wanted.seconds else f' of {total}'} answered …")
 
-        texts, target = (
-            catalogue.harvard_sentences()[:TEXTS],
-            Target(wanted.url, wanted.model, wanted.voice, wanted.token),
-        )
+        texts = catalogue.harvard_sentences()[:TEXTS]
+        target = Target(wanted.url, wanted.model, wanted.voice, wanted.token)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         machine = describe().line
         self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
@@ -168,7 +166,9 @@ class ServersPresenter(Presenter):
                 self._results.takes.measure(take.id, figures)
             record = next((one for one in self._records if one.key == key), None)
             if record is not None:
-                self._put(replace(record, loads=_with(record.loads, place, {"judged": event.figures})))
+                loads = list(record.loads)
+                loads[place] = {**loads[place], "judged": event.figures}
+                self._put(replace(record, loads=tuple(loads)))
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._judging.pop(job.number, None) is None:
@@ -226,9 +226,3 @@ class ServersPresenter(Presenter):
         self._cancelled.set()
         if self._worker is not None:
             self._worker.shut_down()
-
-
-def _with(
-    loads: tuple[Mapping[str, Any], ...], place: int, more: Mapping[str, object]
-) -> tuple[Mapping[str, Any], ...]:
-    return (*loads[:place], {**loads[place], **more}, *loads[place + 1 :])

@@ -1,7 +1,5 @@
 """Setup: model, voice, text, options and techniques."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TRAIN, FeatureAction, Place, Region
 

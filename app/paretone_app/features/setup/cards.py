@@ -246,7 +246,7 @@ class TechniqueCard(QGroupBox):
 
     def _show_published(self, state: AppState, used: bool) -> None:
         """Show the published settings, the nearest one first, and what is otherwise."""
-        there = offered(self.technique, state.selection.sampler_knobs)
+        there = offered(self.technique, state.selection.entry.options)
         known = comparisons(state.selection.setting) if there and used else ()
         found = next((one for one in known if one.technique == self.technique.name), None)
         build.offer(self.published, [(one.name, one, one.source) for one in there], None)

@@ -101,7 +101,6 @@ class SetupPanel(QWidget):
     """All choices before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
 
     problem = Signal(str)
-    training_wanted = Signal(str, object)
 
     def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions, *, waits: bool = False) -> None:
         """``waits``: see :attr:`AsSpoken.waits`."""
@@ -118,7 +117,6 @@ class SetupPanel(QWidget):
         self._group("Model").addWidget(self.model_choice)
         self.techniques = TechniqueList(state, colours, model_actions.add_technique)
         self.techniques.problem.connect(self.problem)
-        self.techniques.training_wanted.connect(self.training_wanted)
         self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)
         self._column.addStretch(1)
@@ -220,7 +218,9 @@ class SetupPanel(QWidget):
         with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
             self.seed.setValue(state.selection.seed)
             self.seed_lock.setChecked(state.selection.seed_locked)
-        self.sampler.set_knobs(state.selection.sampler_knobs, state.selection.options, state.selection.sampler_defaults)
+        self.sampler.set_knobs(
+            state.selection.entry.options, state.selection.options, state.selection.entry.options_with()
+        )
         for name in state.selection.options:
             self.sampler.set_reason(name, state.availability.why_no_effect(name))
         self.grid.show_options(state.selection.options)

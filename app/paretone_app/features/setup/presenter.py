@@ -64,7 +64,7 @@ class SetupPresenter(Presenter):
         )
         self.setup = SetupPanel(services.state, services.theme.colours, model_actions, waits=True)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.training_wanted.connect(
+        self.setup.techniques.training_wanted.connect(
             lambda name, knobs: services.features.find(TrainingPresenter).propose(name, **knobs)
         )
         services.workspaces.put("setup", self.setup)
@@ -73,7 +73,7 @@ class SetupPresenter(Presenter):
         actions.bind(actions["add_technique"], self._ask_for_technique)
         actions.bind(actions.reload, self._state.loading.reload)
         actions.model_wanted.connect(self.choose_model)
-        actions.device_wanted.connect(self.choose_device)
+        actions.device_wanted.connect(self._state.loading.reload)
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
@@ -109,9 +109,6 @@ class SetupPresenter(Presenter):
         model = self._shown
         self._ask_for_folder(title, lambda folder: use(model, str(folder)), True)
 
-    def choose_device(self, device: str) -> None:
-        self._state.loading.reload(device)
-
     def load(self, model: str, folder: str = "") -> None:
         """Load ``model`` from ``folder``, or from its last place."""
         self._state.loading.load_model(model, *((folder, "") if folder else self._state.selection.place(model)))
@@ -135,11 +132,11 @@ class SetupPresenter(Presenter):
         for voice in chosen.voices:
             meaning = f"Speak in the voice {voice.title}."
             yield Findable(voice.title, "Voice", "", meaning, partial(edit.choose_voice, voice.id))
-        for knob in chosen.sampler_knobs:
+        for knob in chosen.entry.options:
             yield self._setting(knob, chosen.options.get(knob.name, knob.default))
         yield from self._techniques()
         for one in chosen.techniques:
-            for published in offered(one, chosen.sampler_knobs):
+            for published in offered(one, chosen.entry.options):
                 adopt = partial(edit.use_published, one.name, published)
                 why_not = self._why_impossible(one)
                 yield Findable(f"{one.title}: {published.name}", "As published", "", published.source, adopt, why_not)
@@ -193,10 +190,6 @@ class SetupPresenter(Presenter):
         if isinstance(event, JobFailed):
             self._candidates, self._files = event.candidates, event.files
 
-    def _load_variant(self, command: LoadModel, variant: str) -> None:
-        load = self._state.loading.load_model
-        load(command.model, command.folder, variant, command.device, command.vocoder)
-
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
@@ -226,7 +219,8 @@ class SetupPresenter(Presenter):
         if files := self._files:
             self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
         elif self._candidates:
-            self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
+            again = lambda one: load(command.model, command.folder, one, command.device, command.vocoder)  # noqa: E731
+            self._notices.ask(sentence, self._candidates, again)
         elif kept is not None:
             self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
         elif chosen.loading:

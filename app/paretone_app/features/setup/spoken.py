@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from html import escape
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QPlainTextEdit, QWidget
 
 from paretone.errors import PlainError
@@ -75,7 +75,6 @@ class AsSpoken(QWidget):
         self.spoken.setText(f"As spoken: {said}" if said else "")
         self.setVisible(bool(said))
 
-    @Slot()
     def ask(self) -> None:
         cursor = self._text.textCursor()
         if not cursor.hasSelection():
@@ -118,7 +117,6 @@ class PronounceDialog(QDialog):
         self._show_word()
         (self.said if word else self.word).setFocus()
 
-    @Slot()
     def _show_word(self) -> None:
         known = self._words.get(self.word.text().strip().casefold(), "")
         self.forget.setEnabled(bool(known))
@@ -126,7 +124,6 @@ class PronounceDialog(QDialog):
             self.said.setText(known)
         self._show_sounds()
 
-    @Slot()
     def _show_sounds(self) -> None:
         """What the models hear, or why it cannot be kept."""
         save = self.buttons.button(QDialogButtonBox.StandardButton.Save)
@@ -144,11 +141,9 @@ class PronounceDialog(QDialog):
             self.remark.setText(str(error))
             save.setEnabled(False)
 
-    @Slot()
     def _save(self) -> None:
         self._change(lambda: pronunciations.teach(self.word.text(), self.said.text()))
 
-    @Slot()
     def _forget(self) -> None:
         self._change(lambda: pronunciations.forget(self.word.text()))
 

@@ -1,7 +1,5 @@
 """Strategy: which cells of the strategy table are skipped."""
 
-from __future__ import annotations
-
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, Place, Region, TourStop

@@ -203,41 +203,30 @@ class StrategyGrid(CellGrid):
         if letters is not None:
             painter.setFont(letters)
         gap = 1 if self.cell_rectangle(0, 0).width() > 4 else 0
-        for layer in range(self.layers):
-            for step in range(self.steps):
-                cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
-                self._paint_cell(painter, cell, layer, step, fills, letters is not None)
+        for layer, step in np.ndindex(self._actions.shape):
+            cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
+            value = self.value(layer, step)
+            if value == UNTRIED:
+                painter.fillRect(cell, QColor(self.colours.base))
+                painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern))
+                continue
+            action = SkipAction(value)
+            other = None if self._reference is None else SkipAction(int(self._reference[layer, step]))
+            if other is None:
+                paint_action(painter, cell, action, fills, letters is not None)
+            elif other is action:
+                painter.setOpacity(0.28)
+                paint_action(painter, cell, action, fills, letters=False)
+                painter.setOpacity(1.0)
+            else:
+                _paint_difference(painter, cell, action, other, fills, self.colours)
+            if step == 0:
+                painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.BDiagPattern))
         if self.lit is not None and self.has(self.lit):
             lit = self.cell_rectangle(*self.lit)
             painter.setPen(QPen(QColor(self.colours.danger), 3))
             painter.drawRect(lit.adjusted(-2, -2, 1, 1))
         painter.setFont(self.font())
-
-    def _paint_cell(
-        self,
-        painter: QPainter,
-        cell: QRect,
-        layer: int,
-        step: int,
-        fills: dict[SkipAction, tuple[str, str]],
-        letters: bool,
-    ) -> None:
-        value = self.value(layer, step)
-        if value == UNTRIED:
-            painter.fillRect(cell, QColor(self.colours.base))
-            painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern))
-            return
-        action = SkipAction(value)
-        if self._reference is None:
-            paint_action(painter, cell, action, fills, letters)
-        elif self._reference[layer, step] == value:
-            painter.setOpacity(0.28)
-            paint_action(painter, cell, action, fills, letters=False)
-            painter.setOpacity(1.0)
-        else:
-            _paint_difference(painter, cell, action, SkipAction(int(self._reference[layer, step])), fills, self.colours)
-        if step == 0:
-            painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.BDiagPattern))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         chosen = {Qt.Key.Key_C: SkipAction.NONE, Qt.Key.Key_T: SkipAction.TS, Qt.Key.Key_B: SkipAction.BS}

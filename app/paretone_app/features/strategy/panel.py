@@ -133,9 +133,6 @@ class StrategyPanel(QWidget):
         self._operations = operations
         self._show_figures()
 
-    def set_times(self, times: tuple[float, ...]) -> None:
-        self.grid.set_times(times)
-
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.grid.set_colours(colours)
@@ -170,25 +167,19 @@ class StrategyPanel(QWidget):
                 self._live[trial.layer, trial.step] = SkipAction.NONE
         self._trials += len(trials)
         last = trials[-1]
-        verdict = "accepted" if last.accepted else "rejected"
         self._say_phase(last.phase, f"{self._trials} trials")
         self.grid.light((last.layer, last.step))
         self.grid.refresh()
-        self.cell.setText(
-            f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, "
-            f"error {general(last.error, 3)}" + self._limit(last)
-        )
+        place, verdict = f"Layer {last.layer + 1}, step {last.step + 1}", "accepted" if last.accepted else "rejected"
+        text = f"{place}: {NAMES[last.action]} {verdict}, error {general(last.error, 3)}"
+        if self._threshold is not None:
+            layers = len(self._live)
+            limit = (last.layer + 1) / layers * self._threshold
+            side = "below" if last.accepted else "not below"
+            part = f"{last.layer + 1}/{layers} of δ = {general(self._threshold)}"
+            text += f", {side} the layer's limit {general(limit, 3)} ({part})"
+        self.cell.setText(text)
         self._show_figures()
-
-    def _limit(self, trial: Trial) -> str:
-        """The error limit of the trial's layer, as words after its error."""
-        if self._threshold is None or self._live is None:
-            return ""
-        layers = len(self._live)
-        limit = (trial.layer + 1) / layers * self._threshold
-        side = "below" if trial.accepted else "not below"
-        part = f"{trial.layer + 1}/{layers} of δ = {general(self._threshold)}"
-        return f", {side} the layer's limit {general(limit, 3)} ({part})"
 
     def end_calibration(self) -> None:
         """Show the table again that :meth:`set_table` set last."""

@@ -1,7 +1,5 @@
 """Studies: many settings on many sentences."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 

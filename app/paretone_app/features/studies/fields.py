@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
@@ -57,16 +57,14 @@ class _Entries(QWidget):
 
     changed = Signal()
 
-    def __init__(self, text: str, tip: str) -> None:
+    def __init__(self, text: str, tip: str, entry: Callable[[Any], _Entry]) -> None:
+        """``entry`` makes one, filled in from a content unless that is ``None``."""
         super().__init__()
+        self._entry = entry
         self.lines: list[Any] = []
         self._column = build.fill(VBoxLayout(), ())
         self.add_button = build.button(text, lambda: self.add().reachable[0].setFocus(), tip)
         build.fill(VBoxLayout(self), (self._column, self.add_button))
-
-    def _entry(self, content: Any) -> _Entry:
-        """A new entry, filled in from ``content`` unless it is ``None``."""
-        raise NotImplementedError
 
     def add(self, content: Any = None) -> Any:
         line = self._entry(content)
@@ -118,11 +116,6 @@ class _BoundLine(_Entry):
         return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value())
 
 
-class _Bounds(_Entries):
-    def _entry(self, content: Bound | None) -> _BoundLine:
-        return _BoundLine(content or Bound("log_mel_distance", "at_most", 0.5))
-
-
 class GoalsEditor(QWidget):
     changed = Signal()
 
@@ -138,7 +131,9 @@ class GoalsEditor(QWidget):
         trials, tip = SpinBox(minimum=1, maximum=10_000, value=40), "Search budget; each setting speaks all sentences"
         self.trials = build.named(trials, "Number of settings to try", tip)
         self.trials.valueChanged.connect(self.changed)
-        self.bounds = _Bounds("Add &bound", "Add a limit that settings must keep")
+        usual = Bound("log_mel_distance", "at_most", 0.5)
+        tip = "Add a limit that settings must keep"
+        self.bounds = _Entries("Add &bound", tip, lambda content: _BoundLine(content or usual))
         self.bounds.changed.connect(self.changed)
         form = FormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
@@ -305,10 +300,10 @@ def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
 
 class AxesEditor(_Entries):
     def __init__(self, model: str) -> None:
-        super().__init__("Add p&arameter", "Add an option of the model or a knob of a technique")
+        super().__init__("Add p&arameter", "Add an option of the model or a knob of a technique", self._line)
         self._model = model
 
-    def _entry(self, content: Varied | None) -> _Line:
+    def _line(self, content: Varied | None) -> _Line:
         line = _Line(self._model)
         if content is not None:
             line.choose(content)
@@ -356,10 +351,7 @@ class _ServerLine(_Entry):
 
 class ServersEditor(_Entries):
     def __init__(self) -> None:
-        super().__init__("Add ser&ver", "Measure a speech server by its address as well")
-
-    def _entry(self, content: object) -> _ServerLine:
-        return _ServerLine()
+        super().__init__("Add ser&ver", "Measure a speech server by its address as well", lambda _: _ServerLine())
 
     @property
     def filled_in(self) -> tuple[Server, ...]:

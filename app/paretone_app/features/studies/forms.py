@@ -157,7 +157,10 @@ def definition(form: StudyForm) -> dict[str, object]:
         raise StudyError("Tick at least one voice.")
     if not form.sentences:
         raise StudyError("Choose the list." if form.evaluates else "Choose a text file with one sentence per line.")
-    judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
+    judges = list(form.judges)
+    if form.goals is not None:
+        figures = (*form.goals.objectives, *(one.metric for one in form.goals.bounds))
+        judges += filter(None, (metric(name).judge for name in figures))
     if form.offered is not None:
         judges += form.offered.kind.judges
     fields = {
@@ -239,11 +242,6 @@ def example(knob: Knob) -> str:
         further = min(knob.maximum, knob.default + 4 * knob.step)
         return f"{knob.default:g}, … or a range such as {knob.default:g}..{further:g}"
     return "words"
-
-
-def needed_judges(goals: Goals) -> tuple[str, ...]:
-    names = (*goals.objectives, *(one.metric for one in goals.bounds))
-    return tuple(dict.fromkeys(judge for name in names if (judge := metric(name).judge)))
 
 
 def own_options(setting: Setting, of_all: Mapping[str, object] = {}) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QBoxLayout,
     QCheckBox,
@@ -218,7 +218,6 @@ class StudyMaker(QDialog):
         installing.changed.connect(self.show_missing)
         self.show_missing()
 
-    @Slot()
     def show_missing(self) -> None:
         self._judge_boxes.show_missing()
         no_search, item = self._machine.problem_of(SEARCH), entry(self.kind, SEARCH)
@@ -355,7 +354,6 @@ class StudyMaker(QDialog):
         ticked = [one for one in possible if one in self._ticked] or possible[:1]
         self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)
 
-    @Slot()
     def _note_voices(self) -> None:
         """Remember ticks for other models, too."""
         kept = {one for one in self._ticked if one not in self._offered}

@@ -292,7 +292,7 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def set_colours(self, colours: Colours) -> None:
-        self.table.set_colours(colours)
+        self.table.study.set_colours(colours)
 
     @property
     def state(self) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QSettings, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
@@ -134,7 +134,6 @@ class OpenedStudies(QObject):
         if self.chosen is not None:
             self._results.close(self.chosen)
 
-    @Slot(object)
     def choose(self, folder: Path | None) -> None:
         """Show this open study, and read it again."""
         if folder is not None and folder in self._results.studies:
@@ -143,7 +142,6 @@ class OpenedStudies(QObject):
             self.changed.emit()
             self._results.read_study(folder)
 
-    @Slot(object)
     def _follow(self, folder: Path) -> None:
         """A study was opened, read again, or closed."""
         studies = self._results.studies
@@ -298,7 +296,6 @@ class StudiesPresenter(Presenter):
 
         self._results.run(read, done)
 
-    @Slot(object)
     def _go_to(self, found: OpenStudy) -> None:
         self._workspaces.go_to("studies")
         if found.damaged:
@@ -334,7 +331,6 @@ class StudiesPresenter(Presenter):
         )
         self.refresh()
 
-    @Slot(object)
     def _job_began(self, job: Job) -> None:
         folder = self._folder_of(job)
         if folder is not None:
@@ -392,17 +388,14 @@ class StudiesPresenter(Presenter):
         elif isinstance(event, StudyEnded):
             self._ended = event
 
-    @Slot(object)
     def show_progress(self, event: Progress) -> None:
         if self._running is not None and event.job == self._running[0].number and self.studies is not None:
             self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
 
-    @Slot()
     def _touch_running(self) -> None:
         if self._running is not None:
             self._results.read_study(self._running[1])
 
-    @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._running is None or job != self._running[0]:
             return
@@ -446,11 +439,9 @@ class StudiesPresenter(Presenter):
         built(self.maker).ask_within(within)
         built(self.maker).check()
 
-    @Slot()
     def _maker_gone(self) -> None:
         self.maker = None
 
-    @Slot(object)
     def _check(self, given: dict) -> None:
         from paretone.studies import definition
         from paretone.studies.results import estimated_seconds
@@ -470,7 +461,6 @@ class StudiesPresenter(Presenter):
 
         self._results.run(checked, shown)
 
-    @Slot(object, object, bool)
     def _write_new(self, given: dict, path: Path, start: bool) -> None:
         from paretone.studies.definition import to_toml
 
@@ -482,7 +472,6 @@ class StudiesPresenter(Presenter):
             return
         built(self.maker).accept()
         self._notices.note(f"Wrote {path}")
-
         self.opened.open(path, then=lambda _: self._actions.attempt(self._run) if start else None)
 
     # --- Results ------------------------------------------------------------------------------------------------------
@@ -591,7 +580,6 @@ class StudiesPresenter(Presenter):
         self._show()
         return panel
 
-    @Slot()
     def _show(self) -> None:
         self._state.gains.set_studies(self._results.measured)
         if self.studies is None:

@@ -12,12 +12,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPalette
-from PySide6.QtWidgets import (
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
@@ -253,9 +248,6 @@ class StudyTable(RowsTable):
                 self.setCurrentIndex(index)
                 self.scrollTo(index)
                 return
-
-    def set_colours(self, colours: Colours) -> None:
-        self.study.set_colours(colours)
 
     def _fit(self) -> None:
         unit = self.fontMetrics().horizontalAdvance("0")

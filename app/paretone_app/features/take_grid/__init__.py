@@ -1,7 +1,5 @@
 """Take grid: two knobs, or other dimensions, around a reference; pointing at a cell plays it."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 

@@ -1,7 +1,5 @@
 """Takes: every synthesis, with its figures."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, FeatureAction, MenuPart, Place, Region
 

@@ -11,13 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QLineEdit,
-    QMessageBox,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QMessageBox, QSizePolicy, QWidget
 
 from paretone.audio.recording import write_sound
 from paretone.errors import PlainError

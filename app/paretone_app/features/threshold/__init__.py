@@ -1,7 +1,5 @@
 """Threshold: what each δ would skip, from the calibration's trials."""
 
-from __future__ import annotations
-
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import Place, Region, TourStop

@@ -278,7 +278,6 @@ class ThresholdPanel(QWidget):
         self._build()
         self.set_colours(colours)
         self._draw()
-        self._show()
 
     def _build(self) -> None:
         self.verdict = build.words(selectable=True)
@@ -303,7 +302,7 @@ class ThresholdPanel(QWidget):
             "Calibrated δ", self._return, "Return to the threshold of the calibration (Home)"
         )
         self.log_box = build.named(QCheckBox("Logarithmic"), tip="Logarithmic error axis")
-        self.log_box.toggled.connect(self._change_axis)
+        self.log_box.toggled.connect(self._draw)
 
         self.figures: dict[str, QLabel] = {}
         figures = GridLayout()
@@ -338,7 +337,6 @@ class ThresholdPanel(QWidget):
             self._errors[action] = errors[~np.isnan(errors)]
         self._derive()
         self._draw()
-        self._show()
 
     def set_threshold(self, threshold: float) -> None:
         """Move δ without emitting signals."""
@@ -417,17 +415,13 @@ class ThresholdPanel(QWidget):
         else:
             self.derivation = (self._derived or self.record.derive)(self.threshold)
 
-    def _change_axis(self) -> None:
-        self._draw()
-        self._show()
-
     def _label(self) -> None:
         unit = UNITS[self._metric]
         self.share.frame.bottom.set_title(Dimension(f"Error ÷ (l/L) of layer l of L, {unit}", unit))
         self.spin_box.setToolTip(f"{THRESHOLD.meaning} Unit: {UNITS[self._metric]}.")
 
     def _draw(self) -> None:
-        """Draw everything that depends on the record and the axis, not on δ."""
+        """Draw what depends on the record and the axis, then what depends on δ."""
         record, logarithmic = self.record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
         calibrated = self.threshold if record is None else record.threshold
@@ -447,6 +441,7 @@ class ThresholdPanel(QWidget):
             thresholds = np.unique([*_spread(across, SHARE_POINTS), max(record.threshold, across.low)])
             shares = np.array([100 * _skipped_share(record, one) for one in thresholds])
         self.share.show_curve(across, thresholds, shares)
+        self._show()
 
     def _place(self) -> None:
         derivation = self.derivation

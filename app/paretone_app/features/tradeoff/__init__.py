@@ -1,7 +1,5 @@
 """Trade-off: takes and settings as points, speed against quality."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region, TourStop
 

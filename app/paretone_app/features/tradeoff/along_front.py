@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoStack
 
 from paretone.errors import SettingError
@@ -194,7 +194,6 @@ class FrontRow(QObject):
         self._look_ahead()
         return key in self._made
 
-    @Slot()
     def _note(self) -> None:
         if self.on != self._on:
             self._on = self.on
@@ -225,7 +224,6 @@ class FrontRow(QObject):
         self._no_more = "" if found else reason
         return found
 
-    @Slot()
     def _look_ahead(self) -> None:
         """Request the missing takes, nearest to the current point first."""
         if self.on:
@@ -235,7 +233,6 @@ class FrontRow(QObject):
             self._making.ahead(self._wanted(keys[place] for _, place in heapq.nsmallest(_AHEAD, lacking)))
             self.changed.emit()
 
-    @Slot(object)
     def _add(self, take: Take) -> None:
         if self.on and (take.text, take.voice, take.setting.seed) == self._sentence:
             candidate = candidate_key(take.setting)
@@ -312,7 +309,6 @@ class AlongFront(QObject):
             sound = next(one.sounds[0] for one in front if one.sounds)
         self.row.begin(front, current if current in front else None, sound.spoken)
 
-    @Slot()
     def _begin(self) -> None:
         self._at, self._step, self._by = self.row.at, None, 1
         self.pace.start()
@@ -324,7 +320,6 @@ class AlongFront(QObject):
         self._panel.plot.choose(key)
         self._goes = False
 
-    @Slot()
     def _go_on(self) -> None:
         """At the end of the sentence, go to the next point; after the last one, stop."""
         if not self.row.on:
@@ -342,14 +337,12 @@ class AlongFront(QObject):
             self.toggle()
             announce(self._panel.plot, "The end of the front.")
 
-    @Slot()
     def _show_row(self) -> None:
         count, whole, remarks = len(self.row.front), len(self._panel.scene.walk), self.row.remarks
         if self.row.on:
             remarks = (playing_words(count, whole), *remarks)
         self._panel.show_front_playing(self.row.on, remarks)
 
-    @Slot()
     def _follow(self) -> None:
         """Switch to the chosen point if it is in the row, and go on from there in the same direction."""
         point = self._panel.plot.current
@@ -366,7 +359,6 @@ class AlongFront(QObject):
             if ended:  # Else what is gone to would end at once.
                 self.row.begin_at(point.key)
 
-    @Slot()
     def _settle(self) -> None:
         self._arrived = ""
 
@@ -376,7 +368,6 @@ class AlongFront(QObject):
         return self.row.on and point.key == self._arrived
 
     # --- Marking ------------------------------------------------------------------------------------------------------
-    @Slot(str)
     def _note_step(self, after: str) -> None:
         """Note the step to the point ``after``, now heard."""
         before, self._at = self._at, after
@@ -397,7 +388,7 @@ class AlongFront(QObject):
     def _put(self, crossings: tuple[Crossing, ...]) -> None:
         self.crossings = crossings
         self._panel.show_crossings(crossings)
-        announce(self._panel.plot, self._panel.foot.remarks)
+        announce(self._panel.plot, self._panel.foot.remarks.text())
 
     # --- Blind tests --------------------------------------------------------------------------------------------------
     def find(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 
-from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 
@@ -114,7 +114,6 @@ class TradeoffDetails(QWidget):
         """The details as rich text, including the differences, folded or not."""
         return self._text.text() + self.difference.text()
 
-    @Slot(bool)
     def _unfold(self, shown: bool) -> None:
         self.difference.setVisible(shown and bool(self.difference.text()))
         self.fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
@@ -343,7 +342,17 @@ class TradeoffLegend(Flow):
                 button.setIconSize(QSize(side, side))
                 button.setAccessibleName(f"{title}: {counted(counts[name], 'point', 'points')}")
         self._kinds.setVisible(mixed)
-        self._set_colours(looks.colours)
+        colours = looks.colours
+        style = (
+            f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
+            f" color: {colours.disabled}; text-decoration: line-through; }}"
+            f"QPushButton:checked {{ background: transparent; color: {colours.text}; text-decoration: none;"
+            f" border: 1px solid {colours.border}; }}"
+            f"QPushButton:hover {{ border-color: {colours.accent}; }}"
+            f"QPushButton:focus {{ border: 1px solid {colours.accent}; outline: none; }}"
+        )
+        if self.styleSheet() != style:
+            self.setStyleSheet(style)
         self.arrange()
 
     def _add(self, name: str) -> None:
@@ -370,18 +379,6 @@ class TradeoffLegend(Flow):
         for other, button in self.buttons.items():
             button.setChecked(other == name)
         self.hidden_changed.emit(self.hidden)
-
-    def _set_colours(self, colours: Colours) -> None:
-        style = (
-            f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
-            f" color: {colours.disabled}; text-decoration: line-through; }}"
-            f"QPushButton:checked {{ background: transparent; color: {colours.text}; text-decoration: none;"
-            f" border: 1px solid {colours.border}; }}"
-            f"QPushButton:hover {{ border-color: {colours.accent}; }}"
-            f"QPushButton:focus {{ border: 1px solid {colours.accent}; outline: none; }}"
-        )
-        if self.styleSheet() != style:
-            self.setStyleSheet(style)
 
 
 def _title(name: str) -> str:
@@ -410,13 +407,10 @@ _HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 
 class TradeoffFoot(QWidget):
-    along_changed = Signal(int)
-    """Go to another point of the front: index from the left, from 0."""
-
     def __init__(self, can: TradeoffActions) -> None:
         super().__init__()
-        self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
-        self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.counts, self.remarks = build.label(look="muted", name="What is shown"), QLabel()
+        self.remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.everything_button = ActionButton(can.everything)
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
@@ -424,26 +418,25 @@ class TradeoffFoot(QWidget):
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front", tip)
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
-        self.slider.valueChanged.connect(self.along_changed)
         self.slider.hide()
         self.mark_button = ActionButton(can.mark, _HEARD)
         self.mark_button.hide()
         self.play_button = ActionButton(can.play)
-        left = self._counts, self.everything_button, (self._remarks, 1)
+        left = self.counts, self.everything_button, (self.remarks, 1)
         row = build.fill(HBoxLayout(self), (*left, self.slider, self.mark_button, self.play_button))
         # Keep the plot's size when the button appears.
         row.addStrut(self.everything_button.sizeHint().height())
 
     def show_counts(self, text: str, zoomed: bool) -> None:
-        self._counts.setText(text)
+        self.counts.setText(text)
         self.everything_button.setVisible(zoomed)
 
     def show_remarks(self, cautions: Sequence[str], others: Sequence[str] = ()) -> None:
         sentences = (*cautions, *others)
-        self._remarks.setText("  ".join(sentences))
-        self._remarks.setToolTip("\n".join(sentences))
-        self._remarks.setAccessibleName(self._remarks.text())
-        set_look(self._remarks, "warning" if cautions else "muted")
+        self.remarks.setText("  ".join(sentences))
+        self.remarks.setToolTip("\n".join(sentences))
+        self.remarks.setAccessibleName(self.remarks.text())
+        set_look(self.remarks, "warning" if cautions else "muted")
 
     def show_playing(self, on: bool) -> None:
         self.slider.setVisible(on)
@@ -457,11 +450,3 @@ class TradeoffFoot(QWidget):
 
     def show_direction(self, faster: bool) -> None:
         self.mark_button.set_text(_HEARD if faster else _NO_LONGER)
-
-    @property
-    def remarks(self) -> str:
-        return self._remarks.text()
-
-    @property
-    def counts(self) -> str:
-        return self._counts.text()

@@ -99,7 +99,7 @@ class TradeoffPanel(QWidget):
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
         self.foot = TradeoffFoot(self.can)
-        self.foot.along_changed.connect(self.plot.go_along)
+        self.foot.slider.valueChanged.connect(self.plot.go_along)
         self.plot.chosen.connect(self._point_chosen)
         self.plot.selection_changed.connect(self._selection_changed)
         self.plot.section_changed.connect(self._show_counts)
@@ -170,11 +170,8 @@ class TradeoffPanel(QWidget):
             self.plot.select(there)
             self._show_point()
 
-    def set_filter(self, chosen: Filter) -> None:
-        self._set_filter(chosen, {})
-
-    def _set_filter(self, chosen: Filter, awaited: dict[str, str]) -> None:
-        self.filter, self._awaited, self._own_models = chosen, awaited, True
+    def set_filter(self, chosen: Filter, awaited: dict[str, str] | None = None) -> None:
+        self.filter, self._awaited, self._own_models = chosen, awaited or {}, True
         for name, button in self.legend.buttons.items():
             button.setChecked(name not in chosen.hidden)
         self._fill_choices()
@@ -189,7 +186,7 @@ class TradeoffPanel(QWidget):
         """Restore :attr:`remembered`, each filter value as soon as it has points."""
         self.options, self.options_line.own_axes, chosen = recalled(text)
         awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
-        self._set_filter(chosen.with_origins(dict.fromkeys(ORIGINS, "")), awaited)
+        self.set_filter(chosen.with_origins(dict.fromkeys(ORIGINS, "")), awaited)
 
     @property
     def selection(self) -> Selection:

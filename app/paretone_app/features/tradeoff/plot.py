@@ -55,15 +55,12 @@ class HeardBands(Layer):
                 painter.setPen(pen(colour, 1.6, Qt.PenStyle.DashLine))
                 painter.drawLine(QLineF(self._x(one.value), area.top(), self._x(one.value), area.bottom()))
         if self.limit is not None:
-            self._draw_limit(painter, self.limit)
-
-    def _draw_limit(self, painter: QPainter, limit: Limit) -> None:
-        area, colour = self.frame.area, QColor(self.frame.colours.muted)
-        low, at, high = map(self._x, (limit.low, limit.value, limit.high))
-        painter.setPen(pen(colour, 1.6, Qt.PenStyle.DotLine))
-        painter.drawLine(QLineF(at, area.top(), at, area.bottom()))
-        colour.setAlphaF(_OPACITY)
-        painter.fillRect(QRectF(low, area.top(), high - low, area.height()), colour)
+            muted = QColor(self.frame.colours.muted)
+            low, at, high = map(self._x, (self.limit.low, self.limit.value, self.limit.high))
+            painter.setPen(pen(muted, 1.6, Qt.PenStyle.DotLine))
+            painter.drawLine(QLineF(at, area.top(), at, area.bottom()))
+            muted.setAlphaF(_OPACITY)
+            painter.fillRect(QRectF(low, area.top(), high - low, area.height()), muted)
 
     def _x(self, value: float) -> float:
         return float(self.frame.to_x(value))

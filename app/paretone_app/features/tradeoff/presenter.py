@@ -9,7 +9,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
@@ -76,24 +76,20 @@ class TradeoffLinks(QObject):
             self._linking = before
 
     # --- To others ----------------------------------------------------------------------------------------------------
-    @Slot(object)
     def _point_chosen(self, point: Point | None) -> None:
         self._state.artefacts.compare_with(self._results.table_of(point) if point is not None else None)
 
-    @Slot(object)
     def _points_selected(self, points: tuple[Point, ...]) -> None:
         """Select in Takes in a later turn, so that thousands of points are drawn first."""
         if not self._linking:
             self._wanted = points
             self._follow_in_takes.start()
 
-    @Slot()
     def _select_takes(self) -> None:
         with self._linked():
             self._takes.select(self._results.takes_of(self._wanted))
 
     # --- From others --------------------------------------------------------------------------------------------------
-    @Slot()
     def _takes_selected(self) -> None:
         if self._linking:
             return
@@ -105,7 +101,6 @@ class TradeoffLinks(QObject):
             self._state.artefacts.compare_with(self._results.table_of(point))
         self.followed.emit()
 
-    @Slot()
     def show_sides(self) -> None:
         """Mark A, B and the setting in Setup; A is also the reference for differences."""
         from paretone_app.features.tradeoff.words import Reference
@@ -120,7 +115,6 @@ class TradeoffLinks(QObject):
                 marks[key] = f"{marks[key]}/{side}" if marks.get(key, _SETUP) != _SETUP else side
         self._panel.plot.marks.set_letters(marks)
 
-    @Slot()
     def show_setup(self) -> None:
         """Choose the point of the setting in Setup and Strategy, as soon as it exists."""
         if not self._panel.isVisible():
@@ -151,13 +145,8 @@ class ChosenTake(QObject):
         self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
         self._rest.timeout.connect(self._read)
         for signal in (panel.chosen, panel.scene_changed, panel.details.sentence.activated):
-            signal.connect(self._point_chosen)
+            signal.connect(lambda: self._rest.start())
 
-    @Slot()
-    def _point_chosen(self) -> None:
-        self._rest.start()
-
-    @Slot()
     def _read(self) -> None:
         point, sound = self._panel.plot.current, self._panel.details.sound
         seen = point is not None and point.setting is not None and family_of(point.setting) == LANGUAGE
@@ -193,10 +182,7 @@ class TradeoffPresenter(Presenter):
         self.along: AlongFront | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.parallel: ParallelPanel | None = None
-        self.later = {
-            "tradeoff": self._build_tradeoff,
-            "parallel": self._build_parallel,
-        }
+        self.later = {"tradeoff": self._build_tradeoff, "parallel": self._build_parallel}
         self._state.playing.changed.connect(self._show_playing)
         self._results.points_changed.connect(self._show_points)
         self._looks = {name: self._actions[f"point_{name}"] for name in _LOOKS}
@@ -222,7 +208,7 @@ class TradeoffPresenter(Presenter):
         for name, do in of_points.items():
             actions.bind(actions[name], do, self._why_no_points)
         actions.bind(actions["shown_study"], self.study_within, self._why_not_within)
-        actions.bind(actions["shown_rank"], self._rank, self._why_not_rank)
+        actions.bind(actions["shown_rank"], partial(self._do_along, methodcaller("rank")), self._why_not_rank)
         of_point: dict[str, tuple[Callable[[Point, Sound | None], object], Callable[[], str]]] = {
             "point_hear": (self.hear, self._player.why_not_hear),
             "point_a": (partial(self.set_side, "A"), str),
@@ -284,7 +270,6 @@ class TradeoffPresenter(Presenter):
         for action in self._own:
             action.refresh()
 
-    @Slot()
     def _show_playing(self) -> None:
         now = self._state.playing.now
         if self.tradeoff is not None:
@@ -297,10 +282,6 @@ class TradeoffPresenter(Presenter):
             finally:
                 self._show_along()
 
-    def _rank(self) -> None:
-        self._do_along(methodcaller("rank"))
-
-    @Slot()
     def _show_along(self) -> None:
         self._actions["front_play"].setChecked(self.along is not None and self.along.row.on)
 
@@ -392,21 +373,18 @@ class TradeoffPresenter(Presenter):
         rank, study = self._actions["shown_rank"], self._actions["shown_study"]
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
-        self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
+        self.parallel.axes.activated.connect(lambda: self._actions.attempt(partial(self._do_along, AlongFront.rank)))
         self._results.watch(self.parallel, self.parallel.shown)
         return self.parallel
 
-    @Slot()
     def _suit(self) -> None:
         if self._state.selection.ready:
             built(self.tradeoff).suit(self._state.selection.entry.title)
 
-    @Slot()
     def _remember(self) -> None:
         """At once, to survive a crash."""
         self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
-    @Slot()
     def _show_points(self) -> None:
         if self.tradeoff is not None:
             self.tradeoff.show_points(self._results.points, self._results.heard)

@@ -1,7 +1,5 @@
 """Training: weights, drafts and students of the loaded model."""
 
-from __future__ import annotations
-
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import TRAIN, Place, Region
 

@@ -464,16 +464,13 @@ class TrainingPanel(QWidget):
         self.estimate.setText("" if self._running else self._estimated)
         self.estimate.setVisible(bool(self._estimated))
         if not self._running:
-            self.pages.invite(self._invitation)
+            speech = "speech that is synthesised first" if self._spoken else "recordings with their texts"
+            if self.manifest.text().strip():
+                speech = "the recordings of the manifest"
+            epochs, minutes = self.epochs.value(), self.minutes.value()
+            long = f"{general(epochs)} epochs" if epochs else f"about {rough_duration(60 * minutes, tenths=False)}"
+            self.pages.invite(f"Loss and validation are drawn here during training, which takes {speech} and {long}.")
         self._show_state()
-
-    @property
-    def _invitation(self) -> str:
-        own = "the recordings of the manifest" if self.manifest.text().strip() else "recordings with their texts"
-        speech = "speech that is synthesised first" if self._spoken and not self.manifest.text().strip() else own
-        epochs, minutes = self.epochs.value(), self.minutes.value()
-        long = f"{general(epochs)} epochs" if epochs else f"about {rough_duration(60 * minutes, tenths=False)}"
-        return f"Loss and validation are drawn here during training, which takes {speech} and {long}."
 
     def _missing(self) -> str:
         """Which input is missing, as a sentence, or ``""``."""

@@ -41,9 +41,9 @@ class TrainingPresenter(Presenter):
         self.later = {"training": self._build_training}
         add = services.actions.add
         tip = "Train from the model's own weights"
-        self._start = add("St&art", lambda: self._start_planned(resume=False), tip, self._why_not_now)
+        self._start = add("St&art", lambda: self.start(built(self.training).plan(resume=False)), tip, self._why_not_now)
         tip = "Continue from the checkpoint"
-        self._resume = add("Resume", lambda: self._start_planned(resume=True), tip, self._why_not_now)
+        self._resume = add("Resume", lambda: self.start(built(self.training).plan(resume=True)), tip, self._why_not_now)
         self._cancel = self._add_cancel("Cance&l", Kind.TRAIN, "Stop and keep a checkpoint for resuming")
         self._choose_manifest = add("…", self._ask_for_manifest, "Choose the manifest")
         self._choose_validation = add("…", self._ask_for_validation, "Choose the validation set")
@@ -56,7 +56,11 @@ class TrainingPresenter(Presenter):
         info = self._state.selection.info
         if info is not None:
             self.training.offer(info.family, info.mel_flow)
-            self._follow_setup(self.training)
+            # Choose the training of a technique newly switched on.
+            used = self._in_use
+            added, self._used = used - self._used, used
+            if len(added) == 1:
+                self.training.follow(added.pop())
             self._suggest()
         self._start.refresh()
         self._resume.refresh()
@@ -64,13 +68,6 @@ class TrainingPresenter(Presenter):
     @property
     def _in_use(self) -> set[str]:
         return {one.name for one in training_forms() if self._state.selection.is_used(one.name)}
-
-    def _follow_setup(self, panel: TrainingPanel) -> None:
-        """Choose the training of a technique newly switched on."""
-        used = self._in_use
-        added, self._used = used - self._used, used
-        if len(added) == 1:
-            panel.follow(added.pop())
 
     def why_not(self) -> str:
         """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
@@ -153,9 +150,6 @@ class TrainingPresenter(Presenter):
             panel.propose(minutes, work)
         panel.set_estimate(localised(chosen.estimate(info, spoken)))
 
-    def _start_planned(self, resume: bool) -> None:
-        self.start(built(self.training).plan(resume))
-
     def start(self, plan: TrainingPlan) -> None:
         state, reason = self._state, self.why_not()
         if reason:
@@ -174,14 +168,10 @@ class TrainingPresenter(Presenter):
         actions = TrainingActions(self._start, self._resume, self._cancel, *choosing)
         self.training = TrainingPanel(self._theme.colours, actions)
         self.training.install.follow(self._state.installing)
-        self.training.training_chosen.connect(self._choose)
+        self.training.training_chosen.connect(self.refresh)
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.training
-
-    def _choose(self, _: str) -> None:
-        self._suggest()
-        self.refresh()
 
     def _ask_for_manifest(self) -> None:
         self._ask_for_file("Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path)), True)

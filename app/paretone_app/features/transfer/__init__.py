@@ -1,7 +1,5 @@
 """Transfer: how well the strategy table serves other sentences and voices."""
 
-from __future__ import annotations
-
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import FeatureAction, MenuPart, Place, Region

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QWidget
@@ -35,29 +34,18 @@ TERMS = tuple(Term(title, f"{meaning}.") for title, meaning in _COLUMNS)
 _FIRST_TICKED = 2
 
 
-@dataclass(frozen=True)
-class TransferActions:
-    measure: Action
-    calibrate: Action
-    calibrate_advised: Action
-
-
 class TransferPanel(QWidget):
     """Left: choice of sentences and voices. Right: measurements on them, with a verdict."""
 
-    def __init__(self, sentences: Sequence[str], can: TransferActions) -> None:
+    def __init__(self, sentences: Sequence[str], measure: Action, calibrate: Action, advised: Action) -> None:
+        """``advised`` calibrates on :attr:`advised`, ``calibrate`` on :attr:`chosen`."""
         super().__init__()
-        self.can = can
-        for action in (can.measure, can.calibrate):
+        self.measure, self.calibrate = measure, calibrate
+        for action in (measure, calibrate):
             action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")
         self._voices: tuple[Voice, ...] = ()
         self._own: tuple[Utterance, ...] = ()
         self.report: TransferReport | None = None
-        self._build(sentences)
-        can.measure.changed.connect(self._show_verdict)
-        self._show()
-
-    def _build(self, sentences: Sequence[str]) -> None:
         em = self.fontMetrics().height()
         self.sentences, self.voices = TickList("Sentences"), TickList("Voices")
         self.sentences.offer((one, one, number < _FIRST_TICKED) for number, one in enumerate(sentences))
@@ -65,27 +53,27 @@ class TransferPanel(QWidget):
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
         self.combine = build.combo("Combination of errors", ((title, name) for name, title in COMBINATIONS))
-        can = self.can
-        self.measure_button = ActionButton(can.measure, look="primary")
-        self.calibrate_button = ActionButton(can.calibrate)
+        self.measure_button = ActionButton(measure, look="primary")
+        self.calibrate_button = ActionButton(calibrate)
         self.count = build.words("muted")
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("C&ombined error", self.combine)
-        sentences = build.title_of("Sente&nces", self.sentences), (self.sentences, 1)
+        texts = build.title_of("Sente&nces", self.sentences), (self.sentences, 1)
         voices = build.title_of("Vo&ices", self.voices), self.voices
-        left = build.column(*sentences, *voices, self.count, self.measure_button, form, self.calibrate_button)
+        left = build.column(*texts, *voices, self.count, self.measure_button, form, self.calibrate_button)
 
         self.verdict = build.words("title", selectable=True)
-        self.advised_button = ActionButton(can.calibrate_advised, look="primary")
+        self.advised_button = ActionButton(advised, look="primary")
         self.table = build.keeping_room(TextsTable("Measurements per sentence", _COLUMNS, numbers=range(2, 6)))
-        shown = build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1))
-        self.pages = Invited(shown)
-        self.pages.offer(can.measure)
+        self.pages = Invited(build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1)))
+        self.pages.offer(measure)
         parts = [(left, 0), (self.pages, 1)]
         outer = HBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
+        measure.changed.connect(self._show_verdict)
+        self._show()
 
     def set_voices(self, voices: Sequence[Voice]) -> None:
         """Set the available voices; ticked ones stay ticked; without any, tick the first."""
@@ -137,7 +125,7 @@ class TransferPanel(QWidget):
 
     def _show(self) -> None:
         report, number = self.report, len(self.chosen)
-        for action in (self.can.measure, self.can.calibrate):
+        for action in (self.measure, self.calibrate):
             action.refresh()
         sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
         self.count.setText(
@@ -152,7 +140,7 @@ class TransferPanel(QWidget):
         report = self.report
         if report is None:
             self.verdict.setText(
-                self.can.measure.reason or "Press Measure transfer to test the table on the ticked sentences."
+                self.measure.reason or "Press Measure transfer to test the table on the ticked sentences."
             )
             self.pages.invite(self.verdict.text())
         else:

@@ -59,11 +59,10 @@ class TransferPresenter(Presenter):
             self.transfer.show_report(event.result.report)
 
     def _build_transfer(self) -> TransferPanel:
-        from paretone_app.features.transfer.panel import TransferActions, TransferPanel
+        from paretone_app.features.transfer.panel import TransferPanel
 
         sentences = (*catalogue.harvard_sentences(), *catalogue.sentences())
-        actions = TransferActions(self._measure, self._calibrate, self._calibrate_advised)
-        self.transfer = TransferPanel(sentences, actions)
+        self.transfer = TransferPanel(sentences, self._measure, self._calibrate, self._calibrate_advised)
         self.refresh()
         return self.transfer
 

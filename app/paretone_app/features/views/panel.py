@@ -200,7 +200,10 @@ class ViewsPanel(QWidget):
         self.cancel_button.setVisible(running is not None)
         self.progress.setVisible(running is not None)
         provenance = None if self.figure is None else self.figure.provenance
-        made = _making(provenance) if isinstance(provenance, Provenance) else ""
+        made = ""
+        if isinstance(provenance, Provenance):
+            # A figure stays after a change of model, so it names its model.
+            made = f"{provenance.model}, computed in {rough_duration(provenance.seconds)}."
         title = next((one.title for one in views() if one.name == running), "")
         says = failure or (self._compute.reason if running is None else f"Computing: {title}") or made
         self.state.setText(says)
@@ -230,8 +233,3 @@ class ViewsPanel(QWidget):
     def _read(self, words: str) -> None:
         self.reading.setText(words)
         self.canvas.setAccessibleDescription(words)
-
-
-def _making(made: Provenance) -> str:
-    # A figure stays after a change of model, so it names its model.
-    return f"{made.model}, computed in {rough_duration(made.seconds)}."

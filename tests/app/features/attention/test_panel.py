@@ -65,7 +65,7 @@ def seen(plot) -> list[tuple[float, float]]:
 # --- Choosing a cell -------------------------------------------------------------------------------------------------
 def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel) -> None:
     wanted: list[tuple[int, int]] = []
-    panel.cell_chosen.connect(lambda layer, step: wanted.append((layer, step)))
+    panel.grid.cell_activated.connect(lambda layer, step: wanted.append((layer, step)))
     click(panel, 3, 4)
     press(panel.grid, KEY.Key_Up, KEY.Key_Left)
     assert wanted == [(3, 4)], "moving about captures nothing"
@@ -94,11 +94,11 @@ def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: Attent
 
 # --- Captured attention ----------------------------------------------------------------------------------------------
 def test_before_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
-    assert "Select a cell" in panel.status
+    assert "Select a cell" in panel.status.text()
     assert not shown(panel)
     assert not panel.levels_box.isEnabled()
     panel.say("The GPU is out of memory; choose a shorter sentence.")
-    assert panel.status == "The GPU is out of memory; choose a shorter sentence."
+    assert panel.status.text() == "The GPU is out of memory; choose a shorter sentence."
     assert panel._status.property("look") == "warning"
 
 
@@ -213,14 +213,14 @@ def test_percentiles_and_the_logarithm_set_the_colours(panel: AttentionPanel) ->
 def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: AttentionPanel) -> None:
     panel.show_capture(capture(2))
     assert panel.grid.captured == (2, 3)
-    assert "Layer 3, step 4: 200 frames, drawn as 100 × 100" in panel.status
+    assert "Layer 3, step 4: 200 frames, drawn as 100 × 100" in panel.status.text()
     panel.set_layout(2, 3)
     panel.grab()
     panel.set_layout(LAYERS, 2)
     panel.grab()  # It has the layer, but not the step.
     panel.clear_capture()
     assert not shown(panel)
-    assert "Select a cell" in panel.status
+    assert "Select a cell" in panel.status.text()
 
 
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
@@ -229,5 +229,5 @@ def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: Qt
     qtbot.waitUntil(lambda: attention.grid.captured == (0, 1))
     state.loading.load_model(state.selection.model_id)
     assert attention.grid.captured is None
-    assert "Select a cell" in attention.status
+    assert "Select a cell" in attention.status.text()
     qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy)

@@ -23,11 +23,11 @@ from paretone.techniques.token_groups.groups import Groups
 from paretone_app.features.grids.panel import GridPanel, known_rows
 from paretone_app.features.grids.presenter import GridState
 from paretone_app.features.groups import panel as module
-from paretone_app.features.groups.panel import GroupsActions, GroupsPanel
+from paretone_app.features.groups.panel import GroupsPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.acting import acts, acts_of
+from tests.app.acting import acts
 from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
 from tests.app.features.other_families import PATIENCE, ended, window_with
 from tests.engine.speaking import TEXT, write_all
@@ -126,7 +126,7 @@ GROUPS = Groups("lm-mini", "0" * 64, 9, "scores", 0.5, 2, 8, ((0, 1), (2, 3, 4),
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> GroupsPanel:
-    made = GroupsPanel(acts_of(GroupsActions))
+    made = GroupsPanel(*acts(4))
     qtbot.addWidget(made)
     return made
 
@@ -140,7 +140,7 @@ def test_the_largest_group_is_first_and_chosen(
     assert panel.members == (2, 3, 4)
     panel.table.selectRow(2)
     assert panel.members == (1, 5)
-    with qtbot.waitSignal(panel.can.play.triggered):
+    with qtbot.waitSignal(panel.play.triggered):
         panel.table.itemActivated.emit(panel.table.item(2, 0))
     monkeypatch.setattr(module, "LISTED", 2)
     panel.set_groups(GROUPS)
@@ -148,12 +148,12 @@ def test_the_largest_group_is_first_and_chosen(
 
 
 def test_reasons_are_said(panel: GroupsPanel) -> None:
-    assert not panel.can.play.isEnabled() and panel.can.play.reason == "Choose a group in the table first."
-    panel.can.search.set_reason("The model is being loaded.")
+    assert not panel.play.isEnabled() and panel.play.reason == "Choose a group in the table first."
+    panel.search.set_reason("The model is being loaded.")
     assert panel.pages.is_empty and panel.pages.invitation.text() == "The model is being loaded."
     panel.set_groups(GROUPS)
-    assert panel.can.play.isEnabled() and panel.can.save_sound.isEnabled()
-    panel.can.search.set_reason("")
+    assert panel.play.isEnabled() and panel.save_sound.isEnabled()
+    panel.search.set_reason("")
     panel.set_groups(None)
     assert panel.pages.is_empty and panel.members == ()
     assert "Press Find groups" in panel.pages.invitation.text()
@@ -180,7 +180,7 @@ def test_groups_are_found_heard_saved_and_used(
 ) -> None:
     window, state = own_window, own_window.state
     presenter, panel = window.features["groups"], window.panels["groups"]
-    assert panel.pages.is_empty and panel.can.save.reason == "There are no groups yet."
+    assert panel.pages.is_empty and panel.save.reason == "There are no groups yet."
     own, state.selection.info = state.selection.info, replace(state.selection.info, codes_per_token=16)
     assert "completes each token to a frame of 16 codes" in presenter.state.why_not_find()
     state.selection.info = own

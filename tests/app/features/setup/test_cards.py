@@ -143,7 +143,7 @@ def test_cards_fit_and_no_raw_key_is_shown(
         presenter.state.selection.switch(one.name, True)
     panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
     assert panel.minimumSizeHint().width() <= 360
-    keys = {knob.name for knob in presenter.state.selection.sampler_knobs}
+    keys = {knob.name for knob in presenter.state.selection.entry.options}
     keys |= {knob.name for one in presenter.state.selection.techniques for knob in one.knobs}
     raw = {key for key in keys if "_" in key}
     for widget in panel.findChildren(QWidget):

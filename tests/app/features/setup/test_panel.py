@@ -43,7 +43,7 @@ def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
 
 
 def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, presenter: Presenter) -> None:
-    assert panel.sampler.knobs == presenter.state.selection.sampler_knobs
+    assert panel.sampler.knobs == presenter.state.selection.entry.options
     assert panel.sampler.editor("steps").value() == STEPS
     for one in presenter.state.selection.techniques:
         group = panel.techniques.groups[one.name]
@@ -185,7 +185,7 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
             expected += [card.as_published.accessibleName(), card.published.accessibleName()]
         expected += [f"{card.technique.title}: {knob.label}" for knob in card.technique.knobs if knob.name in knobs]
         expected.append(card.controls.fold.accessibleName())
-    expected += ["Add technique", f"Sampler: {presenter.state.selection.sampler_knobs[0].label}"]
+    expected += ["Add technique", f"Sampler: {presenter.state.selection.entry.options[0].label}"]
     expected.append(panel.sampler.fold.accessibleName())
     expected = [one for one in expected if not one.startswith("Steps")]
     assert [name for name in found if not name.startswith("Reset ")] == expected
@@ -299,7 +299,7 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presen
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
     assert group.train.isVisibleTo(panel)
     panel.grab()
-    with qtbot.waitSignal(panel.training_wanted) as wanted:
+    with qtbot.waitSignal(panel.techniques.training_wanted) as wanted:
         qtbot.mouseClick(group.train, Qt.MouseButton.LeftButton)
     assert wanted.args == ["guidance_free", {"weight": 0.67}]
     give_weights(presenter)

@@ -315,7 +315,7 @@ def test_cells_are_painted_in_the_colours_of_their_actions_which_can_be_told_apa
 
 
 def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel) -> None:
-    panel.set_times((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))
+    panel.grid.set_times((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))
     click(panel, 1, 2)
     press(panel.grid, KEY.Key_C, modifier=CONTROL)
     copied = QGuiApplication.clipboard().text()
@@ -339,11 +339,11 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
 
 
 def test_times_of_another_grid_are_not_shown_and_no_two_steps_have_the_same(panel: StrategyPanel) -> None:
-    panel.set_times((0.0, 0.5, 1.0))
+    panel.grid.set_times((0.0, 0.5, 1.0))
     assert panel.grid.times == ()
-    panel.set_times(tuple(np.linspace(0, 1, STEPS + 1)))
+    panel.grid.set_times(tuple(np.linspace(0, 1, STEPS + 1)))
     assert len(panel.grid.times) == STEPS
-    panel.set_times((0.0, 0.1, 0.2))
+    panel.grid.set_times((0.0, 0.1, 0.2))
     panel.set_table(calibrate(0.1, steps=3).table)
     assert panel.grid.times == (0.0, 0.1, 0.2), "times may come before the table"
     assert distinct((0.0, 0.5, 1.0)) == ["0.00", "0.50", "1.00"]

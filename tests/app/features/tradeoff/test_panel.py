@@ -112,7 +112,8 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
     QTest.keyClicks(panel.filter_line.search, "bella")
     assert {one.key for one in panel.scene.points} == {"a", "c"}
     QTest.keyClicks(panel.filter_line.search, " nothing like it")
-    assert panel.scene.own == 0 and panel.foot.remarks == "The filter hides all points; press Clear to show them."
+    said = "The filter hides all points; press Clear to show them."
+    assert panel.scene.own == 0 and panel.foot.remarks.text() == said
     panel.clear_filter()
     voice = panel.filter_line.combos["voice"]
     voice.setCurrentIndex(voice.findData("anna"))
@@ -127,12 +128,12 @@ def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
     panel.options_line.boxes["intervals"].click()
     assert current(panel) == "d" and not panel.options.intervals
     panel.options_line.boxes["dominated"].click()
-    assert current(panel) == "" and "1 dominated not shown" in panel.foot.counts
+    assert current(panel) == "" and "1 dominated not shown" in panel.foot.counts.text()
 
 
 def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     panel.options_line.boxes["published"].click()
-    assert panel.foot.remarks.startswith("No published results here: no paper reports Log-mel distance")
+    assert panel.foot.remarks.text().startswith("No published results here: no paper reports Log-mel distance")
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, baseline=figures)])

@@ -83,7 +83,7 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
     drag(panel, place_of(panel, "c") - QPoint(9, 9), place_of(panel, "c") + QPoint(9, 9), SHIFT)
     assert [one.key for one in panel.plot.selected] == ["a", "b", "c"]
     panel.details.only_button.click()
-    assert {one.key for one in panel.scene.points} == {"a", "b", "c"} and "1 filtered out" in panel.foot.counts
+    assert {one.key for one in panel.scene.points} == {"a", "b", "c"} and "1 filtered out" in panel.foot.counts.text()
     panel.details.only_button.click()
     assert panel.scene.own == 4 and panel.filter == Filter()
     QTest.keyClick(panel.plot, KEY.Key_A, CONTROL)
@@ -109,7 +109,7 @@ def test_keys_zoom_around_the_point_and_move_the_section(panel: TradeoffPanel) -
     after = place_of(panel, "b")
     assert (after - before).manhattanLength() <= 2, "what is looked at stays where it is"
     assert panel.foot.everything_button.isVisible() and plot.in_view < 4
-    assert f" · {plot.in_view} in view" in panel.foot.counts
+    assert f" · {plot.in_view} in view" in panel.foot.counts.text()
     assert "points are in view" in plot.accessibleDescription()
     QTest.keyClick(plot, KEY.Key_Right, CONTROL)
     QTest.keyClick(plot, KEY.Key_Up, CONTROL)
@@ -198,7 +198,7 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
     panel.options_line.boxes["log_y"].click()
-    assert panel.foot.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
+    assert panel.foot.remarks.text() == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)
     for ending in ("svg", "png", "csv"):

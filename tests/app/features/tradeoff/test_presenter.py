@@ -287,7 +287,7 @@ def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
     qtbot.waitUntil(lambda: bool(panel.scene.heard))
     (heard,) = panel.scene.heard
     assert heard.candidates == row and 1.0 < heard.value < 4.0, "within the row"
-    assert "in a blind staircase" in panel.foot.remarks
+    assert "in a blind staircase" in panel.foot.remarks.text()
     choose_look(panel, SHOWN)
     assert not panel.scene.heard, "only where the X axis is the speed-up"
 
@@ -495,7 +495,7 @@ def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
     deck.changed.connect(note)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
-    assert "settings in turn" in panel.foot.remarks
+    assert "settings in turn" in panel.foot.remarks.text()
     row = [one.key for one in deck.row]
     qtbot.waitUntil(lambda: not action.isChecked())
     one_by_one = list(zip(row, [one.key for one in front], strict=True))
@@ -561,16 +561,16 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     assert deck.sound is deck.row[0] and window.features["player"].player.busy, "marking does not disturb the sound"
     shown, found = panel.plot.bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
     assert shown.crossings == 2 and shown.value == pytest.approx(np.exp(np.log(found).mean()))
-    assert "2 marks" in panel.foot.remarks and "not blind" in panel.foot.remarks
+    assert "2 marks" in panel.foot.remarks.text() and "not blind" in panel.foot.remarks.text()
     for left in (1, 0):
         window.state.undo_stack.undo()
         assert len(along.crossings) == left
-    assert panel.plot.bands.limit is None and "not blind" not in panel.foot.remarks
+    assert panel.plot.bands.limit is None and "not blind" not in panel.foot.remarks.text()
     window.state.undo_stack.redo()
     panel.foot.mark_button.click()
     assert len(along.crossings) == 2
     window.action["front_play"].trigger()
-    assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks, "it stays in the plot"
+    assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks.text(), "it stays in the plot"
 
 
 def test_what_cannot_be_played_along_the_front_is_said(window: MainWindow, qtbot: QtBot) -> None:
@@ -613,18 +613,18 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     window.features["tradeoff"].along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front) - 1)
-    assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks
+    assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks.text()
     heard = deck.sound
     go(window, lacking.key)
     assert deck.sound is heard, "what was heard goes on until the other is there"
-    assert "This setting has not said the sentence yet." in panel.foot.remarks
+    assert "This setting has not said the sentence yet." in panel.foot.remarks.text()
     with lasting_sink.recording() as recording:
         qtbot.waitUntil(lambda: len(deck.row) == len(front))
         assert not window.jobs.busy, "nobody waits for it"
         qtbot.waitUntil(lambda: deck.sound is deck.row[front.index(lacking)])
         qtbot.waitUntil(lambda: len(recording.samples) > RATE)
     assert longest_silence(recording.samples) < 0.1 * RATE + longest_silence(deck.sound.samples) * RATE / 24000
-    assert "still to say" not in panel.foot.remarks
+    assert "still to say" not in panel.foot.remarks.text()
     made = window.results.library.load(deck.sound.key)
     np.testing.assert_allclose(made.samples, read.load_audio(sentence.take)[0], atol=1e-4)
     assert window.state.comparison.take_a is None, "it is not compared"

@@ -58,7 +58,7 @@ def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
 
 
 def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, borrowed_window: MainWindow) -> None:
-    borrowed_window.panels["setup"].training_wanted.emit("guidance_free", {"weight": 0.7})
+    borrowed_window.panels["setup"].techniques.training_wanted.emit("guidance_free", {"weight": 0.7})
     assert panel.knobs.editor("weight").value() == 0.7
     assert panel.minutes.value() == GUIDANCE_FREE.minutes(borrowed_window.state.selection.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")

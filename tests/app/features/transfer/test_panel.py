@@ -12,10 +12,10 @@ from pytestqt.qtbot import QtBot
 from paretone.models.base import Utterance, Voice
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport
-from paretone_app.features.transfer.panel import COMBINATIONS, TransferActions, TransferPanel
+from paretone_app.features.transfer.panel import COMBINATIONS, TransferPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
-from tests.app.acting import acts_of
+from tests.app.acting import acts
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 SENTENCES = ("One.", "Two.", "Three.")
@@ -24,7 +24,7 @@ ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav",
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TransferPanel:
-    made = TransferPanel(SENTENCES, acts_of(TransferActions))
+    made = TransferPanel(SENTENCES, *acts(3))
     qtbot.addWidget(made)
     made.set_voices((ANN, BEN))
     made.show()
@@ -56,7 +56,7 @@ def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot
     wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
     assert "2 sentences × 2 voices = 4 to speak" in panel.count.text()
     assert panel.chosen == wanted
-    assert panel.can.measure.isEnabled() and panel.can.calibrate.isEnabled()
+    assert panel.measure.isEnabled() and panel.calibrate.isEnabled()
     qtbot.keyClick(panel.combine, Qt.Key.Key_Down)
     assert panel.combination == "mean"
 
@@ -64,8 +64,8 @@ def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot
 def test_nothing_ticked_and_nothing_possible_are_said(panel: TransferPanel, qtbot: QtBot) -> None:
     tick(panel, qtbot, 0)
     tick(panel, qtbot, 1)
-    assert "Tick a sentence" in panel.can.measure.reason and "Tick a sentence" in panel.can.calibrate.reason
-    panel.can.measure.set_reason("Calibrate first.")
+    assert "Tick a sentence" in panel.measure.reason and "Tick a sentence" in panel.calibrate.reason
+    panel.measure.set_reason("Calibrate first.")
     assert panel.verdict.text() == "Calibrate first."
 
 
@@ -131,7 +131,7 @@ def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, windo
     assert [one.sentence.text for one in report.unseen] == [shown.chosen[1].text.rstrip(".")]
     assert shown.table.rowCount() == 2
     shown.sentences.item(1).setCheckState(Qt.CheckState.Unchecked)
-    shown.can.measure.trigger()
+    shown.measure.trigger()
     assert "tick other sentences" in window.notices.banner.text
     assert report.verdict in shown.verdict.text()
     shown.sentences.item(1).setCheckState(Qt.CheckState.Checked)
