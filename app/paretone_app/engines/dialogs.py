@@ -61,7 +61,6 @@ class InstallDialog(QDialog):
     def __init__(self, parent: QWidget, host: str) -> None:
         super().__init__(parent)
         self.setWindowTitle(f"Install on {host}")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.step = build.label("", wrapped=True)
         self.progress = build.named(QProgressBar(), f"Installing on {host}")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)

@@ -190,7 +190,9 @@ class DroppingPresenter(Presenter):
             self.overlay.hide()
         elif isinstance(event, QDropEvent) and (watched is self._window or event.mimeData().hasUrls()):
             if isinstance(event, QDragEnterEvent):
-                self._show(_dropped(event.mimeData()))
+                found = _dropped(event.mimeData())
+                self.overlay.colours = self._theme.colours
+                self.overlay.tell(found.sentence, self._part(found.target))
             event.setDropAction(Qt.DropAction.CopyAction)  # A program that moves would delete the user's file.
             event.accept()
             if event.type() == QEvent.Type.Drop:
@@ -225,10 +227,6 @@ class DroppingPresenter(Presenter):
                 self._features.find(ProfilesPresenter).open(found.path)
             case Target.NOTHING:
                 self._notices.warn(found.sentence)
-
-    def _show(self, found: Dropped) -> None:
-        self.overlay.colours = self._theme.colours
-        self.overlay.tell(found.sentence, self._part(found.target))
 
     def _part(self, target: Target) -> QRect:
         """Rectangle of the target's widget if visible, else of the whole window."""

@@ -11,7 +11,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
-from paretone.errors import PlainError, SettingError
+from paretone.errors import PlainError
 from paretone.export.accounts import Account, Line
 from paretone.export.targets import Target, account, target, targets
 from paretone.models import catalogue
@@ -274,7 +274,10 @@ class ProfileDialog(DestinationDialog):
     def problem(self) -> tuple[str, str]:
         self._paths[self.target.currentIndex()] = self.path.text()
         try:
-            return self._file() if self._chosen is None else self._folder(self._chosen)
+            if self._chosen is None:
+                return self._file()
+            reason = self._export.account(self._chosen).why_not
+            return (reason, "") if reason else folder_problem(self.path.text())
         except OSError as error:
             return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
 
@@ -287,10 +290,6 @@ class ProfileDialog(DestinationDialog):
         if path.is_dir():
             return f"{path} is a folder.", ""
         return "", f"{path.name} exists and will be replaced." if path.exists() else ""
-
-    def _folder(self, target: Target) -> tuple[str, str]:
-        reason = self._export.account(target).why_not
-        return (reason, "") if reason else folder_problem(self.path.text())
 
     def export(self) -> None:
         path, target = Path(self.typed), self._chosen
@@ -425,29 +424,21 @@ class ExportPresenter(Presenter):
         build.show(dialog)
 
     def _ask_which_weights(self) -> None:
-        reason = self.why_no_weights()
-        if reason:
-            raise SettingError(reason)
+        require(self.why_no_weights())
         dialog = WeightsDialog(self._state.selection.loaded, self._window)
         dialog.wanted.connect(self._export_weights)
         build.show(dialog)
 
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
-        state = self._state
-        settings = self._settings_for(file)
-        model, place = state.selection.model_id, state.selection.model_folder
+        """Write weights; a draft with the current knobs of the technique that runs it, except those that select it."""
+        state, chosen, settings = self._state, self._state.selection, NO_VALUES
+        draft = next((one for one in chosen.loaded.drafts if one.path == file), None)
+        runs = technique_of(draft, chosen.loaded) if draft is not None else None
+        if runs is not None and runs.weights is not None:
+            choosing = runs.weights.knobs_of(draft)
+            settings = Values({name: value for name, value in chosen.knobs(runs.name).items() if name not in choosing})
+        model, place = chosen.model_id, chosen.model_folder
         state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
-
-    def _settings_for(self, file: str) -> Values:
-        """Current knobs of the technique that runs the draft in ``file``, except those that select the draft."""
-        info = self._state.selection.loaded
-        draft = next((one for one in info.drafts if one.path == file), None)
-        runs = technique_of(draft, info) if draft is not None else None
-        if runs is None or runs.weights is None:
-            return NO_VALUES
-        choosing = runs.weights.knobs_of(draft)
-        knobs = self._state.selection.knobs(runs.name)
-        return Values({name: value for name, value in knobs.items() if name not in choosing})
 
     def _tell(self, path: str) -> None:
         place = self._state.selection.model_folder

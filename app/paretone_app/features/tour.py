@@ -203,10 +203,6 @@ class TourFrame(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.hide()
 
-    def show_around(self, target: QRect, room: QRect) -> None:
-        self.setGeometry(target.adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND).intersected(room))
-        self.show()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -394,7 +390,9 @@ class TourPresenter(Presenter):
             self.card.move(room.right() + 1 - size.width() - WIDE, room.bottom() + 1 - size.height() - WIDE)
         else:
             target = QRect(control.mapTo(self._window, QPoint()), control.size())
-            self.frame.show_around(target, self._window.rect())
+            around = target.adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND)
+            self.frame.setGeometry(around.intersected(self._window.rect()))
+            self.frame.show()
             self.frame.raise_()
             self.card.move(placed(self.card.size(), target, room, self._bar_of(control)))
         self.card.raise_()

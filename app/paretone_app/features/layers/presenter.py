@@ -24,6 +24,7 @@ from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.state.app_state import AppState
+from paretone_app.state.availability import require
 from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -227,9 +228,7 @@ class LayersPresenter(Presenter):
 
     def measure(self, plan: MeasurePlan) -> None:
         state = self._state
-        reason = self.why_not() or state.availability.why_not_synthesise()
-        if reason:
-            raise SettingError(reason)
+        require(self.why_not() or state.availability.why_not_synthesise())
         measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if plan.word_errors else []))
         spoken = tuple(
             Utterance(text, state.selection.speaker) for text in catalogue.harvard_sentences()[: plan.sentences]

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paretone.errors import SettingError
 from paretone.session.commands import MeasureRoofline
 from paretone.session.events import EngineStatus, Event, RooflineMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell import file_dialogs
+from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ class RooflinePresenter(Presenter):
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
         """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError`."""
         state = self._state
-        reason = self._why_not(side)
-        if reason:
-            raise SettingError(reason)
+        require(self._why_not(side))
         setting = state.selection.baseline_setting if side == "A" else state.selection.setting
         artefacts = state.artefacts.of(setting)
         utterance = state.selection.utterance

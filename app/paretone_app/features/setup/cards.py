@@ -230,19 +230,15 @@ class TechniqueCard(QGroupBox):
         set_look(self, "chosen-card" if used else "card")
         knobs = state.selection.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
-        self._show_weights(state)
+        there, chosen = state.selection.fitting_weights(name), state.selection.chosen_weights(name)
+        build.offer(self.weights, [(weights_title(one), one.fingerprint, one.path) for one in there], chosen)
+        self.weights.setVisible(len(there) > 1)
         self._show_published(state, used)
         if self._has_grid:
             self.grid.show_options(state.selection.options_in_force, state.selection.options)
         else:
             self.grid.hide()
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
-
-    def _show_weights(self, state: AppState) -> None:
-        there = state.selection.fitting_weights(self.technique.name)
-        offered = [(weights_title(one), one.fingerprint, one.path) for one in there]
-        build.offer(self.weights, offered, state.selection.chosen_weights(self.technique.name))
-        self.weights.setVisible(len(there) > 1)
 
     def _show_published(self, state: AppState, used: bool) -> None:
         """Show the published settings, the nearest one first, and what is otherwise."""
@@ -387,19 +383,16 @@ class TechniqueList(QWidget):
             self.groups[name].show_selection(self._state)
         if shown != self._shown:
             self._shown = shown
-            self._arrange()
+            for name, group in self.groups.items():
+                group.setVisible(name in shown)
+            for place, name in enumerate(shown, start=1):  # Below the heading.
+                self._column.insertWidget(place, self.groups[name])
+            self.rebuilt.emit()
 
     def show_reasons(self) -> None:
         """Show remarks, gains, what prevents a run, and offers of training."""
         for name in self._shown:
             self.groups[name].show_reason(self._state)
-
-    def _arrange(self) -> None:
-        for name, group in self.groups.items():
-            group.setVisible(name in self._shown)
-        for place, name in enumerate(self._shown, start=1):  # Below the heading.
-            self._column.insertWidget(place, self.groups[name])
-        self.rebuilt.emit()
 
     def _made(self, name: str) -> TechniqueCard:
         one = technique(name)

@@ -194,9 +194,6 @@ class SetupPanel(QWidget):
         """Make Tab follow reading order, although controls are created on demand."""
         insert_after(self.model_choice.last, (*self.techniques.reachable, *self.sampler.reachable))
 
-    def shut_down(self) -> None:
-        self.voice_choice.shut_down()
-
     def set_colours(self, colours: Colours) -> None:
         self.grid.set_colours(colours)
         self.techniques.set_colours(colours)

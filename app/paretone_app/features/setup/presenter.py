@@ -183,7 +183,7 @@ class SetupPresenter(Presenter):
         self.setup.reveal(technique, knob)
 
     def shut_down(self) -> None:
-        self.setup.shut_down()
+        self.setup.voice_choice.shut_down()
 
     def follow(self, event: Event) -> None:
         """Note the architectures and files to choose from after a failed load."""

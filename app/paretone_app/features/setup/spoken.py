@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from html import escape
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QPlainTextEdit, QWidget
 
 from paretone.errors import PlainError
@@ -84,9 +84,8 @@ class AsSpoken(QWidget):
         except PlainError as error:
             self.problem.emit(str(error))
             return
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.changed.connect(self.taught)
-        dialog.open()
+        build.show(dialog)
 
 
 class PronounceDialog(QDialog):
@@ -105,8 +104,8 @@ class PronounceDialog(QDialog):
         self.buttons = QDialogButtonBox(kinds.Save | kinds.Cancel)
         self.forget = self.buttons.addButton("&Forget", QDialogButtonBox.ButtonRole.ResetRole)
         self.forget.setToolTip("Say the word as before")
-        self.forget.clicked.connect(self._forget)
-        self.buttons.accepted.connect(self._save)
+        self.forget.clicked.connect(lambda: self._change(pronunciations.forget))
+        self.buttons.accepted.connect(lambda: self._change(pronunciations.teach, self.said.text()))
         self.buttons.rejected.connect(self.reject)
         form = FormLayout()
         form.addRow("&Word", self.word)
@@ -141,15 +140,9 @@ class PronounceDialog(QDialog):
             self.remark.setText(str(error))
             save.setEnabled(False)
 
-    def _save(self) -> None:
-        self._change(lambda: pronunciations.teach(self.word.text(), self.said.text()))
-
-    def _forget(self) -> None:
-        self._change(lambda: pronunciations.forget(self.word.text()))
-
-    def _change(self, change: Callable[[], object]) -> None:
+    def _change(self, change: Callable[..., object], *said: str) -> None:
         try:
-            change()
+            change(self.word.text(), *said)
         except PlainError as error:
             self.remark.setText(str(error))
             return

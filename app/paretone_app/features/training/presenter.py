@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paretone.errors import SettingError
 from paretone.extras import why_no_training
 from paretone.models.base import ModelInfo
 from paretone.session.commands import Prepare
@@ -17,6 +16,7 @@ from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress, Tr
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.training.model import training
 from paretone_app.numbers import localised
+from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -151,9 +151,8 @@ class TrainingPresenter(Presenter):
         panel.set_estimate(localised(chosen.estimate(info, spoken)))
 
     def start(self, plan: TrainingPlan) -> None:
-        state, reason = self._state, self.why_not()
-        if reason:
-            raise SettingError(reason)
+        require(self.why_not())
+        state = self._state
         built(self.training).begin(plan.resume)
         chosen, one = state.selection, training(plan.training)
         where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted

@@ -21,4 +21,4 @@ def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
     made.resize(400, 900)
     made.show()
     yield made
-    made.shut_down()
+    made.voice_choice.shut_down()
