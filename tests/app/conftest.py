@@ -217,7 +217,7 @@ def shared_window(
     ready(made, bot)
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
-    working = [made.results, made.features["player"].deck.analyser]
+    working = [made.results, made.features["player"].deck.analyser.background]
     working += [made.features["lab"]._background] if "lab" in made.panels else []
     for one in working:
         one.run(lambda: None, done.append)

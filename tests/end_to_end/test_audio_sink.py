@@ -174,7 +174,7 @@ def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullS
                 deck.append(piece)
             wait_until(lambda: player.position > 0.5)
             deck.append(pieces[2])
-            deck.end_stream()
+            deck.player.end_stream()
             wait_until(lambda: not player.streaming)
             jumps = list(player.mixer.jumps)
             expected = computed_anew(jumps, [whole], player.mixer, len(whole))

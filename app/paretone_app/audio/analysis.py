@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -13,8 +12,6 @@ from paretone.measure.loudness import headroom, matching_gains
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Envelope
 from paretone_app.shell.bridge import Background
-
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,8 @@ class Analyser(QObject):
         self._serial = 0
         self.busy = False
         """Whether a requested analysis is pending."""
-        self._background = Background("listen", self)
+        self.background = Background("listen", self)
+        """The thread; other work with sounds may run there."""
         self._submission = QTimer(self, singleShot=True, interval=0)
         self._submission.timeout.connect(self._begin)
 
@@ -56,17 +54,13 @@ class Analyser(QObject):
         self.busy = True
         self._submission.start()
 
-    def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Run other work in the same thread, as :meth:`paretone_app.shell.bridge.Background.run`."""
-        self._background.run(work, done)
-
     def shut_down(self, wait: bool) -> None:
         self._submission.stop()
-        self._background.shut_down(wait)
+        self.background.shut_down(wait)
 
     def _begin(self) -> None:
         serial, takes, previous = self._serial, self._wanted, self._last
-        self._background.run(
+        self.background.run(
             lambda: analysed(takes, previous, self._prepare), lambda analysis: self._take_over(serial, analysis)
         )
 

@@ -299,9 +299,6 @@ class Deck(QObject):
         if self._envelope is not None:
             self._envelope.append(samples)
 
-    def end_stream(self) -> None:
-        self.player.end_stream()
-
     @property
     def waits(self) -> tuple[int, float]:
         """Number of times the last stream waited for audio, and total seconds."""

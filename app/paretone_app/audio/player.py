@@ -196,9 +196,13 @@ class Player:
     def rate(self) -> int:
         return self.mixer.rate
 
-    def prepare(self, samples: np.ndarray, rate: int) -> None:
-        """Convert to the device's rate ahead of :meth:`load`. Callable from other threads."""
-        self._recording(samples, rate)
+    def prepare(self, samples: np.ndarray, rate: int) -> Recording:
+        """Convert to the device's rate, once: ahead of :meth:`load`, callable from other threads."""
+        key = (id(samples), rate, self.rate)
+        if key not in self._converted:
+            # Keep the samples, so that no other array can get the same id.
+            self._converted[key] = (samples, Recording(resample(samples, rate, self.rate)))
+        return self._converted[key][1]
 
     def load(
         self,
@@ -379,15 +383,8 @@ class Player:
         if self._stream is None or self._finished:
             self.mixer.settle()
 
-    def _recording(self, samples: np.ndarray, rate: int) -> Recording:
-        key = (id(samples), rate, self.rate)
-        if key not in self._converted:
-            # Keep the samples, so that no other array can get the same id.
-            self._converted[key] = (samples, Recording(resample(samples, rate, self.rate)))
-        return self._converted[key][1]
-
     def _programme(self) -> Programme:
-        recordings = tuple(self._recording(samples, rate) for samples, rate in self._loaded)
+        recordings = tuple(self.prepare(samples, rate) for samples, rate in self._loaded)
         return Programme(recordings, self._gains, self.comparison.timing)
 
     def _use_rate(self, rate: int) -> None:
@@ -396,9 +393,7 @@ class Player:
         choice, seconds = self.mixer.state.choice, self.mixer.state.position / self.rate
         self.mixer = Mixer(rate)
         self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
-        if self._incoming is not None:
-            # A stream under way cannot be converted again: drop the rest.
-            self._incoming = None
+        self._incoming = None  # A stream under way cannot be converted again: drop the rest.
         if self._loop is not None:
             self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
         self._converted = {}

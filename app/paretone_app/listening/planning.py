@@ -80,16 +80,7 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     NATURALNESS: 20,
     SIMILARITY: 20,
 }
-DEFAULT_PRACTICE: Mapping[str, int] = {
-    ABX: 2,
-    CCR: 1,
-    PREFERENCE: 1,
-    MUSHRA: 1,
-    STAIRCASE: 2,
-    RANKING: 1,
-    NATURALNESS: 2,
-    SIMILARITY: 2,
-}
+DEFAULT_PRACTICE: Mapping[str, int] = {one: 2 if one in (ABX, STAIRCASE, *MOS) else 1 for one in METHODS}
 """Practice trials, or pages."""
 _SESSIONS: Mapping[str, type[ListeningSession]] = {
     ABX: AbxSession,

@@ -74,14 +74,12 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
     paired = [_pair_row(one, names) for own in sessions for one in own if one.method not in (MUSHRA, *MOS)]
     opinions = [_opinion_row(one, names) for own in sessions for one in own if one.method in MOS]
-    made = {}
-    if rated:
-        made["mushra.csv"] = _csv(MUSHRA_COLUMNS, rated)
-    if paired:
-        made["paired_comparison.csv"] = _csv(PAIR_COLUMNS, paired)
-    if opinions:
-        made["mos.csv"] = _csv(MUSHRA_COLUMNS, opinions)
-    return made
+    made = (
+        ("mushra.csv", MUSHRA_COLUMNS, rated),
+        ("paired_comparison.csv", PAIR_COLUMNS, paired),
+        ("mos.csv", MUSHRA_COLUMNS, opinions),
+    )
+    return {name: comma_separated([columns, *rows]).encode("utf-8") for name, columns, rows in made if rows}
 
 
 def _trial_names(found: Sequence[TrialRecord]) -> dict[tuple[str, object], str]:
@@ -144,10 +142,6 @@ def _condition_name(key: str, title: str) -> str:
     return key if key in trials.CUTOFFS else title
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
-    return comma_separated([columns, *rows]).encode("utf-8")
-
-
 def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]:
     """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` on failure."""
     made = tables(found)
@@ -180,8 +174,7 @@ def bundle(
     webMUSHRA records these as ``practice_1`` and so on."""
     if any(one.rate != RATE for one in prepared):
         raise ValueError(f"a bundle is made of sounds at {RATE} Hz")
-    sounds: dict[str, bytes] = {}
-    sounds[_NOISE] = files.wav(_noise(prepared), RATE)
+    sounds = {_NOISE: files.wav(_noise(prepared), RATE)}
     described: list[dict] = []
     pages: list = ["random"]
     for number, item in enumerate(prepared, start=1):

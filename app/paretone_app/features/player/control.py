@@ -107,7 +107,7 @@ class Playback(QObject):
         if not self.probing:
             self.probing = self.looked = True
             self.probing_changed.emit(True)
-            self.deck.analyser.run(probe, self._open_device)
+            self.deck.analyser.background.run(probe, self._open_device)
 
     def _open_device(self, found: SoundSystem | BaseException) -> None:
         self.probing = False

@@ -187,5 +187,5 @@ class PlayerPresenter(Presenter):
 
     def _end_stream(self) -> None:
         if self._streaming:
-            self.deck.end_stream()
+            self.deck.player.end_stream()
         self._streaming = 0

@@ -83,7 +83,7 @@ class CellHearing(QObject):
             player.prepare(samples, rate)
             return Sound(samples, rate, setting_title(take.setting, "Grid"), take.text, take.id).worked_out()
 
-        self._player.deck.analyser.run(read, lambda made: self._take_over(take, made))
+        self._player.deck.analyser.background.run(read, lambda made: self._take_over(take, made))
 
     def stop(self) -> None:
         """Stop if one of these is heard."""

@@ -141,7 +141,7 @@ class FrontRow(QObject):
                 player.prepare(samples, rate)
             return made
 
-        self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
+        self._player.deck.analyser.background.run(read, lambda made: self._begin(number, made))
 
     def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
         if number != self._reading or not arrived(made, self.failed.emit):
@@ -247,7 +247,7 @@ class FrontRow(QObject):
             player.prepare(take.samples, take.sample_rate)
             return Sound(take.samples, take.sample_rate, title, take.text, take.id).worked_out()
 
-        self._player.deck.analyser.run(read, lambda made: self._put(number, key, made))
+        self._player.deck.analyser.background.run(read, lambda made: self._put(number, key, made))
 
     def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
         if not arrived(made, self.failed.emit) or number != self._reading or not self.on or key in self._made:

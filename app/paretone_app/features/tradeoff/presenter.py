@@ -156,7 +156,7 @@ class ChosenTake(QObject):
         elif sound.take != self._wanted:
             self._wanted = wanted = sound.take
             take = self._results.take_reader(wanted)
-            self._player.deck.analyser.run(take, lambda found: self._take_over(wanted, found))
+            self._player.deck.analyser.background.run(take, lambda found: self._take_over(wanted, found))
 
     def _take_over(self, wanted: str, found: Take | BaseException) -> None:
         if wanted == self._wanted:

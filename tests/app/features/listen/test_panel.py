@@ -151,7 +151,7 @@ def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot
         assert len(canvas.lanes[0].samples) == len(speech), "A stays"
         assert not host.listen.empty[1].isVisibleTo(canvas)
     assert text(host, "Why there is no difference") == "Take B is being made."
-    host.deck.end_stream()
+    host.deck.player.end_stream()
     host.listen.end_take(True)
     set_takes(host, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
     assert len(canvas.lanes) == 3 and text(host, "Why there is no difference") == ""

@@ -118,7 +118,7 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
         # Before the stream ends, which a busy machine may hear sooner than it has analysed the takes.
         set_takes(panel, qtbot, take(speech[:RATE], "streamed"), take(speech[:RATE], "old"))
         assert text(panel, "Switching mode").startswith("Streaming")
-        panel.deck.end_stream()
+        panel.deck.player.end_stream()
         qtbot.waitUntil(lambda: text(panel, "Switching mode").startswith("In sync"))
         qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
 
@@ -242,7 +242,7 @@ def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> 
         for piece in (speech[:2400], speech[2400:4800]):
             deck.append(piece)
             deck.player.mixer.render(np.zeros(deck.player.rate // 4, np.float32))
-        deck.end_stream()
+        deck.player.end_stream()
         assert deck.player.starvations == 2 * number
         assert deck.waits == (2, pytest.approx(0.3, abs=0.04))
     deck.expect_stream()
