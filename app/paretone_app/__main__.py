@@ -107,8 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return error.exit_code
             sound_system.ask()
         first.enter_context(collecting_later())
+        settings = first.enter_context(settings_file(options))
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_run(application, options, calls))
+            return runner.run(_run(application, options, settings, calls))
 
 
 def search_no_features() -> None:
@@ -176,11 +177,6 @@ def told_of_no_display() -> Iterator[None]:
             sys.stderr.writelines(f"Qt: {one}\n" for one in said)
 
 
-async def _run(application: QApplication, options: argparse.Namespace, calls: Calls | None) -> int:
-    with settings_file(options) as settings:
-        return await _run_window(application, options, settings, calls)
-
-
 @contextlib.contextmanager
 def settings_file(options: argparse.Namespace) -> Iterator[str]:
     """The settings file of the options; for the headless tour a temporary one, with default settings."""
@@ -191,9 +187,7 @@ def settings_file(options: argparse.Namespace) -> Iterator[str]:
         yield str(Path(folder) / "window.ini")
 
 
-async def _run_window(
-    application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None
-) -> int:
+async def _run(application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None) -> int:
     window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)

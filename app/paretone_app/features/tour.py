@@ -223,7 +223,7 @@ _DONE = "Done."
 class TourPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features, self._status = services.features, services.status
+        self._features = services.features
         self._job = {step.action: (step, name) for step, name in services.job.items()}
         self._stops = services.stops
         self.course: Course | None = None

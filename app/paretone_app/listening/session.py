@@ -103,7 +103,6 @@ class ListeningSession(ABC):
         self.heard.add(button)
 
     def heard_to_the_end(self, button: int) -> None:
-        """The sound of ``button`` was heard from beginning to end."""
         self.heard_whole.add(button)
 
     @abstractmethod

@@ -170,17 +170,10 @@ class Rail(QWidget):
         em = self.fontMetrics().height()
         for workspace, action in actions.items():
             # Not the button's default action: tip and icon of the action are for the menu.
-            button = QToolButton()
-            button.setText(workspace.title)
-            button.setCheckable(True)
+            size = QSize(round(1.4 * em), round(1.4 * em))
+            button = build.tile(workspace.title, f"Workspace {workspace.title}", "workspace", size)
             button.clicked.connect(action.trigger)
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-            button.setIconSize(QSize(round(1.4 * em), round(1.4 * em)))
-            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setProperty("look", "workspace")
             keys = action.shortcut().toString()
-            button.setAccessibleName(f"Workspace {workspace.title}")
             button.setAccessibleDescription(f"{workspace.tip} ({keys})")
             button.setToolTip(f"{workspace.title}: {workspace.tip} ({keys})")
             self.buttons[workspace] = button

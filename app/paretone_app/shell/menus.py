@@ -126,17 +126,14 @@ class Menus:
         offered = ("auto", *devices)
         for name in offered:
             if name not in self._devices:
-                self._devices[name] = self._add_device(name)
+                made = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
+                made.triggered.connect(lambda _=False, one=name: self._actions.device_wanted.emit(one))
+                self._device_menu.addAction(made)
+                self._device_group.addAction(made)
+                self._devices[name] = made
         for name, action in self._devices.items():
             action.setVisible(name in offered)
             action.setChecked(name == wanted)
-
-    def _add_device(self, name: str) -> QAction:
-        action = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
-        action.triggered.connect(lambda: self._actions.device_wanted.emit(name))
-        self._device_menu.addAction(action)
-        self._device_group.addAction(action)
-        return action
 
 
 def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QDockWidget,
     QMainWindow,
-    QSizePolicy,
     QStackedWidget,
     QTabBar,
     QToolBar,
@@ -28,6 +27,7 @@ from paretone_app.shell.docks import Docks
 from paretone_app.shell.entries import DOCKED, WORKSPACES, Place, Region, Workspace
 from paretone_app.shell.regions import enter
 from paretone_app.shell.theme import NEAR, TIGHT
+from paretone_app.widgets import build
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
 
@@ -58,35 +58,21 @@ class Gallery(QWidget):
         for place in docks.places:
             if place.region is not Region.CENTRE:
                 continue
-            card = QToolButton()
-            card.setText(place.title)
-            card.setCheckable(True)
-            card.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-            card.setIconSize(QSize(_WIDTH, _HEIGHT))
+            card = build.tile(place.title, f"Show {place.title}", "card", nothing.size())
             card.setIcon(QIcon(nothing))
-            card.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            card.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            card.setProperty("look", "card")
-            card.setAccessibleName(f"Show {place.title}")
             card.clicked.connect(lambda _=False, one=place.name: docks.bring_forward(one))
             group.addButton(card)
             self.cards[place.name] = card
             column.addWidget(card)
         column.addStretch(1)
-        self._bar = QToolBar("Views", movable=False)
-        self._bar.setObjectName("views of the gallery")
-        self._bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self._bar.toggleViewAction().setVisible(False)
-        self._bar.setProperty("look", "gallery")
         area = Scrolled(self)
         # Show the bar's background.
         area.viewport().setAutoFillBackground(False)
         self.setAutoFillBackground(False)
         area.setFixedWidth(_WIDTH + 2 * self.fontMetrics().height())
-        self._content = QWidgetAction(self._bar)
-        self._content.setDefaultWidget(area)
-        self._bar.addAction(self._content)
-        docks.host.addToolBar(Qt.ToolBarArea.RightToolBarArea, self._bar)
+        right = Qt.ToolBarArea.RightToolBarArea
+        self._bar = add_bar(docks.host, "views of the gallery", "Views", area, right)
+        self._bar.setProperty("look", "gallery")
         self._soon = QTimer(self, singleShot=True, interval=_SOON)
         self._soon.timeout.connect(self._take_all)
         self._turn = QTimer(self, singleShot=True, interval=_TURN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, SignalInstance
 from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -186,6 +186,19 @@ def splitter(
         made.addWidget(one)
         made.setStretchFactor(number, stretch)
     made.setSizes(list(sizes))
+    return made
+
+
+def tile(title: str, name: str, look: str, size: QSize) -> QToolButton:
+    """A checkable button with a picture of this ``size`` above its ``title``."""
+    made = named(QToolButton(), name)
+    made.setText(title)
+    made.setCheckable(True)
+    made.setIconSize(size)
+    made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    made.setProperty("look", look)
     return made
 
 

@@ -155,11 +155,10 @@ class KnobControls(QWidget):
             editor.setProperty(TERM, f"{self._owner}: {knob.title}")
             editor.setAccessibleName(f"{self._owner}: {knob.label}")
             editor.setAccessibleDescription(_spoken(knob))
-            reset = QToolButton()
+            usual = self._default_text(knob)
+            reset = build.named(QToolButton(), f"Reset {knob.title} to {usual}", f"Reset to {usual}")
             reset.setText("↺")
-            reset.setToolTip(f"Reset to {self._default_text(knob)}")
             reset.setProperty("look", "quiet")
-            reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
             reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
             rows.grid.addWidget(label, row, 0)
             if isinstance(knob, Choice) and widest + max(map(len, knob.titles or knob.values)) > _ROOM:

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 class DecodingPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self._chosen: Take | None = None
         self._player = services.features.find(PlayerPresenter)
         self.decoding: DecodingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self.sweep = services.actions.add(
             "S&weep β and L_d",
-            lambda: self._features.find(ViewsPresenter).open(VIEW.name),
+            lambda: services.features.find(ViewsPresenter).open(VIEW.name),
             "Measure several tolerances and draft lengths (opens Views)",
         )
         self.later = {"decoding": self._build_decoding}

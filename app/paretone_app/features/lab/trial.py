@@ -176,7 +176,6 @@ class SoundPage(QWidget):
         raise NotImplementedError
 
     def follow(self) -> None:
-        """Poll the player."""
         if self.player.problem != self._problem:
             self._problem = self.player.problem
             self.problem_changed.emit(self._problem)

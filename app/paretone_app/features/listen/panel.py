@@ -260,11 +260,9 @@ class ListenPanel(QWidget):
             one.setParent(self.canvas)
         content, below, self._beside = QWidget(), QWidget(), QWidget()
         build.fill(HBoxLayout(content), (self._column, (self.canvas, 1))).setSpacing(0)
-        self.bar = build.named(QScrollBar(Qt.Orientation.Horizontal), "Time in view, in milliseconds")
+        bar = build.named(QScrollBar(Qt.Orientation.Horizontal), "Time in view, in milliseconds")
+        self.bar = build.keeping_room(bar)  # Lanes keep their height when the view is zoomed.
         self.bar.valueChanged.connect(self._scroll)
-        policy = self.bar.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # Lanes keep their height when the view is zoomed.
-        self.bar.setSizePolicy(policy)
         axis = VBoxLayout()
         build.fill(axis, (Ruler(self.canvas), self.bar)).setSpacing(0)
         build.fill(HBoxLayout(below), (self._beside, (axis, 1))).setSpacing(0)
@@ -330,7 +328,6 @@ class ListenPanel(QWidget):
         return [(one.y(), one.height()) for one in there]
 
     def show_lanes(self) -> None:
-        """Show the takes of all lanes."""
         takes, deck = self._compared.lanes, self._deck
         while len(self.heads) > len(takes):
             self.heads.pop().deleteLater()
@@ -508,14 +505,9 @@ class ListenPanel(QWidget):
         if not self._frames.isActive():
             self._put_position(seconds)
         underruns, waits = self._deck.player.underruns, self._deck.waits[0]
-        text = ", ".join(
-            said
-            for said, count in (
-                (counted(underruns, "underrun", "underruns"), underruns),
-                (f"{counted(waits, 'wait', 'waits')} for the model", waits),
-            )
-            if count
-        )
+        said = [counted(underruns, "underrun", "underruns")] if underruns else []
+        said += [f"{counted(waits, 'wait', 'waits')} for the model"] if waits else []
+        text = ", ".join(said)
         if text != self._underruns.text():
             self._underruns.setText(text)
             set_look(self._underruns, "warning" if underruns else "muted")

@@ -67,13 +67,9 @@ class ListenPresenter(Presenter):
         takes = self._services.features.find(TakesPresenter)
         self.listen.noted.connect(takes.note)
         takes.faults_found.connect(self._show_faults)
-        for one, action, text in zip(
-            self.listen.empty,
-            (self._actions.baseline, self._actions.accelerated),
-            ("Make take A", "Make take B"),
-            strict=True,
-        ):
-            one.offer(action, text)
+        empty_a, empty_b = self.listen.empty
+        empty_a.offer(self._actions.baseline, "Make take A")
+        empty_b.offer(self._actions.accelerated, "Make take B")
         self._hold()
         self._show_faults()
         self._show_notes()

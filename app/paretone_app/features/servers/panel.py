@@ -69,7 +69,6 @@ class ServersPanel(QWidget):
 
     def __init__(self, colours: Colours, measure: Action, cancel: Action, forget: Action) -> None:
         super().__init__()
-        self._measure = measure
         self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server")
         self.model = build.named(QLineEdit(placeholderText="the server's own"), "Model to ask for")
         self.voice = build.named(QLineEdit(placeholderText="the server's own"), "Voice to ask for")

@@ -195,11 +195,6 @@ class TakeGridPresenter(Presenter):
     def grid(self) -> TakeGrid | None:
         return None if self.take_grid is None else self.take_grid.cells.grid
 
-    @property
-    def takes(self) -> tuple[TakeSummary, ...]:
-        """All available takes: the library's, newest first, then those of studies."""
-        return self._results.all_takes
-
     def _note_change(self) -> None:
         self._is_current = False
         self._soon.start()
@@ -211,7 +206,7 @@ class TakeGridPresenter(Presenter):
         if panel is None or not panel.isVisible():
             return
         self._is_current = True
-        takes = self.takes
+        takes = self._results.all_takes
         reference = self._reference_of(takes)
         if reference is None:
             panel.show_grid(None, {})
@@ -233,7 +228,8 @@ class TakeGridPresenter(Presenter):
             remark = str(error)
         arrange = over_sentences if chosen.mean else take_grid
         grid = arrange(takes, reference, (rows, columns, figure), more)
-        panel.show_grid(grid, self._states(grid), remark or self._progress())
+        left = len(self._making.waiting)
+        panel.show_grid(grid, self._states(grid), remark or (f"Making takes: {left} left." if left else ""))
         self._show_playing()
         self.refresh()
 
@@ -288,10 +284,6 @@ class TakeGridPresenter(Presenter):
                 found[row, column] = FAILED, f"It could not be made: {failed[key]}"
         return found
 
-    def _progress(self) -> str:
-        left = len(self._making.waiting)
-        return f"Making takes: {left} left." if left else ""
-
     def _show_playing(self) -> None:
         if self.take_grid is not None:
             now = self._state.playing.now
@@ -328,7 +320,7 @@ class TakeGridPresenter(Presenter):
 
         found: dict[str, str] = {}
         if dimension.name == VOICE:
-            found |= {one.voice.casefold(): one.voice for one in self.takes}
+            found |= {one.voice.casefold(): one.voice for one in self._results.all_takes}
             for one in self._state.selection.voices:
                 for name in (one.id, one.id.rpartition("/")[2], one.title):
                     found[name.casefold()] = one.id
@@ -352,13 +344,13 @@ class TakeGridPresenter(Presenter):
 
     def _go_to_sentence(self, text: str) -> None:
         """Make the take of another sentence with the reference's setting the reference."""
-        reference = next((one for one in self.takes if one.id == self._reference), None)
+        reference = next((one for one in self._results.all_takes if one.id == self._reference), None)
         if reference is None:
             return
         around = reference.voice, reference.setting.model, reference.setting.seed, reference.checkpoint
         said = [
             one
-            for one in self.takes
+            for one in self._results.all_takes
             if one.text == text and (one.voice, one.setting.model, one.setting.seed, one.checkpoint) == around
         ]
         alike = next((one for one in said if one.setting.bare == reference.setting.bare), None)
@@ -468,7 +460,7 @@ class TakeGridPresenter(Presenter):
         from paretone_app.features.take_grid.grid import MODEL
 
         setting, artefacts = self._results.prepared(asked.setting)
-        reference = next((one for one in self.takes if one.id == self._reference), None)
+        reference = next((one for one in self._results.all_takes if one.id == self._reference), None)
         # A take with other weights does not fit the grid, unless the grid has several models.
         alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)
         checkpoint = reference.checkpoint if reference is not None and alike else ""

@@ -183,10 +183,6 @@ class TakesPanel(QWidget):
         self.model.set_sides(sides)
         self._show_difference()
 
-    def show_playing(self, take: str) -> None:
-        """Mark the take being played, by id; ``""`` for none."""
-        self.model.set_playing(take)
-
     def selected(self) -> list[TakeSummary]:
         return [self.model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 

@@ -200,17 +200,6 @@ class TakesPresenter(Presenter):
     def _count_gains(self) -> None:
         self._state.gains.set_takes(self._kept.measured)
 
-    def _keep_take(self, take: Take) -> None:
-        for note in take.notes:
-            if note not in self._notices.cautioned:
-                self._notices.warn(note)
-        try:
-            self._kept.add(take)
-        except PlainError as error:
-            self._offer_replacement(str(error), "error")
-            return
-        self.judging.add(take)
-
     def _keep_made(self, take: Take) -> None:
         """Store a take, measured against its baseline if that exists and is not A."""
         if take.setting.techniques and take.log_mel_distance is None:
@@ -220,7 +209,15 @@ class TakesPresenter(Presenter):
             )
             with suppress(PlainError):  # Reported elsewhere.
                 take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
-        self._keep_take(take)
+        for note in take.notes:
+            if note not in self._notices.cautioned:
+                self._notices.warn(note)
+        try:
+            self._kept.add(take)
+        except PlainError as error:
+            self._offer_replacement(str(error), "error")
+            return
+        self.judging.add(take)
 
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
@@ -255,7 +252,7 @@ class TakesPresenter(Presenter):
 
     def _show_playing(self) -> None:
         now = self._state.playing.now
-        self.takes.show_playing(now.key if now.sounding else "")
+        self.takes.model.set_playing(now.key if now.sounding else "")
         self._show_faults()
 
     def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:

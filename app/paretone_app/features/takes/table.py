@@ -271,7 +271,6 @@ class TakesModel(QAbstractTableModel):
         self._put_together()
 
     def set_waiting(self, takes: Sequence[WaitingTake]) -> None:
-        """Show the takes of the queue."""
         if tuple(takes) != self._waiting:
             self._waiting = tuple(takes)
             self._put_together()

@@ -38,10 +38,8 @@ _HINT = "Point at the figure or use the arrow keys to read values."
 class ViewsPanel(QWidget):
     """Left: choice of a question, its knobs, and computing. Right: the figure with its caption."""
 
-    def __init__(
-        self, colours: Colours, compute: Action, cancel: Action, save: Sequence[Action], parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, colours: Colours, compute: Action, cancel: Action, save: Sequence[Action]) -> None:
+        super().__init__()
         self._colours = colours
         self._save = tuple(save)
         self._compute, self._cancel = compute, cancel

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paretone.errors import PlainError
 from paretone.session.commands import ComputeView
 from paretone.session.events import Event, ViewComputed
 from paretone.setting.knobs import Values
@@ -14,6 +13,7 @@ from paretone.views import views
 from paretone.views.figure import Figure
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell import file_dialogs
+from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ class ViewsPresenter(Presenter):
     def compute(self, name: str, knobs: Values) -> None:
         """Compute the view called ``name`` for the selection. Raises :class:`PlainError` if that is not possible."""
         state = self._state
-        problem = state.availability.why_not_synthesise()
-        if problem:
-            raise PlainError(problem)
+        require(state.availability.why_not_synthesise())
         setting = state.selection.baseline_setting
         records = tuple(record for source in state.artefacts.sources for record in source.records)
         for one in state.selection.techniques:

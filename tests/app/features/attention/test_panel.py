@@ -99,7 +99,7 @@ def test_before_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> 
     assert not panel.levels_box.isEnabled()
     panel.say("The GPU is out of memory; choose a shorter sentence.")
     assert panel.status.text() == "The GPU is out of memory; choose a shorter sentence."
-    assert panel._status.property("look") == "warning"
+    assert panel.status.property("look") == "warning"
 
 
 @pytest.mark.parametrize("branches", [1, 3, 4])

@@ -322,9 +322,9 @@ def test_the_take_that_plays_is_marked_and_every_cell_says_something_to_screen_r
     take = model.index(1, 0).data(TAKE_ROLE)
     texts = [model.index(0, one).data(spoken) for one in range(len(COLUMNS))]
     assert texts[:2] == ["Not starred", "No lane"] and all(texts)
-    panel.show_playing(take.id)
+    panel.model.set_playing(take.id)
     assert marked() == [1] and model.index(1, 1).data(spoken).endswith("playing")
-    panel.show_playing("")
+    panel.model.set_playing("")
     assert marked() == []
 
 
