@@ -18,10 +18,12 @@ from torch import Tensor, nn
 
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.scripted_causal import (
+    LEAST_SEEN,
     MOST_TOKENS,
     Layers,
     LayerTensors,
     Place,
+    gathered_rows,
     pass_of,
     pass_together,
 )
@@ -291,7 +293,9 @@ class FusedTransformer(nn.Module):
             return None
         start = cache.length
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, self._norm.weight)
-        return self._scripted, Place(cache.memory_for(tokens), start, self.rotation(positions), mask)
+        memory = cache.memory_for(tokens)
+        gathers = tokens <= self._scripted.gathered and start + tokens > LEAST_SEEN and memory.shape[1] == 1
+        return self._scripted, Place(memory, start, self.rotation(positions), mask, gathers)
 
     @property
     def is_half(self) -> bool | None:
@@ -409,7 +413,12 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
     sizes = config.heads, config.key_value_heads, config.head_width
     floor = norm.weight.new_tensor(floors.pop())
     of_heads = next((one.heads_norm.floor for one in layers if one.heads_norm is not None), floor)
-    return Layers(found, kinds.pop(), floor, of_heads, *sizes) if len(kinds) == 1 else None
+    if len(kinds) != 1:
+        return None
+    # Where heads share keys, keys and values are small.
+    shared = config.heads != config.key_value_heads
+    gathered = 0 if shared else gathered_rows(config.heads, config.head_width, torch.get_num_threads())
+    return Layers(found, kinds.pop(), floor, of_heads, *sizes, gathered)
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

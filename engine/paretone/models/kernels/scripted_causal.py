@@ -4,7 +4,8 @@ TorchScript.
 At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python, more where
 the weights that are read push the interpreter out of the caches. Here one interpreted function calls the same operators
 in the same order as :class:`paretone.models.kernels.fused_causal.FusedTransformer`, so that results are equal bit by
-bit. Only for float32 on processors, with products that are either all of float16 weights or all plain.
+bit, or up to rounding where values are gathered (:func:`gathered_rows`). Only for float32 on processors, with products
+that are either all of float16 weights or all plain.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from timeit import Timer
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -40,6 +43,8 @@ class Layers(NamedTuple):
     key_heads: int
     width: int
     """Of a head."""
+    gathered: int
+    """Most tokens whose values are gathered; see :func:`gathered_rows`."""
 
 
 class Place(NamedTuple):
@@ -51,6 +56,8 @@ class Place(NamedTuple):
     rotation: Tensor
     mask: Optional[Tensor]  # noqa: UP045
     """For several tokens."""
+    gathers: bool
+    """Whether values are gathered, of one sequence."""
 
 
 class Head(NamedTuple):
@@ -86,6 +93,8 @@ class Frames(NamedTuple):
 
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
+LEAST_SEEN = 256
+"""Values are gathered from caches of more tokens."""
 
 
 def _norm(x: Tensor, scaled: Tensor, floor: Tensor) -> Tensor:
@@ -100,10 +109,52 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None, half: bool) -> Tens
     return F.linear(x, weight, bias)
 
 
+def _bags(tokens: int, length: int, capacity: int, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """For :func:`_gathered`: zero, rows of all values in a layer's memory by head and token, and the first of each."""
+    first = torch.arange(heads * capacity, 2 * heads * capacity, capacity).view(-1, 1, 1)
+    rows = (first + torch.arange(length)).expand(heads, tokens, length).reshape(-1)
+    return torch.zeros(()), rows, torch.arange(0, len(rows), length)
+
+
+def _gathered(
+    query: Tensor,
+    keys: Tensor,
+    table: Tensor,
+    mask: Optional[Tensor],  # noqa: UP045
+    bags: tuple[Tensor, Tensor, Tensor],
+    scale: float,
+) -> Tensor:
+    """Attention of ``query`` (tokens, heads, width) to ``keys`` (heads, length, width) and to the rows of ``table`` in
+    ``bags``, (tokens, heads · width). Keys and values come from memory, and products wait for it. So values are summed
+    as rows of a table, a kernel that fetches rows ahead of their use."""
+    zero, rows, first = bags
+    tokens, heads, width = query.size(0), query.size(1), query.size(2)
+    if tokens == 1:
+        scores = torch.baddbmm(zero, keys, query.permute(1, 2, 0), beta=0.0, alpha=scale).view(heads, 1, -1)
+    else:
+        # The sum does not count (beta), but it reads the keys faster than the product would.
+        queries, transposed = query.transpose(0, 1), keys.transpose(1, 2)
+        scores = torch.baddbmm(keys.sum(), queries, transposed, beta=0.0, alpha=scale)
+    if mask is not None:
+        scores.add_(mask)
+    mixed = torch.embedding_bag(table, rows, first, False, 0, False, scores.softmax(-1).view(-1))[0]
+    return mixed.view(heads, tokens, width).transpose(0, 1).reshape(tokens, -1)
+
+
 def _pass(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     batch, tokens, half, floor = embedded.size(0), embedded.size(1), layers.half, layers.floor
     heads, key_heads, width = layers.heads, layers.key_heads, layers.width
     hidden = embedded.reshape(batch * tokens, -1)
+    start, length = place.start, place.start + tokens
+    kept = place.memory.narrow(3, start, tokens).transpose(2, 3).unbind()
+    keys = place.memory.narrow(2, 0, key_heads).narrow(3, 0, length).unbind()
+    bags, mask, scale = (floor, floor, floor), place.mask, 1.0 / math.sqrt(width)
+    if place.gathers:
+        bags = _bags(tokens, length, place.memory.size(3), heads)
+        values = place.memory.view(len(kept), -1, width).unbind()
+        keys = place.memory.select(1, 0).narrow(1, 0, key_heads).narrow(2, 0, length).unbind()
+    else:
+        values = place.memory.narrow(2, key_heads, key_heads).narrow(3, 0, length).unbind()
     outputs: list[Tensor] = []
     for index, (attention, inputs, bias, normed, output, forward, gate_up, down) in enumerate(layers.tensors):
         projected = _product(_norm(hidden, attention, floor), inputs, bias, half).view(batch, tokens, -1, width)
@@ -111,17 +162,19 @@ def _pass(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
         if normed is not None:
             turned.copy_(_norm(turned, normed, layers.floor_of_heads))
         torch.view_as_complex(turned.unflatten(-1, [-1, 2])).mul_(place.rotation)
-        kept = place.memory[index]
-        kept.narrow(2, place.start, tokens).copy_(projected.narrow(2, heads, 2 * key_heads).transpose(1, 2))
-        seen = kept.narrow(2, 0, place.start + tokens)
-        query = projected.narrow(2, 0, heads).transpose(1, 2)
-        if heads != key_heads:
-            query = query.reshape(batch, key_heads, -1, width)
-        key, value = seen.narrow(1, 0, key_heads), seen.narrow(1, key_heads, key_heads)
-        mixed = F.scaled_dot_product_attention(query, key, value, place.mask)
-        if heads != key_heads:
-            mixed = mixed.reshape(batch, heads, tokens, width)
-        hidden = _product(mixed.transpose(1, 2).reshape(-1, heads * width), output, None, half).add_(hidden)
+        kept[index].copy_(projected.narrow(2, heads, 2 * key_heads))
+        query = projected.narrow(2, 0, heads)
+        if place.gathers:
+            mixed = _gathered(query[0], keys[index], values[index], mask, bags, scale)
+        else:
+            query = query.transpose(1, 2)
+            if heads != key_heads:
+                query = query.reshape(batch, key_heads, -1, width)
+            mixed = F.scaled_dot_product_attention(query, keys[index], values[index], mask)
+            if heads != key_heads:
+                mixed = mixed.reshape(batch, heads, tokens, width)
+            mixed = mixed.transpose(1, 2).reshape(-1, heads * width)
+        hidden = _product(mixed, output, None, half).add_(hidden)
         gate, up = _product(_norm(hidden, forward, floor), gate_up, None, half).chunk(2, -1)
         hidden = _product(F.silu(gate).mul_(up), down, None, half).add_(hidden)
         outputs.append(hidden)
@@ -284,7 +337,7 @@ def _drafts(
         if token >= limits.codes:
             break
         seen, start = seen + 1, place.start + embedded.size(0)
-        place = Place(place.memory, start, rotations.narrow(0, start, 1), None)
+        place = Place(place.memory, start, rotations.narrow(0, start, 1), None, False)
         states, embedded = outputs.narrow(0, outputs.size(0) - 1, 1), table.narrow(0, token, 1)
     return drafted, proposals
 
@@ -307,7 +360,7 @@ def _frame(
         if narrow is not None:
             fed = _product(fed, narrow, frames.bias, layers.half)
         rows = fed.size(0)
-        place = Place(memory, start, rotations.narrow(0, start, rows), mask if rows > 1 else None)
+        place = Place(memory, start, rotations.narrow(0, start, rows), mask if rows > 1 else None, False)
         outputs = _pass(fed.unsqueeze(0), layers, place)[-1]
         hidden = _norm(outputs.narrow(0, rows - 1, 1), frames.norm, layers.floor)
         scores = _product(hidden, head, None, layers.half)
@@ -328,6 +381,43 @@ def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
 
+FEW_ROWS = (1, 6)
+"""Numbers of tokens whose attention is measured."""
+MEASURED_LENGTH, MEASURED_LAYERS, TRIALS = 384, 8, 5
+READ_BETWEEN = 1 << 23
+"""Numbers read between measurements: a pass reads its weights between two uses of keys and values."""
+
+
+@functools.cache
+def gathered_rows(heads: int, width: int, threads: int) -> int:
+    """Most tokens whose attention to a cache out of the processor's own caches is faster if values are gathered
+    (:func:`_gathered`), with ``threads``; 0: of none."""
+    memory = torch.ones(MEASURED_LAYERS, 2 * heads, MEASURED_LENGTH, width)
+    others, scale = torch.ones(READ_BETWEEN), width**-0.5
+
+    def gather(query: Tensor) -> None:
+        bags = _bags(len(query), MEASURED_LENGTH, MEASURED_LENGTH, heads)
+        for kept in memory:
+            _gathered(query, kept[:heads], kept.view(-1, width), None, bags, scale)
+
+    def attend(query: Tensor) -> None:
+        queries = query.transpose(0, 1)[None]
+        for kept in memory:
+            F.scaled_dot_product_attention(queries, *kept[None].chunk(2, 1))
+
+    most = 0
+    with torch.inference_mode():
+        for tokens in FEW_ROWS:
+            query = torch.ones(tokens, heads, width)
+            gathered, attended = (
+                min(Timer(partial(way, query), others.sum).repeat(TRIALS, 1)) for way in (gather, attend)
+            )
+            if gathered > attended:
+                break
+            most = tokens
+    return most
+
+
 def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
     """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
     (batch · tokens, hidden) each."""
@@ -342,7 +432,7 @@ def pass_together(
     attention within each. ``groups``: numbers of consecutive sequences, and of the first tokens that their caches have
     in common, which are read once for all of them. Returns the layers' outputs, (all tokens, hidden) each."""
     counts = [one.shape[1] for one in embedded]
-    memories, starts, rotations, masks = zip(*places, strict=True)
+    memories, starts, rotations, masks, _ = zip(*places, strict=True)
     given = torch.cat(list(embedded), 1)[0], counts, list(memories), list(starts), torch.cat(rotations), list(masks)
     outputs: list[Tensor] = scripted(_pass_together)(*given, list(groups), layers)
     return outputs

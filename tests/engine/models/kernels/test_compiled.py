@@ -19,7 +19,17 @@ from paretone.models.families.language_network import FeatureDrafter
 from paretone.models.kernels import compiled
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from paretone.models.kernels.scripted_causal import MOST_TOKENS, _draft, _drafts, _pass, _scores, scripted
+from paretone.models.kernels.scripted_causal import (
+    FEW_ROWS,
+    LEAST_SEEN,
+    MOST_TOKENS,
+    _draft,
+    _drafts,
+    _pass,
+    _scores,
+    gathered_rows,
+    scripted,
+)
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
@@ -223,6 +233,28 @@ def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
         assert torch.equal(caches[0].kept(), caches[1].kept())
         with pytest.raises(ValueError, match="do not fit"):
             fast(torch.randn(batch, 12, config.hidden), caches[0])
+
+
+def test_gathered_values_attend_alike() -> None:
+    plain = small_transformer(replace(LLAMA, key_value_heads=LLAMA.heads))
+    fast, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
+    fast._scripted, operators._scripted = fast._scripted._replace(gathered=8), None
+    torch.manual_seed(0)
+    caches = [one.cache(LEAST_SEEN + 20) for one in (fast, operators)]
+    # What was dropped is not seen again.
+    for tokens, kept in ((LEAST_SEEN + 4, LEAST_SEEN + 1), (5, LEAST_SEEN + 2), (1, LEAST_SEEN + 3), (3, LEAST_SEEN)):
+        embedded = torch.randn(1, tokens, LLAMA.hidden)
+        found, expected = (one(embedded, cache) for one, cache in zip((fast, operators), caches, strict=True))
+        torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-5)
+        assert tokens > 5 or not torch.equal(found, expected), "other operators"
+        for cache in caches:
+            cache.crop(kept)
+
+
+def test_gathering_is_measured() -> None:
+    assert gathered_rows(4, 64, torch.get_num_threads()) in (0, *FEW_ROWS)
+    shared = FusedTransformer.of(small_transformer(LLAMA))._scripted
+    assert shared is not None and shared.gathered == 0, "heads share keys"
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
