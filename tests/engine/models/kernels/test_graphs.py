@@ -157,6 +157,24 @@ def test_recordings_of_what_is_gone_are_given_up():
     assert graphs.find(("language", id(other), 2), lambda: "made", "a longer pass") is None
 
 
+def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity():
+    class Network:
+        pass
+
+    def failing() -> str:
+        raise RuntimeError("not now")
+
+    first, graphs = Network(), GraphCache[str](Again())
+    key = "frame", id(first)
+    for _ in range(2):
+        assert graphs.find(key, failing, "a frame", first) is None
+    assert len(graphs.notes()) == 1
+    del first
+    gc.collect()
+    # No other object need have its place in memory: the key is what counts.
+    assert graphs.find(key, lambda: "made", "a frame", Network()) == "made"
+
+
 def test_what_cannot_be_recorded_is_not_tried_again():
     tried = []
 
