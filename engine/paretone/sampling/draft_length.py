@@ -32,17 +32,17 @@ def predicted_speed_up(tokens: float, length: float, cost: float, verification: 
 
 LONGEST = 8
 MEMORY = 15
-"""Number of passes for the median of times, so that an interrupted one does not count."""
+"""Number of cycles for the median of times, so that an interrupted one does not count."""
 ENOUGH = 3
-"""Number of passes over as many tokens from which their time counts as measured."""
-GROWTH = 0.07
-"""Relative cost of one more token in a target pass where none was measured."""
+"""Number of cycles of a length from which their time counts as measured."""
+GROWTH = 0.1
+"""Relative cost of one more drafted token where none was measured."""
 FORGETTING = 0.98
 """Decay of a cycle's acceptance per further cycle."""
 PRIOR = 4.0
 """Weight, in tokens, of what is expected of a draft's place: half accepted at the first, later as many as before."""
-TRIED_EVERY, TRIED = 8, 2
-"""Every n-th cycle drafts this many more tokens, to measure their acceptance and cost."""
+TRIED_EVERY, TRIED = 8, (1, -1, 2)
+"""Every n-th cycle drafts so many more tokens, in turn, to measure their acceptance and cost."""
 
 
 class AdaptiveLength:
@@ -50,8 +50,8 @@ class AdaptiveLength:
     May serve several requests in turn and keeps its measurements.
 
     A cycle of length K has 1 + α₁ + α₁·α₂ + … expected tokens, with the acceptance of each place of a draft measured by
-    itself, and takes K draft passes and a target pass over K + 1 tokens, whose time is measured for each K. Equal
-    measurements give equal lengths; the distribution of the tokens does not depend on them.
+    itself; its time is measured for each K, as a draft's first token takes longer than its others. Equal measurements
+    give equal lengths; the distribution of the tokens does not depend on them.
     """
 
     def __init__(self, start: int = 3, longest: int = LONGEST) -> None:
@@ -62,9 +62,8 @@ class AdaptiveLength:
         self._cycles = 0
         self._accepted, self._checked = ([0.0] * longest for _ in range(2))
         """By place of a draft."""
-        self._draft: deque[float] = deque(maxlen=MEMORY)
-        self._target: dict[int, deque[float]] = {}
-        """Seconds of target passes by their tokens."""
+        self._spent: dict[int, deque[float]] = {}
+        """Seconds of cycles by their drafted tokens."""
 
     @property
     def acceptances(self) -> tuple[float, ...]:
@@ -75,19 +74,15 @@ class AdaptiveLength:
             found.append(expected)
         return tuple(found)
 
-    @property
-    def cost_ratio(self) -> float | None:
-        """c: time of a draft pass over that of a target pass for one token; ``None`` before the first measurement."""
-        return median(self._draft) / _seconds(1, self._measured) if self._draft else None
-
     def choose(self) -> int:
         """Length for the next cycle."""
         if self._cycles % TRIED_EVERY != TRIED_EVERY - 1:
             return self._length
-        return self._length + TRIED if self._length + TRIED <= self._longest else max(1, self._length - TRIED)
+        more = TRIED[self._cycles // TRIED_EVERY % len(TRIED)]
+        return min(max(self._length + more, 1), self._longest)
 
-    def observe(self, drafted: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
-        """Record a cycle: numbers of drafted and accepted tokens, seconds."""
+    def observe(self, drafted: int, accepted: int, seconds: float) -> None:
+        """Record a cycle: numbers of drafted and accepted tokens, seconds of drafting and checking."""
         if not drafted:
             return
         for values in (self._accepted, self._checked):
@@ -95,34 +90,32 @@ class AdaptiveLength:
         for place in range(min(accepted + 1, drafted, self._longest)):
             self._checked[place] += 1
             self._accepted[place] += place < accepted
-        self._draft.append(draft_seconds / drafted)
-        self._target.setdefault(drafted + 1, deque(maxlen=MEMORY)).append(target_seconds)
+        self._spent.setdefault(drafted, deque(maxlen=MEMORY)).append(seconds)
         self._cycles += 1
-        draft, reached = median(self._draft), [1.0, *accumulate(self.acceptances, mul)]
-        measured = self._measured
+        reached, measured = [1.0, *accumulate(self.acceptances, mul)], self._measured
 
         def pace(length: int) -> float:
-            return sum(reached[: length + 1]) / (length * draft + _seconds(length + 1, measured))
+            return sum(reached[: length + 1]) / _seconds(length, measured)
 
         self._length = max(range(1, self._longest + 1), key=pace)
 
     @property
     def _measured(self) -> dict[int, float]:
-        """Times of target passes by their tokens, ascending: of those that count as measured, else of all."""
-        found = sorted(self._target.items())
-        often = {rows: median(seconds) for rows, seconds in found if len(seconds) >= ENOUGH}
-        known = often or {rows: median(seconds) for rows, seconds in found}
+        """Times of cycles by their drafted tokens, ascending: of those that count as measured, else of all."""
+        found = sorted(self._spent.items())
+        often = {drafted: median(seconds) for drafted, seconds in found if len(seconds) >= ENOUGH}
+        known = often or {drafted: median(seconds) for drafted, seconds in found}
         # More tokens never take less time: what seems so was disturbed.
         return dict(zip(known, accumulate(known.values(), max), strict=True))
 
 
-def _seconds(tokens: int, measured: Mapping[int, float]) -> float:
-    """Time of a target pass over ``tokens``: as ``measured``, or between or beyond that."""
-    rows, seconds = list(measured), list(measured.values())
-    below = [place for place, count in enumerate(rows) if count <= tokens]
-    if len(below) == len(rows) or not below:
+def _seconds(length: int, measured: Mapping[int, float]) -> float:
+    """Time of a cycle that drafts ``length`` tokens: as ``measured``, or between or beyond that."""
+    known, seconds = list(measured), list(measured.values())
+    below = [place for place, count in enumerate(known) if count <= length]
+    if len(below) == len(known) or not below:
         nearest = -1 if below else 0
-        return seconds[nearest] * (1 + GROWTH * tokens) / (1 + GROWTH * rows[nearest])
+        return seconds[nearest] * (1 + GROWTH * length) / (1 + GROWTH * known[nearest])
     left = below[-1]
-    share = (tokens - rows[left]) / (rows[left + 1] - rows[left])
+    share = (length - known[left]) / (known[left + 1] - known[left])
     return seconds[left] + share * (seconds[left + 1] - seconds[left])

@@ -236,11 +236,6 @@ def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = 
     for cycle in decoding(mark):
         draft_seconds, target_seconds = marks[DRAFTED] - marks[BEGAN], time.perf_counter() - marks[DRAFTED]
         if length is not None:
-            length.observe(
-                drafted=len(cycle.drafted),
-                accepted=cycle.accepted,
-                draft_seconds=draft_seconds,
-                target_seconds=target_seconds,
-            )
+            length.observe(len(cycle.drafted), cycle.accepted, draft_seconds + target_seconds)
         prompt_seconds, first = (marks[BEGAN] - marks[PROMPT] if first else 0.0), False
         yield replace(cycle, draft_seconds=draft_seconds, target_seconds=target_seconds + prompt_seconds)

@@ -258,7 +258,7 @@ def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> Ada
         accepted = 0
         while accepted < drafted and draw.random() < acceptance:
             accepted += 1
-        length.observe(drafted, accepted, drafted * cost, 1 + growth * drafted)
+        length.observe(drafted, accepted, drafted * cost + 1 + growth * drafted)
     return length
 
 
@@ -270,15 +270,13 @@ def test_it_settles_where_the_plan_is_best(acceptance: float, cost: float, growt
     found = speed_ups(acceptance, cost, growth)
     assert found[length.choose() - 1] > 0.95 * max(found)
     assert length.acceptances[0] == pytest.approx(acceptance, abs=0.12)
-    # The time of a pass over one token, which never ran, is a guess.
-    assert length.cost_ratio == pytest.approx(cost, rel=0.45)
 
 
 def test_it_follows_a_change() -> None:
     length = fed(0.9, 0.2, 0.05)
     long = length.choose()
     for _ in range(100):
-        length.observe(length.choose(), 0, 0.2 * length.choose(), 1 + 0.05 * length.choose())
+        length.observe(length.choose(), 0, 1 + 0.25 * length.choose())
     assert length.choose() == 1 < long
 
 
@@ -287,13 +285,23 @@ def test_it_follows_the_acceptance_of_each_place_and_the_time_of_each_length() -
     length = AdaptiveLength()
     for _ in range(60):
         drafted = length.choose()
-        length.observe(drafted, min(drafted, 2), 0.05 * drafted, 1 + 0.1 * drafted)
+        length.observe(drafted, min(drafted, 2), 1 + 0.15 * drafted)
     assert length.choose() == 2 and length.acceptances[1] > 0.9 and length.acceptances[2] < 0.5
     steps = AdaptiveLength()
     for _ in range(200):
         drafted = steps.choose()
-        steps.observe(drafted, drafted if steps._cycles % 3 else 0, 0.02 * drafted, 1.0 if drafted < 4 else 4.0)
+        steps.observe(drafted, drafted if steps._cycles % 3 else 0, 0.02 * drafted + (1.0 if drafted < 4 else 4.0))
     assert steps.choose() == 3
+
+
+def test_a_first_token_that_takes_longer_keeps_no_draft_short() -> None:
+    """Drafting costs 0.3 and 0.05 a token here: by the mean cost of a token, one token would stay the best."""
+    length, draw = AdaptiveLength(1), random.Random(1)
+    for _ in range(200):
+        drafted = length.choose()
+        accepted = next((place for place in range(drafted) if draw.random() > 0.7), drafted)
+        length.observe(drafted, accepted, 1.3 + 0.1 * drafted)
+    assert length.choose() >= 3
 
 
 @pytest.mark.parametrize(
