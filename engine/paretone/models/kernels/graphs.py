@@ -253,7 +253,7 @@ class GraphedTransformer(nn.Module):
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(
-            ("language", id(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
+            ("language", ref(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
             lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
             f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
             self.plain,
@@ -333,7 +333,7 @@ class GraphedEvaluator:
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         length = state.shape[1]
         frames = math.ceil(length / self._bucket) * self._bucket
-        key = "flow", id(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
+        key = "flow", ref(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
         found = self._cache.find(
             key,
             lambda: _Evaluation(self._backbone, self._cache.record, state, run, frames, masked=self._bucket > 1),
@@ -470,7 +470,7 @@ class GraphedRun(MaskedRun):
         exact = Sizes(self._request.prefix, self._request.frames, last - first)
         sizes, branches = exact.up_to(self._bucket), 2 if possible is Guide.BOTH else 1
         found = self._cache.find(
-            ("masked", id(self._network), sizes, possible, self._guidance, self._bucket > 1),
+            ("masked", ref(self._network), sizes, possible, self._guidance, self._bucket > 1),
             lambda: _DemaskingStep(self, sizes, possible, self._cache.record, masked=self._bucket > 1),
             f"a step with {sizes.prefix + branches * sizes.frames} rows",
             self._network,

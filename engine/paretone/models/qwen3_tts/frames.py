@@ -13,6 +13,7 @@ import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -143,7 +144,7 @@ class FramePredictor:
         given = torch.tensor(uniforms, dtype=torch.float32, device=rows.device)
         if self._graphs is not None:
             recorded = self._graphs.find(
-                ("frame", id(self), sampler),
+                ("frame", ref(self), sampler),
                 lambda: _Recorded(self, sampler, rows, given, self._graphs),
                 f"a frame of {self.groups + 1} codes",
                 self,

@@ -376,6 +376,20 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
     assert any("a frame of 8 codes" in note for note in said.notes)
 
 
+def test_a_predictor_that_cannot_be_recorded_stands_for_no_later_one(custom: QwenSpeech) -> None:
+    def refuse(run: Callable[[], object]) -> None:
+        raise RuntimeError("not now")
+
+    plain, cache = custom.own.tokens.predictor, GraphCache(refuse)
+    width, sampler = plain.tables.shape[-1], Nucleus()
+    for _ in range(20):  # Python gives the same address again.
+        made = plain.graphed(cache)
+        made._frames = None
+        made.predict(torch.zeros(width), torch.zeros(width), sampler, [0.5] * made.groups)
+        del made
+    assert len(cache.notes()) == 20, "each is tried"
+
+
 def test_what_needs_single_tokens_is_not_offered(custom: QwenSpeech) -> None:
     with pytest.raises(SettingError, match="completes each token to a frame of 8 codes"):
         speak(custom, RYAN, used("speculative"))
