@@ -1,7 +1,5 @@
 """Number formats of the window, with the user's decimal sign; files, copied tables and reports keep the point."""
 
-from __future__ import annotations
-
 import re
 
 from paretone import wording

@@ -1,7 +1,5 @@
 """Analysis of takes before a comparison, in a worker thread: outlines, and gains for equal loudness."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

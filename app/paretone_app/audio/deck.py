@@ -1,8 +1,6 @@
 """The player's content: the takes of up to eight lanes, of which the first two are A and B, a take being made, or other
 sounds; and which of them is heard."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ The stream's callback renders the :class:`~paretone_app.audio.mixer.Mixer`, whic
 device, or after its loss, the player keeps takes, choice and position but makes no sound, and :attr:`Player.problem`
 gives the reason. Use it from one thread, the interface's; only :meth:`Player.prepare` may be called from others."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

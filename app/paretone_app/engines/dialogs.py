@@ -1,7 +1,5 @@
 """Dialogs about a host: its address and start command, and its folders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path

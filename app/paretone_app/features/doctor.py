@@ -1,7 +1,5 @@
 """Doctor: a dialog that checks the installation, and the status bar's button that names the device."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape

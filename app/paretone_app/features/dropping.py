@@ -1,7 +1,5 @@
 """Dropped files, and those named on the command line: identify them, show where they will go, and open them there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """The Edit menu: copy figures; find in a panel; preferences; undo keys of the focused field."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """Export dialogs: profiles (the setting with its evidence) and weights, in a chosen format and place."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from html import escape

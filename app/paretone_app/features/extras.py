@@ -1,7 +1,5 @@
 """Optional packages: list, purpose and installation."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from paretone import extras

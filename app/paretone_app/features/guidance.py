@@ -1,7 +1,5 @@
 """Guidance: tells Setup why its strength has no effect if guidance is in the weights."""
 
-from __future__ import annotations
-
 from paretone.techniques.guidance_free import TECHNIQUE
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general

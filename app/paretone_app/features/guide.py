@@ -1,7 +1,5 @@
 """The guide: the main job as a row of steps, and one sentence that says what to press next."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The log panel (window messages and engine events), and the dialog of past messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

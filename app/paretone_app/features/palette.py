@@ -4,8 +4,6 @@ Presenters say what can be found in them (:meth:`paretone_app.features.presenter
 actions, each panel among them, are found by themselves. The sheet of keys is the palette of what has one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial

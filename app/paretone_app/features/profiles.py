@@ -1,7 +1,5 @@
 """Open a profile: read the file, load its model, then select its setting."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

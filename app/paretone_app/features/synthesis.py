@@ -1,7 +1,5 @@
 """The synthesis presenter: baseline and accelerated synthesis, and cancelling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from paretone.setting.setting import Setting

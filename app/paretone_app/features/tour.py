@@ -1,7 +1,5 @@
 """The tour: its course through the stops, its card and frame, and its presenter, which detects finished parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

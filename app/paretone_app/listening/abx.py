@@ -1,7 +1,5 @@
 """ABX: is there an audible difference? X is A or B, and the listener says which."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mean opinion scores (ITU-T P.800, absolute category rating): how natural a sound is, or how much like the voice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 

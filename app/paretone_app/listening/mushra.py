@@ -2,8 +2,6 @@
 settings, the hidden reference and the two anchors, in random order. The reference is the *unaccelerated output* of the
 same model, not human speech: 100 means "as good as without acceleration"."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Planning a listening test: conditions, sentences, number of trials, and objections. No Qt, no torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

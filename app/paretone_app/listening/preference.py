@@ -1,7 +1,5 @@
 """Preference tests: which of two sounds is better, for one pair of settings or for a ranking of several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 

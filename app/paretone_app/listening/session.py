@@ -1,7 +1,5 @@
 """One run through a listening test, without interim scores: current trial, sounds heard in it, answers. No Qt."""
 
-from __future__ import annotations
-
 import random
 import secrets
 from abc import ABC, abstractmethod

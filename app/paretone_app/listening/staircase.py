@@ -1,7 +1,5 @@
 """Staircase: from which speed-up on is a difference heard? The listener says which of A and B is not the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Stimuli of a listening test: settings, their common sentences, and the prepared sounds. No Qt, no torch."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

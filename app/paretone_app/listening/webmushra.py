@@ -2,8 +2,6 @@
 those of its ``service/write.php``, in order. Conditions are named by their titles; the hidden reference and the anchors
 have webMUSHRA's names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results of listening tests in words: finding, certainty, limits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A figure on the screen, with a mark moved by the mouse and the arrow keys from point to point."""
 
-from __future__ import annotations
-
 import math
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal

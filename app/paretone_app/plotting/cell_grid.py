@@ -2,8 +2,6 @@
 in the code. Drag or Shift-click for a range; Home and End go to the first and last step, Page Up and Down to the first
 and last layer, Shift extends the range, Space or Enter acts on the cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A plot as a widget: frames on a pyqtgraph view, with keys, accessibility, table and file export."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path

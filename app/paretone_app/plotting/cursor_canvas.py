@@ -1,8 +1,6 @@
 """A painted widget with a keyboard cursor: base of cell grids, layer bars and token strips. It handles its keys before
 the window's shortcuts, copies itself as text on Ctrl+C, and describes cursor and mouse position."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal

@@ -1,7 +1,5 @@
 """Curves over one axis as a widget, with a cursor moved by mouse and arrow keys."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

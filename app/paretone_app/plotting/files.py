@@ -1,7 +1,5 @@
 """Render drawings as SVG or PNG, and write files in the format of their suffix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Drawing a panel of a figure in a frame: a heat map, curves, or groups of bars."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

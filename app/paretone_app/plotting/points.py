@@ -1,7 +1,5 @@
 """Layers of points: glyphs, intervals, and the rings and badges of chosen points."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

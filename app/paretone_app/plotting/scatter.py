@@ -1,7 +1,5 @@
 """A scatter plot in a frame: front, levels, intervals, points and labels, layer by layer."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable
 from functools import partial

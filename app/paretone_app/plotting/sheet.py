@@ -1,7 +1,5 @@
 """A sheet of paper: title, charts, legend, rows and text lines below each other, as SVG or PNG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Layers of text: labels that avoid each other, points and lines; and legends."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Points of the trade-off view, with their figures: takes, settings of studies, published results. No Qt, no torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

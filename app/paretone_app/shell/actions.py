@@ -2,8 +2,6 @@
 here or by features; presenters bind their functions. :meth:`Actions.add` makes a panel's. Menus, guide, tour, *Find*
 and buttons refer to the same objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal

@@ -1,7 +1,5 @@
 """The messages: cards in the lower right corner, over the panels. They never block, take the focus or move anything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

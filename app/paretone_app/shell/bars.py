@@ -1,7 +1,5 @@
 """The bars around the workspaces: header, rail of workspaces, status line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

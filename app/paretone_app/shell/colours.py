@@ -1,7 +1,5 @@
 """The colours of the light and the dark scheme."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

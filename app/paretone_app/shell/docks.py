@@ -1,7 +1,5 @@
 """The docks of one workspace: default layout, moving and maximising panels, saved layouts."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What features add to the window: actions, menu entries, steps of the main job, tour stops, glossary terms. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum

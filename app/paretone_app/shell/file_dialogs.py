@@ -1,8 +1,6 @@
 """File and folder dialogs that do not block: the choice is passed to a callback. A dialog starts in the folder last
 used for the kind of file, or else in the folder for documents; never in the process's working directory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

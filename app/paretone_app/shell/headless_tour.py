@@ -1,7 +1,5 @@
 """The headless tour: the main job through the window's own actions, for machines without a display."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """The menu bar, and the pages of the Help menu. Features declare the menu entries of their actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt

@@ -1,7 +1,5 @@
 """Messages to the user, their history, and the log."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

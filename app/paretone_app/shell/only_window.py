@@ -1,8 +1,6 @@
 """One window per data folder: a second one passes its arguments to the first and ends. A lock in the folder decides who
 is first; it ends with its process. The first listens on a local socket that only this user can reach."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Keyboard navigation: regions by F6, and the Tab order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 

@@ -2,8 +2,6 @@
 here are used; sizes scale the desktop's own font. Icons are drawings, in ``resources/icons/``, because fonts lack half
 of the transport symbols; they use ``currentColor`` only, so one set serves light and dark."""
 
-from __future__ import annotations
-
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path

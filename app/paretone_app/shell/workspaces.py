@@ -1,8 +1,6 @@
 """The workspaces: the current one, the places of panels, and saved layouts. Each has its docks in a window inside the
 application's, so that switching leaves the others alone. A panel of several workspaces moves to the current one."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable

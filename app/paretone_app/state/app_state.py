@@ -1,8 +1,6 @@
 """The application's state, with signals and without widgets: what is selected, compared, available and running. The
 engine's events reach the parts through :meth:`AppState.follow`."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoStack
 

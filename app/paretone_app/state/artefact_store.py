@@ -1,7 +1,5 @@
 """The artefacts of one technique: the one in use and the stored ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Artefacts of techniques, such as strategy tables: one store per technique that has an artefact, in its feature. All
 other code asks :class:`Artefacts`, without knowledge of the technique or the artefact's content."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Availability of actions for the selection, with sentences that give the reason and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum

@@ -1,7 +1,5 @@
 """The takes compared in up to eight lanes, of which the first two are A and B; their differences and the speed-up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal

@@ -1,7 +1,5 @@
 """Differences between takes, and their wording."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

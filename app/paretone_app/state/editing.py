@@ -1,7 +1,5 @@
 """Undoable changes of the selection: options, techniques, knobs, weights, own recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

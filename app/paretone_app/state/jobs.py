@@ -1,7 +1,5 @@
 """The queue of jobs: what runs, what waits, and work for idle times."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Loading models, with a fallback to the present one if a load fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer

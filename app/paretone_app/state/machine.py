@@ -1,7 +1,5 @@
 """The machine: the engine's devices, and optional packages to install."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any

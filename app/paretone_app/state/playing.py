@@ -1,7 +1,5 @@
 """The sound in the player: origin, title and position. The player writes this; views follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

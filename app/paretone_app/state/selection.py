@@ -1,8 +1,6 @@
 """The selection: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
 Text and seed are common to all models; everything else is per model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

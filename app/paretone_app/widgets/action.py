@@ -1,7 +1,5 @@
 """Commands and their buttons. An action has a text, a shortcut, and a reason while it is disabled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Qt

@@ -1,8 +1,6 @@
 """Boxes and sliders that change only on purpose: the mouse wheel scrolls their container, except with Ctrl; an invalid
 number is refused with a sentence; comma and point are accepted. The window uses these, never Qt's own."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Short functions to build panels: labels, buttons, columns, splitters. Used as ``build.button(…)``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 

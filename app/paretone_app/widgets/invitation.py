@@ -1,7 +1,5 @@
 """Empty views: a sentence on what they will show and what that takes, and the button that fills them."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget

@@ -1,7 +1,5 @@
 """Controls for declared knobs: an editor, a reset button and a mark for knobs with a delayed effect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layouts with the window's gaps, and areas that scroll, wrap or shrink with their content."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize, Qt

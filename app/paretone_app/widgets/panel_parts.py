@@ -1,7 +1,5 @@
 """Parts shared by panels: cautions, facts, job progress, buttons to save or install, tick list, table of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Additions to Qt's accessibility: announcements, and roles of painted widgets."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from PySide6 import QtGui

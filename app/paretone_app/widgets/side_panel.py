@@ -1,7 +1,5 @@
 """Panels that show one of two sides, A or B, chosen by the user."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from PySide6.QtCore import Signal

@@ -1,7 +1,5 @@
 """Attention: the check phase's map of diagonal similarity, and the attention of a chosen layer and step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, Qt

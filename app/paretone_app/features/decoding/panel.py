@@ -1,7 +1,5 @@
 """Decoding: the outcome of every speech token of a take, and the effect of drafting."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tokens along time, in lines like text: each with its outcome and, below it, its discarded drafts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal

@@ -1,7 +1,5 @@
 """Demasking: the order in which a masked model's canvas filled in, and its sound after any step."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

@@ -1,8 +1,6 @@
 """All terms, collected from the declarations of techniques, trainings, views, models, metrics and features; their
 search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from paretone.measure.metrics import HIGHER, LOWER, METRICS

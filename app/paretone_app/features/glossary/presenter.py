@@ -1,7 +1,5 @@
 """The glossary, opened at the term of the focused control."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape

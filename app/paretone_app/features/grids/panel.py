@@ -1,7 +1,5 @@
 """Grid: the placed times in use next to well-known grids, and the progress of a search."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Groups: speech tokens that sound alike, the largest groups first, with playback."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.token_groups.groups import Groups

@@ -1,7 +1,5 @@
 """Pages for the trials of each method."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt

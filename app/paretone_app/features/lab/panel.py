@@ -1,7 +1,5 @@
 """Lab: blind listening tests: setup, trials, results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,8 +1,6 @@
 """Base of the pages of all listening tests. A page shows nothing that identifies sounds: no waveform, no gain of hidden
 sounds, no score."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

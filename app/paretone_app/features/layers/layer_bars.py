@@ -1,8 +1,6 @@
 """Importance of each layer as bars with intervals, one lane per measure, and the kept layers. Layers are numbered as in
 the checkpoint, from 0. A click, Space or Enter keeps or removes a layer; up and down keep one layer more or less."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Layers: importance of the layers of a speech language model, and the choice of kept ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Kind of study: layer importance by word errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from paretone.measure.metrics import metric

@@ -1,7 +1,5 @@
 """Listen: two to eight takes as lanes on one time axis, heard at equal loudness, switched in the middle of a word."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The listen presenter: lanes during playback, their arrangement, and takes while they stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,7 +1,5 @@
 """Meters: live real-time factor, first audio, rate, parts, device and memory."""
 
-from __future__ import annotations
-
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent

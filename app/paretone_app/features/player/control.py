@@ -1,7 +1,5 @@
 """The window's player: its device, keys and bar, and announcements for screen readers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

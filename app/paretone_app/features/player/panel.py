@@ -1,7 +1,5 @@
 """The player's bar, which knows neither player nor state: the current sound with its waveform, and the controls."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The player's presenter: plays A and B, streams and other sounds, and lends the player to listening tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 

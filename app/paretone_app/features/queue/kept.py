@@ -1,7 +1,5 @@
 """The queue's file, so that jobs survive a restart: commands in the form in which they travel to other machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The queue panel: a row per job, to reorder and to cancel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 

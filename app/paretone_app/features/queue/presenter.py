@@ -1,7 +1,5 @@
 """The queue presenter: shows, reorders, pauses and cancels jobs, and keeps them for the next session."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from datetime import datetime, timedelta

@@ -1,8 +1,6 @@
 """Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
 with them (B)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

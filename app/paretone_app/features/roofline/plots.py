@@ -1,7 +1,5 @@
 """Plots of rooflines: components under the roof, and where the time goes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

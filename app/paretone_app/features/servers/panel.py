@@ -1,7 +1,5 @@
 """Servers: the address, the load, and what was measured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

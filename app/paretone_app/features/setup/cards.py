@@ -1,7 +1,5 @@
 """Techniques in Setup: one card each, with benefit, applicability, gain and knobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

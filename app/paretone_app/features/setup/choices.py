@@ -1,7 +1,5 @@
 """The choice of a model, and of a voice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Setup: text, voice, seed, model, techniques, sampler options, and the estimated cost."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 

@@ -1,7 +1,5 @@
 """The setup presenter: model, device, voice, text and knobs; loading, downloading, and the questions that arise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

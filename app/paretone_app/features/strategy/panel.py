@@ -1,7 +1,5 @@
 """Strategy: the table of skips by layer and step; edited by hand, filled in live, compared."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The strategy table in use, its calibration and δ: derived anew for every threshold, edited, undone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

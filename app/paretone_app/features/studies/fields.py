@@ -1,7 +1,5 @@
 """Fields of the dialog for a new study: parameters to vary, goals of a search, judges."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

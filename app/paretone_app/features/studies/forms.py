@@ -1,7 +1,5 @@
 """The form of a new study, without widgets: its knobs, goals and ranges, and the fields of the file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

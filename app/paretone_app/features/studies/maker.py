@@ -1,7 +1,5 @@
 """The dialog for a new study: what is compared, on what, judged by whom; every combination, or a search."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

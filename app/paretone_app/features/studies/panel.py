@@ -1,8 +1,6 @@
 """Studies: many settings on many sentences: run, pause, resume, report. The panel depends on neither the application's
 state nor the engine."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

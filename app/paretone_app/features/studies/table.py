@@ -1,7 +1,5 @@
 """Tables of a study: settings with their figures, and failures."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,

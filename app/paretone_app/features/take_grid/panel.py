@@ -1,8 +1,6 @@
 """The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing at
 them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Takes: history with figures, differences of settings, star, re-run with a change, delete, export."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The takes presenter: stores takes, chooses A and B, and saves WAV files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,8 +1,6 @@
 """Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip. In the plots
 left and right move δ, with Shift (or Page Up and Down) by ten steps; Home returns to the calibrated δ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Controls of the trade-off panel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,8 +1,6 @@
 """Trade-off: every take and every setting of studies, speed against quality. The panel depends on neither the
 application's state nor the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path

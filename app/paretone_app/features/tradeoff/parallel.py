@@ -1,7 +1,5 @@
 """Parallel axes: points by all figures and knobs, and a study within the brushed ranges. No Qt."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace

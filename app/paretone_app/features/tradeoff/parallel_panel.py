@@ -4,8 +4,6 @@ Mouse: dragging along an axis brushes a range, dragging a range moves it, a doub
 click elsewhere chooses the nearest line. Keys: Left and Right change the axis, Up and Down move the upper end of its
 range, with Shift the lower end; Delete clears it, Enter ranks the remaining points by ear."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

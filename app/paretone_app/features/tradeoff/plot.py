@@ -5,8 +5,6 @@ a double click shows everything. Keys: Left and Right move along the front, with
 go to its ends; Enter or Space plays the point, A and B compare it, N marks where a difference becomes audible or
 inaudible. Zooming: :mod:`paretone_app.plotting.chart`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime

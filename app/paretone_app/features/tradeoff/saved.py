@@ -1,7 +1,5 @@
 """Axes and filter of the trade-off view as text, and selections of points as files to share. No Qt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields

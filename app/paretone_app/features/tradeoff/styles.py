@@ -1,7 +1,5 @@
 """Styles of points in the trade-off view, and the view as a scatter plot."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator

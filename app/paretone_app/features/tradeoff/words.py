@@ -1,7 +1,5 @@
 """Texts and tables of the trade-off view and its points. No Qt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

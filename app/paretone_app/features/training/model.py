@@ -1,7 +1,5 @@
 """Trainings offered by the panel: the forms declared by techniques' jobs, plug-ins included."""
 
-from __future__ import annotations
-
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.techniques import technique
 from paretone.training.forms import Figure, TrainingForm, training_forms

@@ -1,7 +1,5 @@
 """Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

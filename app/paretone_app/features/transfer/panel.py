@@ -1,7 +1,5 @@
 """Transfer: quality of the table on other sentences and voices, and calibration on several if advised."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt

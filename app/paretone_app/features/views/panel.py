@@ -1,7 +1,5 @@
 """Views: questions about the model, answered by figures from real runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt
