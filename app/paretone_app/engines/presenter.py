@@ -145,6 +145,7 @@ class EnginesPresenter(Presenter):
     def _switch(self, make: Any, name: str) -> None:
         self._remember(self.known, name)
         self._broken = False
+        self._state.machine.lacking = {}
         if name:
             # Bundled models are everywhere; the host says which others it has.
             self._state.selection.elsewhere = {}

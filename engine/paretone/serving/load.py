@@ -267,7 +267,7 @@ class Load:
         ) as session:
             await self._warm(session, level)
             began, used = time.perf_counter(), time.process_time()
-            answers = await self._watched(self._open(session, level) if level.rate else self._closed(session, level))
+            answers = await self._watched(self._asked(session, level))
             seconds, used = time.perf_counter() - began, time.process_time() - used
         return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1))
 
@@ -294,34 +294,28 @@ class Load:
         for number in count():
             yield next(texts), self._seeds[number // len(self._texts) % len(self._seeds)]
 
-    async def _closed(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
+    async def _asked(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
         wanted, answers, began, started = self._wanted(), list[_Answer](), time.perf_counter(), 0
 
-        async def client() -> None:
+        async def one(due: float) -> None:
             nonlocal started
-            while self._goes_on(started, began):
-                started += 1
-                text, seed = next(wanted)
-                answers.append(await ask(session, self._target, text, seed, time.perf_counter()))
-                self._progress(level, len(answers), self._requests)
-
-        await asyncio.gather(*(client() for _ in range(level.clients)))
-        return answers
-
-    async def _open(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
-        wanted, answers, began = self._wanted(), list[_Answer](), time.perf_counter()
-        arrivals, due, under_way = random.Random(0), began, set()
-
-        async def one(text: str, seed: int | None, due: float) -> None:
-            answers.append(await ask(session, self._target, text, seed, due))
+            started += 1
+            answers.append(await ask(session, self._target, *next(wanted), due))
             self._progress(level, len(answers), self._requests)
 
-        started = 0
+        async def client() -> None:
+            while self._goes_on(started, began):
+                await one(time.perf_counter())
+
+        if not level.rate:
+            await asyncio.gather(*(client() for _ in range(level.clients)))
+            return answers
+        arrivals, due, under_way = random.Random(0), began, list[asyncio.Task[None]]()
         try:
-            while self._goes_on(started, began, due):
+            while self._goes_on(len(under_way), began, due):
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
-                under_way.add(asyncio.create_task(one(*next(wanted), due)))
-                started, due = started + 1, due + arrivals.expovariate(level.rate)
+                under_way.append(asyncio.create_task(one(due)))
+                due += arrivals.expovariate(level.rate)
             await asyncio.gather(*under_way)
         finally:
             for task in under_way:
