@@ -136,6 +136,7 @@ class TakeGridPresenter(Presenter):
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
         self._known: tuple[Dimension, ...] = ()
+        self._takes: tuple[TakeSummary, ...] = ()
         self._is_current = False
         """Whether the panel shows the present takes."""
         self.take_grid: TakeGridPanel | None = None
@@ -144,7 +145,8 @@ class TakeGridPresenter(Presenter):
         self.later = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
-        for signal in (self._results.points_changed, self._results.takes.changed, self._making.changed):
+        self._results.points_changed.connect(lambda: None if self._takes == self._results.all_takes else self._note_change())
+        for signal in (self._results.takes.changed, self._making.changed):
             signal.connect(self._note_change)
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
@@ -206,7 +208,7 @@ class TakeGridPresenter(Presenter):
         if panel is None or not panel.isVisible():
             return
         self._is_current = True
-        takes = self._results.all_takes
+        takes = self._takes = self._results.all_takes
         reference = self._reference_of(takes)
         if reference is None:
             panel.show_grid(None, {})
