@@ -23,6 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+if __name__ == "__main__":
+    gc.disable()  # See collecting_later().
+
 try:
     import qasync
     from PySide6.QtCore import (

@@ -145,7 +145,7 @@ class TakeGridPresenter(Presenter):
         self.later = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
-        self._results.points_changed.connect(lambda: None if self._takes == self._results.all_takes else self._note_change())
+        self._results.points_changed.connect(self._note_points)
         for signal in (self._results.takes.changed, self._making.changed):
             signal.connect(self._note_change)
         services.state.playing.changed.connect(self._show_playing)
@@ -196,6 +196,10 @@ class TakeGridPresenter(Presenter):
     @property
     def grid(self) -> TakeGrid | None:
         return None if self.take_grid is None else self.take_grid.cells.grid
+
+    def _note_points(self) -> None:
+        if self._takes != self._results.all_takes:
+            self._note_change()
 
     def _note_change(self) -> None:
         self._is_current = False
