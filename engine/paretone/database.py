@@ -135,7 +135,8 @@ class Database:
                 f"The {self.title} in {self.folder} was written by a newer Paretone (schema {version}, this one knows "
                 f"{len(migrations)}); update Paretone, or choose another folder for {self.contents}."
             )
-        self.damage = self._find_damage()
+        found = [line for (line,) in self._open.execute("PRAGMA quick_check(3)")]
+        self.damage = "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
         self._require_types()
         self._read_only = self._read_only or bool(self.damage)
         self._version = version
@@ -153,11 +154,6 @@ class Database:
             connection.execute(f"PRAGMA user_version = {len(migrations)}")
             self._remove_orphans()
         self._version = len(migrations)
-
-    def _find_damage(self) -> str:
-        """Result of SQLite's check of the file, ``""`` if intact; raises its error if the file is unreadable."""
-        found = [line for (line,) in self._open.execute("PRAGMA quick_check(3)")]
-        return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _require_types(self) -> None:
         """Raise :class:`ValueError` if a column holds values of another than its declared type: SQLite stores any."""

@@ -127,7 +127,14 @@ def timed(
     ``share`` of the ``budget``. ``what``: name in the progress."""
     rounds = arguments.rounds
     if budget is not None:
-        rounds, warm_up = _rounds(variants, device, budget, share), 0
+        # Each once, to warm up and for the number of rounds that fit.
+        kept = budget.left * (1 - share)
+        seconds = []
+        for run in variants.values():
+            with stopwatch(device) as watch:
+                run()
+            seconds.append(watch.wall_seconds)
+        rounds, warm_up = budget.rounds(sum(seconds) + seconds[0], 1 - kept / max(budget.left, 1e-9)), 0
     say(f"{what}{': ' if what else ''}{rounds} rounds of each …")
     return paired_ratio(
         variants, rounds, warm_up=warm_up, device=device, on_round=lambda done: say(f"round {done} of {rounds}")
@@ -148,17 +155,6 @@ def timed_sampling(
         one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts)) for one in ways
     }
     return timed(variants, model.info.device_type or "cpu", arguments, what, budget=budget, share=share)
-
-
-def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: Budget, share: float) -> int:
-    """Run each once for warm-up and timing; returns the number of rounds that fit."""
-    kept = budget.left * (1 - share)
-    seconds = []
-    for run in variants.values():
-        with stopwatch(device) as watch:
-            run()
-        seconds.append(watch.wall_seconds)
-    return budget.rounds(sum(seconds) + seconds[0], 1 - kept / max(budget.left, 1e-9))
 
 
 def say(line: str) -> None:

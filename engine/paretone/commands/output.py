@@ -27,7 +27,10 @@ def prepare() -> None:
     _left_to_content = False
     closed = sys.stdout is None
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        _fill_closed()
+        # A file opened later would otherwise get a closed stream's number, and libraries would write messages into it.
+        while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(handle)
         sys.stdin, sys.stdout = sys.stdin or os.fdopen(0), sys.stdout or os.fdopen(1, "w")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         encoding = getattr(sys.stderr, "encoding", "utf-8")
@@ -35,14 +38,6 @@ def prepare() -> None:
         sys.stderr = Errors(lost, encoding, errors="backslashreplace", write_through=True)
     if closed:
         raise PlainError("Standard output is closed, so the result would be lost; send it to a file or /dev/null.")
-
-
-def _fill_closed() -> None:
-    """Open the null device for closed standard streams. A file opened later would otherwise get the stream's number,
-    and libraries would write messages into it."""
-    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(handle)
 
 
 class Errors(io.TextIOWrapper):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from paretone import files
 from paretone.bench.report import table as table_lines
@@ -18,7 +17,7 @@ from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, techniques
 from paretone.techniques.published import rule_of
 from paretone.views import named_view, views
-from paretone.views.figure import Bars, Figure, HeatMap, Panel
+from paretone.views.figure import Bars, HeatMap, Panel
 from paretone.views.view import CHOSEN, RULE, View
 
 NAME = "view"
@@ -68,21 +67,17 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
         files.write(table, figure.to_csv().encode())
-    return Result(figure.to_json(), "\n".join(_shown(figure, table)))
+    lines = [f"{figure.title}: {figure.question}", f"Source: {figure.source}", ""]
+    for panel in figure.panels:
+        lines += [f"{panel.title} ({_axes(panel)})", *table_lines(_rows(panel)), ""]
+    lines += [figure.caption, "", f"Made with {figure.provenance.line}; {figure.provenance.machine}."]
+    return Result(figure.to_json(), "\n".join([*lines, f"Wrote {table}."] if table else lines))
 
 
 def _calibrated(view: View) -> list[Technique]:
     """The view's technique, if it is calibrated."""
     own = (one for one in techniques() if one.prepared_by == "calibration")
     return [one for one in own if any(named_view(name) is view for name in one.views)]
-
-
-def _shown(figure: Figure, table: Path | None) -> list[str]:
-    lines = [f"{figure.title}: {figure.question}", f"Source: {figure.source}", ""]
-    for panel in figure.panels:
-        lines += [f"{panel.title} ({_axes(panel)})", *table_lines(_rows(panel)), ""]
-    lines += [figure.caption, "", f"Made with {figure.provenance.line}; {figure.provenance.machine}."]
-    return [*lines, f"Wrote {table}."] if table else lines
 
 
 def _axes(panel: Panel) -> str:

@@ -48,7 +48,12 @@ def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[i
     made: list[Path] = []
     try:
         for place in dict.fromkeys((folder, *((folder / name).parent for name in contents))):
-            made = [*_make(place), *made]
+            missing = [one for one in (place, *place.parents) if not one.exists()]  # Innermost first.
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise PlainError(f"The folder {place} could not be made: {files.reason(error)}.") from error
+            made = [*missing, *made]
         wanted = {name: content for name, content in contents.items() if not _is_there(folder / name, content)}
         _Delivery(folder, wanted, progress).write()
     except BaseException:
@@ -58,16 +63,6 @@ def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[i
                 one.rmdir()
         raise
     return tuple(folder / name for name in contents)
-
-
-def _make(folder: Path) -> list[Path]:
-    """Create ``folder`` and its missing parents; return the created ones, innermost first."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PlainError(f"The folder {folder} could not be made: {files.reason(error)}.") from error
-    return missing
 
 
 def _is_there(path: Path, content: Content) -> bool:

@@ -72,7 +72,14 @@ def causal_model(
     """Model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
     without gaps; ``retained`` are the original numbers of its layers. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
-        made = _joined(read_config(source.parts.place(COSY_CONFIG)), tensors, ids, source.edition.layout)
+        names = CosyNames(len(tensors[TEXT]), source.edition.layout)
+        parts = names.parts(tensors)
+        unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
+        named = {BODY + name: value for name, value in parts.transformer.items()}
+        named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
+        made = CausalModel(
+            {**read_config(source.parts.place(COSY_CONFIG)), "tie_word_embeddings": False}, named, ids, parts.bias
+        )
     elif isinstance(source, HuggingFaceSource):
         config = read_config(source.root / CONFIG)
         tied = HEAD not in tensors
@@ -81,33 +88,16 @@ def causal_model(
         raise CheckpointError(f"{source.root} holds a model that no class of transformers has.")
     config = shallower(made.config, retained)
     config.pop("torch_dtype", None)
+    types = {value.dtype for value in made.tensors.values()}
     config |= {
         "architectures": [CLASSES[str(config["model_type"])]],
         "vocab_size": len(made.tensors[EMBEDDING]),
-        "dtype": _type_of(made.tensors),
+        "dtype": str(types.pop() if len(types) == 1 else torch.float32).removeprefix("torch."),
         "bos_token_id": None,
         "eos_token_id": list(ids.stops),
         "pad_token_id": ids.stops[0],
     }
     return replace(made, config=config, tensors={name: value.contiguous() for name, value in made.tensors.items()})
-
-
-def _joined(
-    config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: OfficialIds, layout: TableLayout
-) -> CausalModel:
-    """CosyVoice's tensors in one vocabulary."""
-    names = CosyNames(len(tensors[TEXT]), layout)
-    parts = names.parts(tensors)
-    unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
-    named = {BODY + name: value for name, value in parts.transformer.items()}
-    named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
-    return CausalModel({**config, "tie_word_embeddings": False}, named, ids, parts.bias)
-
-
-def _type_of(tensors: Mapping[str, Tensor]) -> str:
-    """The common type of the tensors, or float32 if they differ, as named in ``config.json``."""
-    types = {value.dtype for value in tensors.values()}
-    return str(types.pop() if len(types) == 1 else torch.float32).removeprefix("torch.")
 
 
 GENERATION = "generation_config.json"

@@ -77,10 +77,6 @@ def bytes_in_use(device: str = "cpu") -> int:
         import torch
 
         return torch.mps.driver_allocated_memory()
-    return _resident_bytes()
-
-
-def _resident_bytes() -> int:
     if sys.platform == "linux":
         return _status_bytes("VmRSS")
     elif sys.platform == "win32":

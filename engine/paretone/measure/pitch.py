@@ -83,13 +83,28 @@ def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
 def _periods(
     samples: np.ndarray, starts: np.ndarray, window: int, longest: int, shortest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Periods in samples of the frames at ``starts``, 0 if unvoiced, and the frames' powers."""
+    """Periods by YIN, in samples, of the frames at ``starts``, 0 if unvoiced, and the frames' powers."""
     frames = samples[starts[:, None] + np.arange(window + longest)]
-    normalised = _normalised(_differences(frames, window, longest))
-    lags = _first_dips(normalised, shortest)
+    differences = _differences(frames, window, longest)
+    # Equation 8: divided by the mean of the differences at all shorter lags.
+    sums = np.maximum(np.cumsum(differences[:, 1:], axis=1), 1e-20)
+    normalised = np.ones_like(differences)
+    normalised[:, 1:] = differences[:, 1:] * np.arange(1, longest + 1) / sums
+    # Step 4: the first lag below the threshold before a rise is the bottom of the first dip; 0 if there is none.
+    below = normalised < THRESHOLD
+    below[:, :shortest] = False
+    rising = np.ones_like(below)
+    rising[:, :-1] = normalised[:, 1:] >= normalised[:, :-1]
+    bottoms = below & rising
+    lags = np.where(bottoms.any(1), bottoms.argmax(1), 0)
+    # Step 5: the minimum of a parabola through that lag and its neighbours.
     places = np.maximum(lags, 1)
-    periods = np.where(lags > 0, places + _offsets(normalised, places), 0.0)
-    return periods, (frames[:, :window] ** 2).mean(1)
+    rows, last = np.arange(len(places)), normalised.shape[1] - 1
+    before, after = normalised[rows, places - 1], normalised[rows, np.minimum(places + 1, last)]
+    curve = before - 2.0 * normalised[rows, places] + after
+    offsets = np.where(curve > 1e-12, 0.5 * (before - after) / np.where(curve > 1e-12, curve, 1.0), 0.0)
+    offsets = np.where(places < last, offsets.clip(-0.5, 0.5), 0.0)
+    return np.where(lags > 0, places + offsets, 0.0), (frames[:, :window] ** 2).mean(1)
 
 
 def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
@@ -101,35 +116,6 @@ def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
     lags = np.arange(longest + 1)
     moved = sums[:, lags + window] - sums[:, lags]
     return np.maximum(moved[:, :1] + moved - 2.0 * correlation, 0.0)
-
-
-def _normalised(differences: np.ndarray) -> np.ndarray:
-    """YIN's equation 8: divided by the mean of the differences at all shorter lags."""
-    lags = np.arange(1, differences.shape[1])
-    sums = np.cumsum(differences[:, 1:], axis=1)
-    ones = np.ones((len(differences), 1))
-    return np.concatenate([ones, differences[:, 1:] * lags / np.maximum(sums, 1e-20)], axis=1)
-
-
-def _first_dips(normalised: np.ndarray, shortest: int) -> np.ndarray:
-    """Per frame, the bottom of the first dip below the threshold (YIN's step 4); 0 if there is none."""
-    below = normalised < THRESHOLD
-    below[:, :shortest] = False
-    # The bottom is the first lag below the threshold before a rise.
-    rising = np.ones_like(below)
-    rising[:, :-1] = normalised[:, 1:] >= normalised[:, :-1]
-    bottoms = below & rising
-    return np.where(bottoms.any(1), bottoms.argmax(1), 0)
-
-
-def _offsets(normalised: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Offset of the minimum of a parabola through a lag and its neighbours (YIN's step 5)."""
-    rows, last = np.arange(len(places)), normalised.shape[1] - 1
-    middle = normalised[rows, places]
-    before, after = normalised[rows, places - 1], normalised[rows, np.minimum(places + 1, last)]
-    curve = before - 2.0 * middle + after
-    offsets = np.where(curve > 1e-12, 0.5 * (before - after) / np.where(curve > 1e-12, curve, 1.0), 0.0)
-    return np.where(places < last, offsets.clip(-0.5, 0.5), 0.0)
 
 
 # --- Melody -----------------------------------------------------------------------------------------------------------

@@ -74,14 +74,11 @@ class Nucleus:
 
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         if self.repetition_penalty != 1:
-            logits = self._penalised(logits, history)
+            rows = [{*self.prompt, *before} for before in histories(history, len(logits))]
+            seen = _marked(rows, logits)
+            penalised = torch.where(logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty)
+            logits = torch.where(seen, penalised, logits)
         return truncated(logits, self.temperature, self.top_k, self.top_p)
-
-    def _penalised(self, logits: Tensor, history: Sequence[int]) -> Tensor:
-        rows = [{*self.prompt, *before} for before in histories(history, len(logits))]
-        seen = _marked(rows, logits)
-        penalised = torch.where(logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty)
-        return torch.where(seen, penalised, logits)
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,10 @@ class RepetitionAware:
         drawn = torch.where(repeated, 0.0, nucleus)
         if self.variant == "2025":
             return drawn + again.sum(-1, keepdim=True) * whole
-        rest = _others(whole)
+        # The probability of all other ids, summed for the greatest: there, 1 − p would cancel.
+        greatest = whole.argmax(-1, keepdim=True)
+        others = whole.scatter(-1, greatest, 0.0).sum(-1, keepdim=True)
+        rest = (1.0 - whole).scatter_(-1, greatest, others)
         # A token with probability 1 has no replacement.
         certain = rest <= 0
         anew = torch.where(certain, 0.0, again / rest)
@@ -141,13 +141,6 @@ def _nucleus(shares: Tensor, top_p: float) -> Tensor:
     """Set ``shares`` (n, k), in falling order, to zero after their sum reaches ``top_p``."""
     before = shares.cumsum(-1) - shares
     return torch.where(before < top_p, shares, 0.0)
-
-
-def _others(whole: Tensor) -> Tensor:
-    """Probability of all other ids, per id, without cancellation if one id has nearly all."""
-    greatest = whole.argmax(-1, keepdim=True)
-    rest = 1.0 - whole
-    return rest.scatter_(-1, greatest, whole.scatter(-1, greatest, 0.0).sum(-1, keepdim=True))
 
 
 def _marked(rows: Sequence[set[int]], like: Tensor) -> Tensor:

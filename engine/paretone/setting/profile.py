@@ -386,24 +386,20 @@ class Profile:
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:
+        fields: dict[str, object] = {}
+        for _, kind in _artefact_types():
+            found = self.artefact(kind.key)
+            if found is not None or kind.key == ALWAYS:
+                fields[kind.key] = None if found is None else kind.write(found)
         return {
             "kind": _KIND,
             "schema": self.schema,
             "checkpoint": self.checkpoint,
             "variant": self.variant,
             "setting": self.setting.to_json(),
-            **self._artefact_fields(),
+            **fields,
             "evidence": self.evidence.to_json(),
         }
-
-    def _artefact_fields(self) -> dict[str, object]:
-        """Artefact fields of the file: ``table`` always, others if used."""
-        fields: dict[str, object] = {}
-        for _, kind in _artefact_types():
-            found = self.artefact(kind.key)
-            if found is not None or kind.key == ALWAYS:
-                fields[kind.key] = None if found is None else kind.write(found)
-        return fields
 
     @classmethod
     def from_json(cls, data: object, where: str = "profile") -> Profile:

@@ -76,8 +76,10 @@ def curves(results: Results) -> tuple[KnobCurves, ...]:
             groups[owner, name].setdefault(rest, []).append((value, one))
     found = []
     for (owner, name), lines in sorted(groups.items(), key=lambda one: bool(one[0][0])):
-        knob = _knob(results.model, owner, name)
-        if knob is None:
+        declared = find(owner) if owner else None
+        knobs = declared.knobs if declared is not None else () if owner else catalogue.entry(results.model).options
+        knob = next((one for one in knobs if one.name == name), None)
+        if knob is None:  # This version has no such knob.
             continue
         without = {rest: there.get(rest.without(owner)) if owner else None for rest in lines}
         kept = {
@@ -113,13 +115,6 @@ def _varied(setting: Setting) -> Iterator[tuple[str, str, _Value, Setting]]:
 
 def _without(values: Values, name: str) -> Values:
     return Values({each: value for each, value in values.items() if each != name})
-
-
-def _knob(model: str, owner: str, name: str) -> Knob | None:
-    """Declaration of a knob; ``None`` if this version has no such knob."""
-    declared = find(owner) if owner else None
-    knobs = declared.knobs if declared is not None else () if owner else catalogue.entry(model).options
-    return next((one for one in knobs if one.name == name), None)
 
 
 def _rank(knob: Knob, value: _Value) -> tuple[float, str]:

@@ -441,7 +441,12 @@ _FILES = ("folder", "manifest", "manifest_audio", "sentences", "audio")
 
 def shared(results: Results) -> Results:
     """``results`` for other readers. Relative paths stay: they are valid next to the study's file."""
-    folders = _folders(results)
+    # Folders of this machine that may occur in sentences, longest first.
+    found = {results.folder.absolute(), Path.home(), Path.cwd()}
+    if results.file:
+        found.add(Path(results.file).absolute().parent)
+    found |= {Path(path).absolute().parent for path in _paths(results.definition)}
+    folders = sorted((str(one) for one in found if one != one.parent), key=len, reverse=True)
     return replace(
         results,
         definition=_without_folders(results.definition),
@@ -465,15 +470,6 @@ def _without_folders(values: Mapping[str, object]) -> dict[str, object]:
 def _name(path: str) -> str:
     kinds = PureWindowsPath, PurePosixPath
     return next((kind(path).name for kind in kinds if kind(path).is_absolute()), path)
-
-
-def _folders(results: Results) -> list[str]:
-    """Folders of this machine that may occur in sentences, longest first."""
-    found = {results.folder.absolute(), Path.home(), Path.cwd()}
-    if results.file:
-        found.add(Path(results.file).absolute().parent)
-    found |= {Path(path).absolute().parent for path in _paths(results.definition)}
-    return sorted((str(one) for one in found if one != one.parent), key=len, reverse=True)
 
 
 def _paths(values: Mapping[str, object]) -> list[str]:

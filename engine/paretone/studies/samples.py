@@ -184,19 +184,15 @@ def page(choices: SampleChoices, samples: Sequence[Sample], folder: str, machine
         f"sentence on {machine}. {metric('voice_similarity').title} is to the voice's recording. One sentence tells "
         "you what a figure sounds like; how settings compare, only studies of many sentences say."
     )
-    parts = [f"# {choices.title}", *_paragraphs(choices.introduction), _filled(said), _table(samples, folder)]
-    parts += [_filled(measured), *map(_filled, missing), *_paragraphs(choices.closing)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(samples: Sequence[Sample], folder: str) -> str:
     titles = [metric(name).title for name in FIGURES]
     heads = ["", "sample", "setting", "RTF", "speed-up", "word errors", *(title.lower() for title in titles)]
     rows = [_line(heads), _line(["--:", "---", "---", *["---:"] * (len(heads) - 3)])]
     for number, one in enumerate(samples, start=1):
         name = f"[{one.choice.title or one.choice.name}]({folder}/{one.choice.name}.ogg)"
         rows.append(_line([str(number), name, *_setting(one), *_judged(one)]))
-    return "\n".join(rows)
+    parts = [f"# {choices.title}", *_paragraphs(choices.introduction), _filled(said), "\n".join(rows)]
+    parts += [_filled(measured), *map(_filled, missing), *_paragraphs(choices.closing)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _setting(one: Sample) -> list[str]:

@@ -167,7 +167,13 @@ def prepare(
     ``progress`` is called with finished and total rows and may raise to cancel. Raises :class:`TrainingError` with all
     unusable recordings, and for a full disk.
     """
-    key = _key(rows, read)
+    # Everything that the features depend on.
+    digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
+    for row in rows:
+        status = row.audio.stat()
+        seen = replace(row, audio=row.audio.resolve())
+        digest.update(repr((seen, status.st_size, status.st_mtime_ns)).encode())
+    key = digest.hexdigest()
     if not _complete(folder, key):
         try:
             _write(manifest, rows, read, folder, key, progress)
@@ -182,16 +188,6 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
     if levelled:
         samples = PromptLevel.measure(samples).normalised(samples)
     return resample_prompt(samples, recording.sample_rate, SAMPLE_RATE)
-
-
-def _key(rows: Sequence[ManifestRow], read: RowReader) -> str:
-    """Hash of everything that the features depend on."""
-    digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
-    for row in rows:
-        status = row.audio.stat()
-        seen = replace(row, audio=row.audio.resolve())
-        digest.update(repr((seen, status.st_size, status.st_mtime_ns)).encode())
-    return digest.hexdigest()
 
 
 def _complete(folder: Path, key: str) -> bool:

@@ -127,9 +127,17 @@ Draw = TypeVar("Draw", bound=FlowMatchingDraw)
 def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
     """Draw the training problem of a step from one generator."""
     choice = float(torch.rand(1, generator=generator))
+    # The span to learn is a random one, or exactly the second clip.
+    count = len(batch.mel)
+    shares = options.shortest_span + (1 - options.shortest_span) * torch.rand(count, generator=generator)
+    sizes = (shares * batch.lengths).long()
+    starts = ((batch.lengths - sizes + 1) * torch.rand(count, generator=generator)).long()
+    positions = torch.arange(batch.mel.shape[1])[None]
+    somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
+    second = (batch.joins > 0) & (torch.rand(count, generator=generator) < options.whole_second_clip)
     return _problem(
         batch,
-        _spans(batch, options, generator),
+        torch.where(second[:, None], _after_join(batch), somewhere),
         drawn_times(len(batch.mel), options.uniform_times, generator),
         generator,
         drops_text=choice < options.drop_both,
@@ -207,18 +215,6 @@ def _problem(
 def _after_join(batch: SpeechBatch) -> Tensor:
     positions = torch.arange(batch.mel.shape[1])[None]
     return (positions >= batch.joins[:, None]) & batch.mask
-
-
-def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
-    """(B, frames): a random span, or exactly the second clip."""
-    count = len(batch.mel)
-    shares = options.shortest_span + (1 - options.shortest_span) * torch.rand(count, generator=generator)
-    sizes = (shares * batch.lengths).long()
-    starts = ((batch.lengths - sizes + 1) * torch.rand(count, generator=generator)).long()
-    positions = torch.arange(batch.mel.shape[1])[None]
-    somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
-    second = (batch.joins > 0) & (torch.rand(count, generator=generator) < options.whole_second_clip)
-    return torch.where(second[:, None], _after_join(batch), somewhere)
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,11 @@ def make_corpus(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with database.held(folder / _LOCK, lambda: progress(0, len(utterances))):
-            _require_same(folder, options)
+            path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
+            if not path.exists():
+                write_atomically(path, content.encode())
+            elif path.read_text(encoding="utf-8") != content:
+                raise TrainingError(f"{path} describes another corpus; choose another folder, or the same options.")
             _make(folder, utterances, teacher, progress)
     except OSError as error:
         raise TrainingError(f"The corpus could not be written to {folder}: {reason(error)}.") from error
@@ -202,14 +206,6 @@ def known_options(folder: Path) -> CorpusOptions | None:
         return CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-
-
-def _require_same(folder: Path, options: CorpusOptions) -> None:
-    path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
-    if not path.exists():
-        write_atomically(path, content.encode())
-    elif path.read_text(encoding="utf-8") != content:
-        raise TrainingError(f"{path} describes another corpus; choose another folder, or the same options.")
 
 
 def _make(

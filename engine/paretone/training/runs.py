@@ -68,12 +68,6 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
     return path
 
 
-def is_kept(target: Path, work: Path) -> bool:
-    """Whether the run in ``work`` wrote ``target``: both logs begin with the same line."""
-    ours, theirs = read_log(work / LOG)[:1], read_log(log_of(target))[:1]
-    return target.exists() and ours == theirs != []
-
-
 def log_of(target: Path) -> Path:
     return target.with_suffix("." + LOG)
 
@@ -142,7 +136,9 @@ class KeptStages(Passing, Follower):
         while self._left and self._reached(milestone) >= self._left[0]:
             stage = self._left.pop(0)
             path = self._path(stage)
-            if not is_kept(path, self._work):  # A resumed run may have kept it before.
+            # A resumed run may have kept it before: then both logs begin with the same line.
+            ours, theirs = read_log(self._work / LOG)[:1], read_log(log_of(path))[:1]
+            if not path.exists() or ours != theirs or not ours:
                 save_with_log(partial(self._save, stage=stage), path, self._work)
         self._follower.milestone(milestone)
 

@@ -53,14 +53,6 @@ def evaluation_times(times: list[float], solver: str) -> list[float]:
     return [time for start, end in pairwise(times) for time in (start, start + (end - start) * 0.5)]
 
 
-def time_features(times: list[float]) -> torch.Tensor:
-    """Sines and cosines of ``times``, (1, times, FEATURES), as in the official embedding."""
-    half = FEATURES // 2
-    frequencies = 1000 * torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
-    angles = torch.tensor(times, dtype=torch.float32)[:, None] * frequencies
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)[None]
-
-
 def __getattr__(name: str) -> Any:
     """``F5TTS``: the recipe's class with this sampler. Made on first use, so that the module can be imported without
     TensorRT."""
@@ -91,7 +83,11 @@ class Sampler:
         self.steps = torch.diff(torch.tensor(times, dtype=torch.float32)).tolist()
         evaluations = evaluation_times(times, self.profile["solver"])
         self.nfe_steps = len(evaluations)
-        self.time_expand = time_features(evaluations).to(self.device)
+        # Sines and cosines of ``times``, (1, times, FEATURES), as in the official embedding.
+        half = FEATURES // 2
+        frequencies = 1000 * torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
+        angles = torch.tensor(evaluations, dtype=torch.float32)[:, None] * frequencies
+        self.time_expand = torch.cat([angles.sin(), angles.cos()], dim=-1)[None].to(self.device)
 
     def flow(
         self,

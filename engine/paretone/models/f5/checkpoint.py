@@ -149,7 +149,11 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
     path = find_checkpoint(place)
     weights = backbone_weights(read_checkpoint(path, check), str(path))
     shapes = shapes_of(weights)
-    entries = _vocabulary_entries(shapes, path)
+    # Community fine-tunes have their own vocabulary, with one entry less than the embedding has rows.
+    shape = shapes.get("text_embed.text_embed.weight", ())
+    if len(shape) != 2 or shape[0] < 2:
+        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; download it again.")
+    entries = shape[0] - 1
     found = _described(path, variant, entries, weights)
     if found is None:
         known = {name: replace(config, text_num_embeds=entries) for name, config in VARIANTS.items()}
@@ -219,14 +223,6 @@ def expected_shapes(
     with without_weights(found, where):
         backbone = _BACKBONES[config.backbone](config)
     return shapes_of(backbone.state_dict())
-
-
-def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> int:
-    """Vocabulary entries, one less than the embedding's rows; community fine-tunes have their own vocabulary."""
-    shape = shapes.get("text_embed.text_embed.weight", ())
-    if len(shape) != 2 or shape[0] < 2:
-        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; download it again.")
-    return shape[0] - 1
 
 
 def _described(path: Path, variant: str, entries: int, weights: Mapping[str, Tensor]) -> F5Checkpoint | None:

@@ -58,13 +58,6 @@ class ConvNeXtV2Block(nn.Module):
         return x + self.pwconv2(self.grn(F.gelu(self.pwconv1(mixed)), copies))
 
 
-def text_positions(length: int, width: int, device: torch.device) -> Tensor:
-    """Fixed position table of the text encoder, (length, width): all cosines, then all sines."""
-    frequencies = 10000.0 ** -(torch.arange(0, width, 2, device=device).float() / width)
-    angles = torch.outer(torch.arange(length, device=device).float(), frequencies)
-    return torch.cat([angles.cos(), angles.sin()], dim=-1)
-
-
 class TextEmbedding(nn.Module):
     """Token ids to one vector per mel frame.
 
@@ -90,7 +83,11 @@ class TextEmbedding(nn.Module):
         padding = (ids == 0)[..., None]
         embedded = self.text_embed(torch.zeros_like(ids) if drop else ids)
         if len(self.text_blocks):
-            positions = text_positions(min(rows, self.longest), embedded.shape[-1], ids.device)
+            # Fixed position table of the text encoder, (length, width): all cosines, then all sines.
+            width = embedded.shape[-1]
+            frequencies = 10000.0 ** -(torch.arange(0, width, 2, device=ids.device).float() / width)
+            angles = torch.outer(torch.arange(min(rows, self.longest), device=ids.device).float(), frequencies)
+            positions = torch.cat([angles.cos(), angles.sin()], dim=-1)
             if rows > self.longest:  # The official table ends here; its last row serves all later frames.
                 positions = torch.cat([positions, positions[-1:].expand(rows - self.longest, -1)])
             embedded = embedded + positions.to(embedded.dtype)

@@ -337,7 +337,14 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
         if here < transfer.size and attempts >= ATTEMPTS:
             cause = failure or ConnectionError("the transfer ends early")
             raise PlainError(_unreachable(transfer.address, cause))
-    _finish(transfer, check)
+    with _writing(transfer.destination):
+        sound = _is_sound(transfer, check)
+        if sound:
+            os.replace(transfer.part, transfer.destination)
+        else:
+            transfer.part.unlink()
+    if not sound:
+        raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 
 
 class _Unfinished(Exception):
@@ -393,17 +400,6 @@ class _StatusError(Exception):
         self.response = self
         self.status_code = status
         super().__init__(f"status {status}")
-
-
-def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
-    with _writing(transfer.destination):
-        sound = _is_sound(transfer, check)
-        if sound:
-            os.replace(transfer.part, transfer.destination)
-        else:
-            transfer.part.unlink()
-    if not sound:
-        raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 
 
 def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:

@@ -62,7 +62,9 @@ class LlasaFolder:
     @classmethod
     def read(cls, folder: Path, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> LlasaFolder:
         """Read everything except the weights."""
-        config, rows, tied = _configuration(folder / CONFIG)
+        file = ConfigFile.read(folder / CONFIG)
+        file.require("model_type", "llama")
+        config, rows, tied = CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
         tokenizer = LlasaTokenizer.read(folder)
         if rows < tokenizer.vocabulary:
             raise CheckpointError(
@@ -138,13 +140,6 @@ def parameters(network: LanguageNetwork) -> int:
     tables = (network.tables[TEXTS], network.tokens.embedding, network.tokens.head)
     once = {one.data_ptr(): one.numel() for one in tables}
     return sum(once.values()) + sum(one.numel() for one in network.tokens.transformer.parameters())
-
-
-def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
-    """The transformer's sizes, the rows of its tables, and whether the tables are tied."""
-    file = ConfigFile.read(path)
-    file.require("model_type", "llama")
-    return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
 
 
 # XCodec2 as published: the original release, and the copy converted for ``transformers``.

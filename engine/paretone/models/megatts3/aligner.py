@@ -244,18 +244,12 @@ def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
     phones, tones = zip(*(separated(phone) for phone, _ in pairs), strict=True)
     ends = [0, *(time - TIME_ZERO if time >= TIME_ZERO else time for _, time in pairs)]
     durations = [max(end - start, 0) for start, end in pairwise(ends)]
-    return Timed(phones, tones, tuple(fitted_durations(durations, frames)))
-
-
-def fitted_durations(durations: Sequence[int], frames: int) -> list[int]:
-    """Adjust ``durations`` to the sum ``frames``, by the rule of :func:`read_alignment`."""
-    fitted = list(durations)
-    excess = sum(fitted) - frames
+    excess = sum(durations) - frames
     if excess < 0:
-        fitted[-1] -= excess
+        durations[-1] -= excess
     while excess > 0:
-        for place, duration in enumerate(fitted):
+        for place, duration in enumerate(durations):
             if duration and excess:
-                fitted[place] -= 1
+                durations[place] -= 1
                 excess -= 1
-    return fitted
+    return Timed(phones, tones, tuple(durations))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -128,7 +128,9 @@ class LmMiniFolder(MiniFolder):
         weights = read_float_weights(path, self.check)
         body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
         require_fractions(weights, where)
-        _require_tables(weights, config, where)
+        ids = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
+        tables = {name: tuple(weights[name].shape) for name in (EMBEDDING, HEAD) if name in weights}
+        check_shapes({EMBEDDING: (ids, config.hidden), HEAD: (ids, config.hidden)}, tables, where)
         require_numbers({name: weights[name] for name in (EMBEDDING, HEAD)}, where)
         transformer = loaded_strictly(lambda: CausalTransformer(config), body, where)
         embedding, head = (self._rows(weights[name], layout, where) for name in (EMBEDDING, HEAD))
@@ -141,12 +143,6 @@ class LmMiniFolder(MiniFolder):
         if table.dim() != 2 or len(table) < layout.ids:
             raise CheckpointError(f"{where} has a table with {len(table)} rows, but {LAYOUT_FILE} names {layout.ids}.")
         return table[layout.rows].float()
-
-
-def _require_tables(weights: Mapping[str, Tensor], config: CausalConfig, where: str) -> None:
-    ids = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
-    tables = {name: tuple(weights[name].shape) for name in (EMBEDDING, HEAD) if name in weights}
-    check_shapes({EMBEDDING: (ids, config.hidden), HEAD: (ids, config.hidden)}, tables, where)
 
 
 class LmMiniFrontEnd(MiniFrontEnd[SpeechTokenizer]):

@@ -100,16 +100,13 @@ class _Building(TorchFunctionMode):
         if getattr(function, "__module__", "") == "torch.nn.init":
             return arguments[0] if arguments else named["tensor"]
         if self._limited and function in _FACTORIES:
-            self._count_in(arguments, named)
+            size = named.get("size", arguments)
+            flat = [axis for one in size for axis in (one if isinstance(one, tuple | list | torch.Size) else (one,))]
+            self._tensors -= 1
+            self._numbers -= math.prod(axis for axis in flat if isinstance(axis, int) and axis > 0)
+            if self._tensors < 0 or self._numbers < 0:
+                raise CheckpointError(
+                    f"{self._where} does not fit its description, which asks for more than its {grouped(self._count)} "
+                    f"weights of {grouped(self._held)} numbers; download both again."
+                )
         return function(*arguments, **named)
-
-    def _count_in(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
-        size = named.get("size", arguments)
-        flat = [axis for one in size for axis in (one if isinstance(one, tuple | list | torch.Size) else (one,))]
-        self._tensors -= 1
-        self._numbers -= math.prod(axis for axis in flat if isinstance(axis, int) and axis > 0)
-        if self._tensors < 0 or self._numbers < 0:
-            raise CheckpointError(
-                f"{self._where} does not fit its description, which asks for more than its {grouped(self._count)} "
-                f"weights of {grouped(self._held)} numbers; download both again."
-            )

@@ -116,13 +116,9 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         options=plan.options.replace(sway=weights.sway),
         weights=weights,
         fingerprint=weights.fingerprint,
-        temperature=_temperature(knobs, weights),
+        temperature=float(knobs["temperature"]) or weights.temperature,
     )
     return plan.noted(*_remarks(weights, plan.reference))
-
-
-def _temperature(knobs: Values, weights: IntervalWeights) -> float:
-    return float(knobs["temperature"]) or weights.temperature
 
 
 def describe(knobs: Values) -> str:

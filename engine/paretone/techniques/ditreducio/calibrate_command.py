@@ -18,7 +18,7 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import PlainError, SettingError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import FlowModel, Utterance, flow_model
+from paretone.models.base import Utterance, flow_model
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare, Synthesise
 from paretone.session.events import Event, PreparationReport
@@ -117,7 +117,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     found = []
     for one in calibrations:
         setting = _reduced(plain, one)
-        _write(one, setting, model)
+        table = one.calibrated.table
+        if "profile" in one.places:
+            Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
+        if "table" in one.places:
+            write_json(one.places["table"], table.to_json())
+        if "official" in one.places:
+            write_json(one.places["official"], table.to_official())
         ops_ratio = flow_of(resolve(model.info, setting, (one.calibrated.table,))).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
@@ -230,16 +236,6 @@ def _measure(calibrations: list[_Calibration], session: Session, utterance: Utte
         distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
         accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
         one.evidence = Evidence.of(accelerated, baseline)
-
-
-def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
-    table = one.calibrated.table
-    if "profile" in one.places:
-        Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
-    if "table" in one.places:
-        write_json(one.places["table"], table.to_json())
-    if "official" in one.places:
-        write_json(one.places["official"], table.to_official())
 
 
 def _figures(one: _Calibration) -> dict[str, object]:

@@ -141,7 +141,12 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
         setting, (table,) = with_table(plain, model, options.table, knobs)
     else:
         model = arguments.load(options, session, plain.model, options.variant or profile.named_variant)
-        setting, table = _of(profile, options.profile, model)
+        if profile.artefact("table") is None:
+            raise ProfileError(f"{options.profile} has no strategy table; choose a profile that uses DiTReducio.")
+        profile.check(
+            model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting, of_flow=True)
+        )
+        setting, table = profile.setting, profile.artefact("table")
     request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
     report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
     model = flow_model(model, "Measuring a strategy table")
@@ -174,16 +179,6 @@ def _plain(options: argparse.Namespace) -> Setting:
     model = options.model or compatibility.model
     setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)
     return replace(setting, options=setting.options.replace(**{**compatibility.sampling, **given}))
-
-
-def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
-    """Setting and table of a profile, checked against the model."""
-    if profile.artefact("table") is None:
-        raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
-    profile.check(
-        model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting, of_flow=True)
-    )
-    return profile.setting, profile.artefact("table")
 
 
 def _shown_transfer(report: TransferReport, table: StrategyTable, ops_ratio: float) -> list[str]:

@@ -54,7 +54,11 @@ def run(arguments: argparse.Namespace) -> Report:
     model = bundled.loaded_flow(arguments)
     chosen = _chosen(model, arguments.weights)
     baseline = bundled.setting(arguments)
-    speed_up = _timed(model, chosen, baseline, arguments)
+    # Speed-up of every weight; under ``None`` that of guidance over itself.
+    ways = [Way("guided", guided(baseline, chosen[-1].equivalent_guidance))]
+    ways += [Way(f"{one.weight:g}", guidance_free(baseline, one)) for one in chosen]
+    comparison = bundled.timed_sampling(model, ways, arguments)
+    speed_up = {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
     rows = list(_heard(model, chosen, baseline, speed_up, arguments))
     rows.append({"speech": "guided, again (A/A)", "backbone speed-up": speed_up[None].median})
     headline = speed_up[chosen[-1].weight]
@@ -87,16 +91,6 @@ def _chosen(model: FlowSpeech, wanted: Sequence[float] | None) -> list[WeightSet
             f"{model.info.title} has CFG-free weights for these w: {names}; train others with paretone train cfg-free."
         )
     return sorted(chosen, key=lambda one: one.weight)
-
-
-def _timed(
-    model: FlowSpeech, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
-) -> Mapping[float | None, Interval]:
-    """Speed-up of every weight; under ``None`` that of guidance over itself."""
-    ways = [Way("guided", guided(baseline, chosen[-1].equivalent_guidance))]
-    ways += [Way(f"{one.weight:g}", guidance_free(baseline, one)) for one in chosen]
-    comparison = bundled.timed_sampling(model, ways, arguments)
-    return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
 
 
 def _heard(

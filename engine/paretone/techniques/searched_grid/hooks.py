@@ -72,7 +72,14 @@ def files_of(results: Results) -> dict[str, str]:
     if not any(result.setting.technique(NAME) for result in found.values()):
         return {}
     picture = _picture(found, results)
-    return {TABLE: _table(found), **({PICTURE: picture} if picture else {})}
+    rows: list[tuple[object, ...]] = [("grid", "solver", "evaluations", "figure", "value", "low", "high", "takes")]
+    for placed, one in found.items():
+        for name in FIGURES:
+            figure = one.figures.get(name)
+            if figure is not None:
+                row = (placed.grid, placed.solver, placed.evaluations, name)
+                rows.append((*row, f"{figure.value:.6g}", f"{figure.low:.6g}", f"{figure.high:.6g}", figure.n))
+    return {TABLE: comma_separated(rows), **({PICTURE: picture} if picture else {})}
 
 
 def compared(results: Results) -> dict[Placed, SettingResult]:
@@ -109,17 +116,6 @@ def _grid(setting: Setting, options: Values) -> str:
     if effective_spacing(options["steps"], options["spacing"]) == "epss":
         return "EPSS"
     return f"sway {options['sway']:g}".replace("-", "−") if options["sway"] else "even"
-
-
-def _table(found: Mapping[Placed, SettingResult]) -> str:
-    rows: list[tuple[object, ...]] = [("grid", "solver", "evaluations", "figure", "value", "low", "high", "takes")]
-    for placed, one in found.items():
-        for name in FIGURES:
-            figure = one.figures.get(name)
-            if figure is not None:
-                row = (placed.grid, placed.solver, placed.evaluations, name)
-                rows.append((*row, f"{figure.value:.6g}", f"{figure.low:.6g}", f"{figure.high:.6g}", figure.n))
-    return comma_separated(rows)
 
 
 def _picture(found: Mapping[Placed, SettingResult], results: Results) -> str:

@@ -210,8 +210,14 @@ def _student(
             raise SettingError(f"No student of {info.title} can be trained; hear it pruned: recovery=none.")
         kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
         kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
+        which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else counted(depth, "layer", "layers")
+        which += ", learned from the original layers," if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
+        state = stage_title(str(knobs["recovery"])).lower()
+        there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
+        has = f"; there are some with {there}" if there else ""
         raise NotPrepared(
-            _no_student(info, depth, by_hand, knobs),
+            f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
+            f"pruned.{other_checkpoint(info, 'students')}",
             command=to_type(f"train spade {kept} --minutes {_minutes(info):.0f} --work runs/student", info),
         )
     return fitting[0]
@@ -241,18 +247,6 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
             command=to_type("measure-layers", info),
         )
     return tuple(sorted(info.layer_order[:depth]))
-
-
-def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], knobs: Values) -> str:
-    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else counted(depth, "layer", "layers")
-    which += ", learned from the original layers," if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
-    state = stage_title(str(knobs["recovery"])).lower()
-    there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
-    has = f"; there are some with {there}" if there else ""
-    return (
-        f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
-        f"pruned.{other_checkpoint(info, 'students')}"
-    )
 
 
 def _how_trained(student: StudentWeights) -> str:
