@@ -17,7 +17,7 @@ import numpy as np
 
 from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
-from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, respaced
+from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
@@ -33,7 +33,8 @@ from paretone.studies.sentences import StudySentence
 from paretone.studies.store import Store
 from paretone.studies.study import Study
 from paretone.studies.wording import figure_text
-from paretone.training.natural_corpus import Alignment, evened
+from paretone.training.natural_corpus import Alignment
+from tests.tools.recipes.alignments import evened, respaced
 
 MODEL = "f5-mini"
 

@@ -16,12 +16,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
-from paretone.training.requests import (
-    OWN_SENTENCES,
-    Trained,
-    TrainingRequest,
-    usual_own_sentences,
-)
+from paretone.training.requests import OWN_SENTENCES, Trained, TrainingRequest, usual_own_sentences
 from paretone.wording import plain
 
 NAME = "train"

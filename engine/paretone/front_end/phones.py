@@ -9,7 +9,7 @@ A model's ``vocab.txt`` lists its phones, one per line, in the order of its embe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,23 +62,6 @@ def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
 def last_sound(phones: Sequence[TimedPhone]) -> float:
     """End of the last audible phone, in seconds; 0 without one."""
     return max((end for name, _, end in phones if name not in SILENT), default=0.0)
-
-
-def respaced(
-    phones: Sequence[TimedPhone],
-    weights: Callable[[np.ndarray], np.ndarray],
-    groups: Callable[[Sequence[TimedPhone]], Iterator[list[int]]] = words,
-) -> tuple[TimedPhone, ...]:
-    """Redistribute lengths within words, or other ``groups``, whose total stays: in proportion to ``weights`` of the
-    lengths (n,) of a group's phones."""
-    spaced = list(phones)
-    for group in groups(phones):
-        start, end = phones[group[0]][1], phones[group[-1]][2]
-        shares = weights(np.array([phones[place][2] - phones[place][1] for place in group]))
-        edges = (start + np.cumsum([0.0, *shares]) * (end - start) / shares.sum()).tolist()
-        for place, first, last in zip(group, edges[:-1], edges[1:], strict=True):
-            spaced[place] = (phones[place][0], first, last)
-    return tuple(spaced)
 
 
 TimedPhone = tuple[str, float, float]

@@ -15,25 +15,18 @@ is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
-from paretone.observer import may_stop
 from paretone.training.batches import moved
 from paretone.training.learner import LayerMatrices
-
-VALIDATION_TIMES = (0.05, 0.40)
-"""Includes a time close to the noise: there a mumbling model has a high loss, while its mean loss looks fine."""
-
-Batch = TypeVar("Batch")
 
 
 def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tensor:
@@ -43,21 +36,6 @@ def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tenso
     times = (strata + torch.rand(count, generator=generator)) / count
     swayed = 1 - torch.cos(math.pi / 2 * times)
     return torch.where(torch.rand(count, generator=generator) < uniform, times, swayed)
-
-
-def errors_by_time(
-    batches: Iterable[Batch], error: Callable[[Batch, float, torch.Generator], Tensor]
-) -> dict[str, float]:
-    """Mean ``error`` of ``batches`` at each of :data:`VALIDATION_TIMES`, with fixed noise."""
-    figures = {}
-    for time in VALIDATION_TIMES:
-        generator = torch.Generator().manual_seed(7)
-        errors = []
-        for batch in batches:
-            may_stop()
-            errors.append(float(error(batch, time, generator)))
-        figures[f"t={time:.2f}"] = float(np.mean(errors))
-    return figures
 
 
 Field = Callable[[Tensor, Tensor], Tensor]
@@ -149,11 +127,6 @@ def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generato
     """Validation problem: predict the second clip of joined items at one time, with all conditions."""
     times = torch.full((len(batch.mel),), time)
     return _problem(batch, _after_join(batch), times, generator, drops_text=False, drops_audio=False)
-
-
-def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-    """The model's velocity (B, frames, bands), with gradients and one time per item, unlike in sampling."""
-    return velocity_field(model, ids, problem)(problem.noised, problem.times)
 
 
 def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:

@@ -27,7 +27,7 @@ from paretone import database
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
-from paretone.front_end.phones import TimedPhone, respaced, timed_phones
+from paretone.front_end.phones import TimedPhone, timed_phones
 from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
 from paretone.models.minis.natural_decoder import (
@@ -301,35 +301,3 @@ def voice_frames(clip: NaturalClip) -> Tensor:
 
 Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
 """Maps phones to new times."""
-
-
-@dataclass(frozen=True)
-class AlignmentOptions:
-    """Shares of the kinds of alignment."""
-
-    exact_until: float = 0.4
-    """Share of the budget with every phone at its own frames."""
-    inexact_share: float = 0.45
-    """Later share of items whose phones have inexact lengths within their words."""
-    inexactness: float = 0.4
-    """Standard deviation of the logarithm of these lengths."""
-    evened_share: float = 0.25
-    """Later share of items whose phones are spread evenly over their words."""
-
-
-def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch.Generator) -> Alignment:
-    """Alignment of the next item after the share ``progress`` of the budget."""
-    kind = float(torch.rand((), generator=generator)) if progress >= options.exact_until else 1.0
-    if kind < options.evened_share:
-        return evened
-
-    def inexact(lengths: np.ndarray) -> np.ndarray:
-        return lengths * np.exp(options.inexactness * torch.randn(len(lengths), generator=generator).numpy())
-
-    if kind < options.evened_share + options.inexact_share:
-        return lambda phones: respaced(phones, inexact)
-    return tuple
-
-
-def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    return respaced(phones, np.ones_like)

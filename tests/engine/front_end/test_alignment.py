@@ -18,12 +18,12 @@ from paretone.front_end.phones import (
     EDGE,
     PHONES,
     PhoneVocabulary,
-    respaced,
     timed_phones,
     words,
 )
 from paretone.front_end.reading import NaturalReader
 from paretone.models.catalogue import voice
+from tests.tools.recipes.alignments import respaced
 
 MONOTONE = tuple((name, 0.1 * place, 0.1 * (place + 1)) for place, name in enumerate("ɡO_nW."))
 

@@ -18,11 +18,8 @@ from paretone.front_end.reading import LEAD, TAIL
 from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING, NaturalDecoder
 from paretone.training import natural_corpus
 from paretone.training.natural_corpus import (
-    AlignmentOptions,
     CorpusOptions,
     Manner,
-    drawn_alignment,
-    evened,
     make_corpus,
     open_corpus,
     planned,
@@ -30,6 +27,7 @@ from paretone.training.natural_corpus import (
 )
 from paretone.training.natural_teacher import NaturalTeacher
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
+from tests.tools.recipes.alignments import AlignmentOptions, drawn_alignment, evened
 from tests.tools.recipes.bundled_recipe import frame_error, spectral_error
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)

@@ -22,7 +22,6 @@ from paretone.training.flow_matching import (
     SpeechBatch,
     draw_latent_problem,
     draw_problem,
-    predicted_velocity,
     span_error,
     synthesis_problem,
 )
@@ -40,7 +39,7 @@ from paretone.training.learner import (
 from paretone.training.session import Diverged
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
-from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example
+from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example, predicted_velocity
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")

@@ -9,7 +9,6 @@ import soundfile
 import torch
 import yaml
 
-from paretone.models.f5.checkpoint import save_official
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
 from paretone.training.features import Examples
@@ -18,7 +17,7 @@ from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.awake import awake
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_corpus import toy_corpus
-from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example, export_layout, initialise
+from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example, export_layout, initialise, save_official
 
 SMALL = replace(SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 

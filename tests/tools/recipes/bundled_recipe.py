@@ -9,11 +9,12 @@ import math
 import random
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -23,9 +24,30 @@ from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, N
 from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.networks.causal import CausalConfig, TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.observer import may_stop
 from paretone.training.batches import BatchQueue, Corpus, QueuedClip, draw_state, restore_draw
 from paretone.training.learner import LayerMatrices, Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.natural_corpus import NaturalClip
+
+VALIDATION_TIMES = (0.05, 0.40)
+"""Includes a time close to the noise: there a mumbling model has a high loss, while its mean loss looks fine."""
+
+Batch = TypeVar("Batch")
+
+
+def errors_by_time(
+    batches: Iterable[Batch], error: Callable[[Batch, float, torch.Generator], Tensor]
+) -> dict[str, float]:
+    """Mean ``error`` of ``batches`` at each of :data:`VALIDATION_TIMES`, with fixed noise."""
+    figures = {}
+    for time in VALIDATION_TIMES:
+        generator = torch.Generator().manual_seed(7)
+        errors = []
+        for batch in batches:
+            may_stop()
+            errors.append(float(error(batch, time, generator)))
+        figures[f"t={time:.2f}"] = float(np.mean(errors))
+    return figures
 
 
 @torch.no_grad()

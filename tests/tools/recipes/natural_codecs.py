@@ -37,9 +37,11 @@ from paretone.models.minis.natural_decoder import (
     COMPONENTS,
     FORMANT,
     FORMANT_SCALE,
+    HOP,
     LATENT,
     LEVEL,
     LEVEL_SCALE,
+    MEL_HOP,
     PITCH,
     VOICING,
 )
@@ -50,7 +52,6 @@ from paretone.models.minis.natural_vocoder import (
     MelReaderConfig,
     at_latent_frames,
     latent_frames,
-    mel_frame_at,
 )
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import (
@@ -79,6 +80,11 @@ from tests.tools.recipes.bundled_recipe import (
 
 RESEEDED = 0.1
 """Initial use of a reseeded entry as a share of the mean use: enough to survive, and little enough to move quickly."""
+
+
+def mel_frame_at(latent_frame: int) -> int:
+    """The last mel frame centred at or before ``latent_frame``."""
+    return latent_frame * HOP // MEL_HOP
 
 
 @dataclass(frozen=True)

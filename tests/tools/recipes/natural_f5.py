@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +28,11 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, labels
-from paretone.models.f5.checkpoint import read_f5_checkpoint, save_official
+from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.config import HOP, MEL_BANDS, NATURAL_PHONES, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.trained_weights import PREFIX, save_in_half
 from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.features import Example, collate, with_short_prompts
 from paretone.training.fine_tuning import diffusion_transformer
@@ -41,19 +42,30 @@ from paretone.training.flow_matching import (
     FlowMatchingOptions,
     SpeechBatch,
     draw_problem,
-    errors_by_time,
-    predicted_velocity,
     span_error,
     synthesis_problem,
+    velocity_field,
 )
-from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
+from paretone.training.natural_corpus import Alignment, NaturalClip
 from paretone.training.spoken_tokens import VOCABULARY
-from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
+from tests.tools.recipes.alignments import AlignmentOptions, drawn_alignment, evened
+from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, errors_by_time, open_gates
 
 SMALL_F5 = BackboneConfig(
     "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
 )
 """A recipe adds the size of its vocabulary."""
+
+
+def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
+    """Write the weights under their official keys atomically in float16. Raises :class:`OSError`."""
+    weights = {f"{PREFIX}{key}": value for key, value in model.state_dict().items()}
+    save_in_half(path, weights | {"initted": torch.tensor(True), "step": torch.tensor(step)}, metadata or {})
+
+
+def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+    """The model's velocity (B, frames, bands), with gradients and one time per item, unlike in sampling."""
+    return velocity_field(model, ids, problem)(problem.noised, problem.times)
 
 
 @torch.no_grad()

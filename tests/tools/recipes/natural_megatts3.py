@@ -34,13 +34,13 @@ from paretone.training.flow_matching import (
     LatentFlowOptions,
     LatentProblem,
     draw_latent_problem,
-    errors_by_time,
     latent_synthesis_problem,
     span_error,
 )
 from paretone.training.latents import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
-from paretone.training.natural_corpus import AlignmentOptions, NaturalClip, drawn_alignment
-from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, open_gates
+from paretone.training.natural_corpus import NaturalClip
+from tests.tools.recipes.alignments import AlignmentOptions, drawn_alignment
+from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, errors_by_time, open_gates
 
 _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
 """Unfused attention: on short items the fused kernel's backward pass costs 10 % more per step on CPUs."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from paretone.audio.mel import BIGVGAN, STYLES, VOCOS
@@ -31,7 +30,7 @@ from paretone.models.files.checkpoints import (
     sound_tensors,
 )
 from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
-from paretone.models.files.trained_weights import COUNTERS, PREFIX, save_in_half
+from paretone.models.files.trained_weights import COUNTERS
 from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed
@@ -266,9 +265,3 @@ def _from_sidecar(sidecar: Path, path: Path, entries: int, weights: Mapping[str,
         model.one_of("tokenizer", TOKENIZERS, TOKENIZERS[0]),
         front_end,
     )
-
-
-def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
-    """Write the weights under their official keys atomically in float16. Raises :class:`OSError`."""
-    weights = {f"{PREFIX}{key}": value for key, value in model.state_dict().items()}
-    save_in_half(path, weights | {"initted": torch.tensor(True), "step": torch.tensor(step)}, metadata or {})

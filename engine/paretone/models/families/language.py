@@ -502,10 +502,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return replace(trace, decoding=self._decoding_trace(cycles, starts, run_away))
 
     def _decoding_trace(
-        self,
-        passages: tuple[tuple[DecodingCycle, ...], ...],
-        starts: tuple[float, ...],
-        run_away: tuple[bool, ...],
+        self, passages: tuple[tuple[DecodingCycle, ...], ...], starts: tuple[float, ...], run_away: tuple[bool, ...]
     ) -> DecodingTrace:
         return DecodingTrace(self.token_rate, self.own.tokens.codes, passages, starts, run_away)
 

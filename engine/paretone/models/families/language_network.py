@@ -26,13 +26,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
 from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
-from paretone.models.kernels.scripted_causal import (
-    Draft,
-    Head,
-    draft_of,
-    drafts_of,
-    scores_of,
-)
+from paretone.models.kernels.scripted_causal import Draft, Head, draft_of, drafts_of, scores_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import Check, Request

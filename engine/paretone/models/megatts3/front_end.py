@@ -279,12 +279,7 @@ class OfficialFrontEnd:
         return self._prepared(audio, seed, check)[0]
 
     def passages(
-        self,
-        text: str,
-        audio: Path,
-        tempo: Tempo = Tempo(),
-        seed: int = 0,
-        check: Callable[[], None] = lambda: None,
+        self, text: str, audio: Path, tempo: Tempo = Tempo(), seed: int = 0, check: Callable[[], None] = lambda: None
     ) -> Passages[MegaPassage]:
         """``text`` in the voice of ``audio``. ``seed`` draws the disturbance of durations if ``tempo`` has one;
         ``check`` may raise to cancel.

@@ -40,11 +40,6 @@ def latent_frames(mel_frames: int) -> int:
     return -(-(mel_frames - 1) * MEL_HOP // HOP) + 1
 
 
-def mel_frame_at(latent_frame: int) -> int:
-    """The last mel frame centred at or before ``latent_frame``."""
-    return latent_frame * HOP // MEL_HOP
-
-
 def at_latent_frames(mel: Tensor, first: int, count: int, begin: int = 0) -> Tensor:
     """Interpolate ``mel`` (B, bands, frames), which starts at frame ``begin``, at the latent frames from ``first``: (B,
     bands, count). The last frame is held."""

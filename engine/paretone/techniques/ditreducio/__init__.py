@@ -140,10 +140,7 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
     """Raise :class:`SettingError` for sampling without support for strategy tables."""
     require_euler(plan.options, ONE_COLUMN)
     if plan.stepper is not None:
-        raise Conflict(
-            f"{ONE_COLUMN}; do without {context.title_in('solver')}.",
-            "solver",
-        )
+        raise Conflict(f"{ONE_COLUMN}; do without {context.title_in('solver')}.", "solver")
     if plan.times is not None:
         raise Conflict(
             "DiTReducio's strategy tables belong to grids that sampler options make; do without "

@@ -369,9 +369,7 @@ SAVED = Axis("Operations of the baseline", "%")
 
 
 def _curves(
-    points: Mapping[str, Sequence[Point]],
-    along: Callable[[Point], float],
-    up: Callable[[Point], float],
+    points: Mapping[str, Sequence[Point]], along: Callable[[Point], float], up: Callable[[Point], float]
 ) -> tuple[Curve, ...]:
     return tuple(
         Curve(name, tuple(map(along, row)), tuple(map(up, row)), notes=tuple(one.label for one in row))

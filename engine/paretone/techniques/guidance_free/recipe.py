@@ -47,10 +47,7 @@ from paretone.training.fine_tuning import (
     rates_of,
     subject_of,
 )
-from paretone.training.flow_matching import (
-    FlowMatchingOptions,
-    span_error,
-)
+from paretone.training.flow_matching import FlowMatchingOptions, span_error
 from paretone.training.flow_subjects import Subject
 from paretone.training.learner import Rates
 from paretone.training.natural_corpus import CorpusOptions

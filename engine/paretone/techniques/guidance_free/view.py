@@ -98,9 +98,7 @@ def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
 
 
 def _panels(
-    sets: Sequence[WeightSet],
-    distances: Mapping[str, Sequence[float]],
-    heard: Sequence[tuple[str, Axis, Bands]],
+    sets: Sequence[WeightSet], distances: Mapping[str, Sequence[float]], heard: Sequence[tuple[str, Axis, Bands]]
 ) -> tuple[Lines, ...]:
     """Panels of the distances, and of what each judge ``heard``: title, axis, and bands by way."""
     weights = tuple(one.weight for one in sets)

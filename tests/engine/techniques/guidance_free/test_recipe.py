@@ -37,7 +37,6 @@ from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
-    predicted_velocity,
     span_error,
     without_conditions,
 )
@@ -53,6 +52,7 @@ from tests.engine.training.learning import SHARE, Recorder
 from tests.engine.training.toy_model import toy_examples, toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
+from tests.tools.recipes.natural_f5 import predicted_velocity
 from tests.workload import workload
 
 pytestmark = needs("accelerate")

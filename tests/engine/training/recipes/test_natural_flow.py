@@ -27,7 +27,7 @@ from paretone.models.minis.speaking import WEIGHTS
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
 from paretone.paths import resource
 from paretone.training.features import Example, collate
-from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
+from paretone.training.flow_matching import FlowMatchingOptions, draw_problem
 from paretone.training.latents import groups_of, latent_clip
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.spoken_tokens import frame_phones
@@ -46,7 +46,13 @@ from tests.tools.recipes.natural_codecs import (
     centres,
     mel_at,
 )
-from tests.tools.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, NaturalF5, NaturalF5Options
+from tests.tools.recipes.natural_f5 import (
+    ARCHITECTURE,
+    MelNormalisation,
+    NaturalF5,
+    NaturalF5Options,
+    predicted_velocity,
+)
 from tests.tools.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from tests.tools.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 
