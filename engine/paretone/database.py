@@ -135,6 +135,7 @@ class Database:
                 f"The {self.title} in {self.folder} was written by a newer Paretone (schema {version}, this one knows "
                 f"{len(migrations)}); update Paretone, or choose another folder for {self.contents}."
             )
+        # ``ok`` if intact; raises SQLite's error if the file is unreadable.
         found = [line for (line,) in self._open.execute("PRAGMA quick_check(3)")]
         self.damage = "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
         self._require_types()

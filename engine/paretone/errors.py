@@ -174,15 +174,11 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
     if isinstance(error, OSError):
         return _system_error(error, activity)
     said = f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}."
-    owner = next((plug_ins[one] for one in _packages(error) if one in plug_ins), "")
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    packages = (str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame in frames)
+    owner = next((plug_ins[one] for one in packages if one in plug_ins), "")
     advice = f"That is in {owner}; mend it, or do without it." if owner else ""
     return " ".join(filter(None, (said, advice, afterwards)))
-
-
-def _packages(error: BaseException) -> Iterator[str]:
-    """Packages that an error passed through, innermost last."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def exit_code(error: BaseException) -> int:

@@ -303,7 +303,7 @@ def test_parity_long_text(fixture: Fixture, index: int) -> None:
             assert total_frames(frames, transcript, piece, options["speed"]) == call["duration"]
 
     waves = [fixture[f"{name}.vocoder_wave{number}"] for number in range(len(pieces))]
-    fader = CrossFader.of_seconds(options["cross_fade_duration"], said["sr"])
+    fader = CrossFader(int(options["cross_fade_duration"] * said["sr"]))
     parts = [fader.push(level.restored(wave)[0].numpy()) for wave in waves]
     whole = torch.from_numpy(np.concatenate([*parts, fader.finish()]))
     assert len(whole) == said["final_len"]

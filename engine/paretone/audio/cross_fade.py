@@ -31,11 +31,6 @@ class CrossFader:
         self._shape = shape
         self._held = np.zeros(0, np.float32)
 
-    @classmethod
-    def of_seconds(cls, seconds: float = 0.15, sample_rate: int = 24000) -> CrossFader:
-        """Fader with a duration in seconds; the official default is 0.15."""
-        return cls(int(seconds * sample_rate))
-
     def push(self, samples: np.ndarray) -> np.ndarray:
         """Add the next piece, (n,) float32; returns the newly final samples, (m,) float32."""
         overlap = min(self.fade, len(self._held), len(samples))

@@ -33,7 +33,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.kernels.split_products import has_amx
 from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Values
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import Technique, technique
@@ -163,8 +163,14 @@ def _rungs(
                 resolve(model.info, setting.with_technique(used), prepared=False)
             except PlainError as error:
                 bundled.say(f"{title} is left out: {error}")
-            else:
-                yield _on_top(top, title, used, model, setting, arguments)
+                continue
+            artefacts: tuple[Artefact, ...] = ()
+            if technique(top.technique).artefact is not None:
+                bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
+                utterance = Utterance(arguments.text, bundled.speaker(arguments))
+                artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), Observer())
+                used, artefacts = replace(used, artefact=artefact.fingerprint), (artefact,)
+            yield Way(title, setting.with_technique(used), artefacts)
 
 
 def _technique(
@@ -189,18 +195,6 @@ def _technique(
 def _guided(model: FlowSpeech, of: Technique) -> list[Guided]:
     assert of.weights is not None
     return [one for one in of.weights.all_of(model.info) if isinstance(one, WeightSet | IntervalWeights)]
-
-
-def _on_top(
-    top: Top, title: str, used: UsedTechnique, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace
-) -> Way:
-    """A cache on top of the others, if necessary prepared on their grid and weights."""
-    if technique(top.technique).artefact is None:
-        return Way(title, setting.with_technique(used))
-    bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
-    utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), Observer())
-    return Way(title, setting.with_technique(replace(used, artefact=artefact.fingerprint)), (artefact,))
 
 
 BEST, EVERY = "best", "every"
@@ -281,9 +275,17 @@ def _climbed(
 ) -> tuple[list[dict[str, object]], list[tuple[Interval, Judgement]], str]:
     """Rows of the rungs; speed-up and judgement of the rungs faster than the one below (of the highest, if none is);
     sentence on the judged sentences."""
+    voice = bundled.speaker(arguments)
     for rung in chosen.ways:
-        make_ready(model, rung.setting, bundled.speaker(arguments))
-    sampled, whole = _timed(chosen, model, arguments, budget)
+        make_ready(model, rung.setting, voice)
+
+    def take(way: Way) -> Callable[[], object]:
+        return lambda: synthesise(model, arguments.text, voice, way.setting, way.artefacts)
+
+    what, device = f"{chosen.ladder}, backbone", model.info.device_type or "cpu"
+    sampled = bundled.timed_sampling(model, chosen.ways, arguments, what, budget, TIMED)
+    variants, what = {one.title: take(one) for one in chosen.ways}, f"{chosen.ladder}, whole take"
+    whole = bundled.timed(variants, device, arguments, what, budget=budget, share=TIMED)
     takes = qualities.spoken(chosen.ways, model, panel, arguments.seeds, budget)
     rows = []
     found = []
@@ -300,21 +302,6 @@ def _climbed(
     rows.append({"ladder": chosen.ladder, "rung": "first, again (A/A)", **same})
     faster = [one for counts, one in found if counts] or [found[-1][1]]
     return rows, faster, listened(takes, panel)
-
-
-def _timed(
-    chosen: Climb, model: FlowSpeech, arguments: argparse.Namespace, budget: Budget
-) -> tuple[PairedTimes, PairedTimes]:
-    """Times of every rung's backbone and sampler, and of its whole takes."""
-    voice = bundled.speaker(arguments)
-
-    def take(way: Way) -> Callable[[], object]:
-        return lambda: synthesise(model, arguments.text, voice, way.setting, way.artefacts)
-
-    what, device = f"{chosen.ladder}, backbone", model.info.device_type or "cpu"
-    sampled = bundled.timed_sampling(model, chosen.ways, arguments, what, budget, TIMED)
-    takes, what = {one.title: take(one) for one in chosen.ways}, f"{chosen.ladder}, whole take"
-    return sampled, bundled.timed(takes, device, arguments, what, budget=budget, share=TIMED)
 
 
 def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTimes) -> dict[str, object]:

@@ -199,7 +199,12 @@ class _Compared:
 
     @cached_property
     def spreads(self) -> list[dict[str, Interval | None]]:
-        return [dict.fromkeys(SPREAD) if self.alone else _spreads(self.measured, index) for index in range(len(SIDES))]
+        found: list[dict[str, Interval | None]] = []
+        for index in range(len(SIDES)):  # Over the texts or, for a single text, over its repeats.
+            measured = self.measured
+            rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
+            found.append({name: None if self.alone else _spread([row[name] for row in rows]) for name in SPREAD})
+        return found
 
     @cached_property
     def speed_up(self) -> tuple[Interval, Interval]:
@@ -390,12 +395,6 @@ def _measure(
     last_first, last_second = (runs[name][-1] for name in SIDES)
     distance = _distance(last_first, last_second)
     return _Measured(spoken, timing, medians, (first, second), (last_first, last_second), *distance)
-
-
-def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
-    """Spreads of one side's figures, over the texts or, for a single text, over its repeats."""
-    rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
-    return {name: _spread([row[name] for row in rows]) for name in SPREAD}
 
 
 def _spread(values: list[float | None]) -> Interval | None:

@@ -34,7 +34,6 @@ from paretone.errors import SettingError, TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
 from paretone.reading import first_line, read_text
-from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone.wording import counted, grouped
 
@@ -259,20 +258,11 @@ def _journal(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("ab") as file:
-        if file.tell() and not _ends_with_line(path):
-            file.write(b"\n")
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _ends_with_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
-
-
-def identity_of(setting: Setting, voice: str, checkpoint: str, artefacts: tuple[str, ...]) -> str:
-    """What decides how a text sounds."""
-    return json.dumps([setting.fingerprint, voice, checkpoint, *artefacts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -110,7 +111,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
     if several or len(text) > MOST_CHARACTERS:
         prints = tuple(one.fingerprint for one in artefacts)
-        identity = lines.identity_of(setting, voice.audio or voice.id, model.info.fingerprint, prints)
+        decides = setting.fingerprint, voice.audio or voice.id, model.info.fingerprint, *prints
+        identity = json.dumps(decides)  # All that decides how a text sounds.
 
         def speak(one: str) -> Take:
             take, stopped = _spoken(replace(spoken, text=one), session)

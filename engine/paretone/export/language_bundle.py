@@ -33,7 +33,7 @@ from paretone.export.language import (
 )
 from paretone.export.targets import Order, json_file, prompts_file
 from paretone.models import load_model
-from paretone.models.base import DraftWeights, FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
+from paretone.models.base import FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
@@ -164,7 +164,10 @@ def language_bundle(order: Order) -> LanguageBundle:
     model, speaks = _target(source, plan, ids)
     given = plan.draft if "draft" in order.account.given else None
     assert not isinstance(given, FeatureDraftWeights)
-    draft, drafts = _draft(source, given, ids)
+    draft, drafts = None, ""
+    if given is not None:
+        draft = causal_model(source, tensors_of(source, given), given.retained, ids)
+        drafts = f"{'a student, ' if isinstance(given, StudentWeights) else ''}{len(given.retained)} layers"
     return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
 
 
@@ -242,12 +245,3 @@ def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
     joined = source.parts.tokenizer().joined(ids.first_code - len(marks), marks, speech, stops[: len(ids.stops)])
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
-
-
-def _draft(
-    source: Source, draft: DraftWeights | StudentWeights | None, ids: OfficialIds
-) -> tuple[CausalModel | None, str]:
-    if draft is None:
-        return None, ""
-    words = f"{'a student, ' if isinstance(draft, StudentWeights) else ''}{len(draft.retained)} layers"
-    return causal_model(source, tensors_of(source, draft), draft.retained, ids), words

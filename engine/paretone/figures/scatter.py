@@ -90,11 +90,6 @@ class Scale:
         return replace(self, low=self.high, high=self.low)
 
     # --- Sections ----------------------------------------------------------------------------------------------------
-    def _from(self, first: float, last: float) -> Scale:
-        if self.logarithmic:
-            first, last = 10.0**first, 10.0**last
-        return replace(self, low=first, high=last)
-
     def zoomed(self, factor: float, around: float, whole: Scale) -> Scale:
         """Section ``factor`` times as long, with a fixed point at the share ``around``, within ``whole``."""
         if self.low > self.high:
@@ -116,7 +111,9 @@ class Scale:
         if length >= (end - start) * (1 - 1e-9):
             return whole
         first = min(max(first, start), end - length)
-        return self._from(first, first + length)
+        ends = first, first + length
+        low, high = (10.0**one for one in ends) if self.logarithmic else ends
+        return replace(self, low=low, high=high)
 
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:

@@ -87,7 +87,10 @@ class EngineThread:
         elif isinstance(command, Release):
             self.release()
         elif isinstance(command, ShutDown):
-            self._stop(command)
+            with self._changed:
+                self._shut_down = self._shut_down or command
+                self._cancelled.set()
+                self._changed.notify()
         elif not isinstance(command, Command) or not command.carried_out_by:
             raise TypeError(f"{type(command).__name__} is not a command that can be carried out.")
         else:
@@ -144,12 +147,6 @@ class EngineThread:
                 self._changed.notify()
         if too_late:
             self._post(JobCancelled(command.job))
-
-    def _stop(self, command: ShutDown) -> None:
-        with self._changed:
-            self._shut_down = self._shut_down or command
-            self._cancelled.set()
-            self._changed.notify()
 
     # --- On the engine thread ----------------------------------------------------------------------------------------
     def _run(self) -> None:

@@ -269,13 +269,16 @@ class Executor:
         lost, command = self.device, self.loaded
         if self.model is None or command is None:
             return
-        self.model = None
-        self.tidy()
+        self._let_go()
         wanted = torch.device(lost).type if device.answers(lost) else "cpu"
         again = replace(command, job=0, device=wanted)
         self.carry_out(again, post, threading.Event())
         observer = JobObserver(RunningJob(0, post, threading.Event()))
         observer.status(f"{self.model.info.title} was loaded again, on {self.model.info.device}.")
+
+    def _let_go(self) -> None:
+        self.model = None
+        self.tidy()
 
     @staticmethod
     def tidy() -> None:

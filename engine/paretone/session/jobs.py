@@ -217,9 +217,11 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
         store.begin(study, command.file)
         observer.begin(str(folder), study.title)
         state = run(study, store, workers, observer)
+        found = []
         if state == FINISHED:
             _require_a_take(store)
-        found = [] if state != FINISHED else list(_found(study, store))
+            findings = ((owner.name, finished(study, store)) for owner, finished in hooks("finished"))
+            found = [(name, finding) for name, finding in findings if finding is not None]
     for name, finding in found:
         _tell(name, finding, executor, observer)
     return events.StudyEnded(
@@ -267,13 +269,6 @@ def _require_a_take(store: Store) -> None:
     raise StudyError(
         f"No take of the study could be made; the first because: {first} Once that is put right, run the study again."
     )
-
-
-def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
-    for owner, finished in hooks("finished"):
-        finding = finished(study, store)
-        if finding is not None:
-            yield owner.name, finding
 
 
 def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:

@@ -176,7 +176,8 @@ class Queue:
             if cell is not None:
                 block.cells.remove(cell)
                 block.owner = worker if block.owner is None else block.owner
-                return self._speak(cell)
+                spoken, artefact = self._spoken[cell.utterance], self._artefacts.get(cell.setting)
+                return Speak.of(cell, self._candidates[cell.setting], spoken, artefact)
         return None
 
     def _ready(self, block: _Block) -> Cell | None:
@@ -193,10 +194,6 @@ class Queue:
                 return cell
         block.stuck = self._changes
         return None
-
-    def _speak(self, cell: Cell) -> Speak:
-        spoken, artefact = self._spoken[cell.utterance], self._artefacts.get(cell.setting)
-        return Speak.of(cell, self._candidates[cell.setting], spoken, artefact)
 
     # --- Recording results --------------------------------------------------------------------------------------------
     def done(self, worker: object, seconds: float, artefact: Artefact | None = None) -> None:

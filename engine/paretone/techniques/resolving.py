@@ -341,7 +341,8 @@ def _mended(one: Technique) -> str:
 
 def _finish(info: ModelInfo, plan: Any) -> Any:
     """``plan`` with the results of all techniques together."""
-    plan = replace(plan, compatibility=_compatibility(info, plan.fingerprint, plan.options))
+    compatibility = Compatibility.of(info.id, plan.fingerprint, info.variant, info.knobs, plan.options)
+    plan = replace(plan, compatibility=compatibility)
     if info.family == FLOW:
         guided = plan.guidance.branches(info.guidance.branches(plan.options))
         plan = replace(plan, branches=guided, reference_branches=info.guidance.branches(plan.reference))
@@ -349,7 +350,3 @@ def _finish(info: ModelInfo, plan: Any) -> Any:
         notes = plan.flow.notes  # Warnings of collapses are about flow models.
         plan = replace(plan, flow=replace(_finish(info.of_flow, plan.flow), notes=notes))
     return plan.noted(*collapses(plan, info))
-
-
-def _compatibility(info: ModelInfo, fingerprint: str, options: Values) -> Compatibility:
-    return Compatibility.of(info.id, fingerprint, info.variant, info.knobs, options)

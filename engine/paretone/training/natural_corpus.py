@@ -174,7 +174,17 @@ def make_corpus(
                 write_atomically(path, content.encode())
             elif path.read_text(encoding="utf-8") != content:
                 raise TrainingError(f"{path} describes another corpus; choose another folder, or the same options.")
-            _make(folder, utterances, teacher, progress)
+            speaker: Speaker | None = None
+            for start in range(0, len(utterances), SHARD):
+                shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
+                if not shard.holds(wanted):
+                    speaker = speaker or teacher()
+
+                    def spoken(place: int, start: int = start) -> None:
+                        progress(start + place, len(utterances))
+
+                    shard.make(wanted, speaker, spoken)
+                progress(start + len(wanted), len(utterances))
     except OSError as error:
         raise TrainingError(f"The corpus could not be written to {folder}: {reason(error)}.") from error
     return open_corpus(folder)
@@ -206,25 +216,6 @@ def known_options(folder: Path) -> CorpusOptions | None:
         return CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-
-
-def _make(
-    folder: Path,
-    utterances: Sequence[PlannedSentence],
-    teacher: Callable[[], Speaker],
-    progress: Callable[[int, int], None],
-) -> None:
-    speaker: Speaker | None = None
-    for start in range(0, len(utterances), SHARD):
-        shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
-        if not shard.holds(wanted):
-            speaker = speaker or teacher()
-
-            def spoken(place: int, start: int = start) -> None:
-                progress(start + place, len(utterances))
-
-            shard.make(wanted, speaker, spoken)
-        progress(start + len(wanted), len(utterances))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
-from paretone.training.batches import Corpus, QueuedClip, moved
+from paretone.training.batches import Corpus, moved
 from paretone.training.features import PhoneReader, check_rows, prepare
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NaturalClip, voice_frames
@@ -99,22 +98,6 @@ def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
     return tuple(
         SpokenTokens(str(names[voice]), text, one) for voice, text, one in zip(voices, texts, spoken, strict=True)
     )
-
-
-Spoken = TypeVar("Spoken", bound=QueuedClip)
-
-
-def corpus_tokens(
-    corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int
-) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """``encode`` all clips of usable length, at most ``longest`` mel frames: training and held-out ones. They are
-    cached in the folder ``kept``, which must belong to corpus and codec."""
-
-    def tokens(clips: Sequence[Spoken], path: Path) -> tuple[SpokenTokens, ...]:
-        usable = (clip for clip in clips if SHORTEST <= clip.frames <= longest)
-        return kept_tokens(path, lambda: [encode(clip) for clip in usable])
-
-    return tokens(corpus.training, kept / "training.npz"), tokens(corpus.held_out, kept / "held-out.npz")
 
 
 @dataclass(frozen=True)
@@ -198,21 +181,25 @@ def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
 def said_tokens(
     corpus: Corpus[NaturalClip], codec: QuantisedMel, folder: Path, work: Path, text: TextOfFrames = token_phones
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """Training and held-out clips for a token model: the content of each clip, without the voice.
+    """Training and held-out clips of usable length for a token model: the content of each clip, without the voice.
 
     ``codec``: the codec in ``folder``; ``text`` gives each token's text. The tokens are cached in ``work``.
     """
     voices = voices_of((*corpus.training, *corpus.held_out))
+    kept = work / f"tokens-{fingerprint(folder / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
 
     @torch.inference_mode()
-    def tokens(clip: NaturalClip) -> SpokenTokens:
+    def encoded(clip: NaturalClip) -> SpokenTokens:
         said: Tensor = voices[clip.voice].said(voice_frames(clip))
         codes = codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy()
         phones = text(frame_phones(clip), codec.config.stride)
         return SpokenTokens(clip.voice, phones.astype(np.int16), codes.astype(np.int16))
 
-    kept = work / f"tokens-{fingerprint(folder / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-    return corpus_tokens(corpus, tokens, kept, LONGEST)
+    def tokens(clips: Sequence[NaturalClip], name: str) -> tuple[SpokenTokens, ...]:
+        usable = (clip for clip in clips if SHORTEST <= clip.frames <= LONGEST)
+        return kept_tokens(kept / name, lambda: [encoded(clip) for clip in usable])
+
+    return tokens(corpus.training, "training.npz"), tokens(corpus.held_out, "held-out.npz")
 
 
 @torch.inference_mode()

@@ -109,7 +109,8 @@ class Sampler:
         if guided_steps is None:
             guided_steps = len(self.steps)
         # An engine built without install.py takes no batch of one: then the unconditional branch runs unused.
-        fewest = requests if requests >= self._least_rows() else 2 * requests
+        least = int(self.session.engine.get_tensor_profile_shape("noise", 0)[0][0])
+        fewest = requests if requests >= least else 2 * requests
         kind = str_dtype_to_torch(self.dtype)
         fixed = {"cond": cond.to(kind), "rope_cos": rope_cos.to(kind), "rope_sin": rope_sin.to(kind)}
         fixed["input_lengths"] = input_lengths.to(torch.int32)
@@ -154,7 +155,3 @@ class Sampler:
             generator = torch.Generator().manual_seed(self.profile["seed"])
             row[:length] = torch.randn(length, noise.shape[2], generator=generator)
         return drawn.to(noise.device)
-
-    def _least_rows(self) -> int:
-        """Smallest batch that the engine was built for."""
-        return int(self.session.engine.get_tensor_profile_shape("noise", 0)[0][0])

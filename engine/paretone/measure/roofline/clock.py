@@ -112,11 +112,16 @@ class Clock:
         pieces = _as_graphs(stage) if stage.graphed else stage.pieces
         repeats = self._repeats(lambda: run_all(pieces))
         whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
+        between = self._between_events if self._device.type == "cuda" else self._between_readings
         found: dict[str, list[float]] = {part.name: [] for part in stage.parts}
         wholes: list[float] = []
 
         def run_pieces() -> None:
-            for name, seconds in self._pieces(pieces, repeats).items():
+            spent = dict.fromkeys((name for name, _ in pieces), 0.0)
+            for _ in range(repeats):
+                for (name, _), seconds in zip(pieces, between(pieces), strict=True):
+                    spent[name] += seconds / repeats
+            for name, seconds in spent.items():
                 found[name].append(seconds)
 
         def run_whole(whole: Run) -> None:
@@ -183,15 +188,6 @@ class Clock:
             run()
         self._tick()
         return min(MOST_REPEATS, max(1, math.ceil(LEAST_SECONDS / max(watch.seconds, 1e-7))))
-
-    def _pieces(self, pieces: Sequence[tuple[str, Run]], repeats: int) -> dict[str, float]:
-        """Seconds of each part in one forward, mean over ``repeats``."""
-        found = dict.fromkeys((name for name, _ in pieces), 0.0)
-        between = self._between_events if self._device.type == "cuda" else self._between_readings
-        for _ in range(repeats):
-            for (name, _), seconds in zip(pieces, between(pieces), strict=True):
-                found[name] += seconds / repeats
-        return found
 
     def _between_readings(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
         # Evaluated afterwards, so that only the clock runs between two pieces.

@@ -58,7 +58,7 @@ from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Velocity, Whole, integrate
+from paretone.sampling.flow import Evaluated, Evaluator, Run, Velocity, Whole, integrate
 from paretone.sampling.guidance import branches_of, effects, most_branches
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import evaluation_times
@@ -194,23 +194,11 @@ class PlannedFlow(ABC):
         self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
         """The guided velocity for the sampler, computed by the plan's evaluator or the given one."""
-        phases = self._phases(script, passage, run)
+        plan, options, phases = script.plan, script.options, self._phases(script, passage, run)
         evaluator = evaluator or script.network.evaluator()
-        part = script.plan.combining
-        combining = None if part is None else partial(parts.combining, part)
-        if script.plan.guidance.decides:
-            return self._decided(script, passage, phases, evaluator, combining)
-        return Evaluations(evaluator, phases, self._guided, combining)
-
-    def _decided(
-        self,
-        script: FlowScript,
-        passage: FramedPassage,
-        phases: Sequence[Phase],
-        evaluator: Evaluator,
-        combining: Callable[[Combine], Combine] | None,
-    ) -> Evaluations:
-        plan, options = script.plan, script.options
+        combining = None if plan.combining is None else partial(parts.combining, plan.combining)
+        if not plan.guidance.decides:
+            return Evaluations(evaluator, phases, self._guided, combining)
         times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
         strengths = plan.guidance.strengths or own
         return DecidedEvaluations(
@@ -415,7 +403,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         return self._operations(passage.frames, options, branches)
 
     def _fader(self, options: Values) -> CrossFader:
-        return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
+        return CrossFader(int(options["cross_fade"] * self.info.sample_rate))
 
     def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
         return (passage.frames - prompt.frames) * self._frame_seconds

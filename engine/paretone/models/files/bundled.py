@@ -173,33 +173,24 @@ def unpacking(
         yield file
         return
     with contextlib.ExitStack() as stack:
-        opened: list[Any] = []
 
+        @functools.cache
         def open_base() -> Any:
-            if not opened:
-                opened.append(stack.enter_context(_opened_base(path, told, framework, as_tensor)))
-            return opened[0]
+            base = path.parent / told[BASE]
+            try:
+                require_regular(base)
+                found = file_sha256(base)
+            except (OSError, ValueError) as error:
+                raise _without_base(path, base, f"which cannot be read: {first_line(error)}") from None
+            if found != told.get(BASE_DIGEST):
+                begins = shown(told.get(BASE_DIGEST, "")[:12])
+                raise _without_base(path, base, f"whose SHA-256 should begin with {begins}")
+            plain = stack.enter_context(safe_open(base, framework=framework))
+            if BASE in (plain.metadata() or {}):
+                raise _without_base(path, base, "which itself holds differences only")
+            return stack.enter_context(unpacking(plain, base, framework, as_tensor))
 
         yield PackedFile(file, told, open_base, as_tensor)
-
-
-@contextlib.contextmanager
-def _opened_base(
-    path: Path, told: Mapping[str, str], framework: str, as_tensor: Callable[[np.ndarray], Any]
-) -> Iterator[Any]:
-    base = path.parent / told[BASE]
-    try:
-        require_regular(base)
-        found = file_sha256(base)
-    except (OSError, ValueError) as error:
-        raise _without_base(path, base, f"which cannot be read: {first_line(error)}") from None
-    if found != told.get(BASE_DIGEST):
-        raise _without_base(path, base, f"whose SHA-256 should begin with {shown(told.get(BASE_DIGEST, '')[:12])}")
-    with safe_open(base, framework=framework) as file:
-        if BASE in (file.metadata() or {}):
-            raise _without_base(path, base, "which itself holds differences only")
-        with unpacking(file, base, framework, as_tensor) as plain:
-            yield plain
 
 
 def _without_base(path: Path, base: Path, why: str) -> CheckpointError:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
@@ -29,7 +28,6 @@ from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE, DurationModel
-from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.wavvae import WavVAE
 
 TRANSFORMER, ALIGNER, DURATIONS = "diffusion_transformer", "aligner_lm", "duration_lm"
@@ -91,10 +89,6 @@ class OfficialFolder:
         if not path.is_file():
             path = path.with_name(DECODER_WEIGHTS)
         return WavVAE.from_official(path.with_name(CONFIG), read_part(path, "model_gen", self.check), str(path))
-
-    def grapheme_model(self, device: torch.device | str = "cpu") -> GraphemeModel:
-        """The grapheme model, float32, on ``device``."""
-        return GraphemeModel.load(self.root / GRAPHEMES, device)
 
 
 def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:

@@ -30,7 +30,7 @@ from paretone.models.families.passages import Passages
 from paretone.models.families.voices import changed
 from paretone.models.megatts3 import aligner
 from paretone.models.megatts3.aligner import Aligner
-from paretone.models.megatts3.checkpoint import OfficialFolder
+from paretone.models.megatts3.checkpoint import GRAPHEMES, OfficialFolder
 from paretone.models.megatts3.config import LATENTS, no_latents
 from paretone.models.megatts3.duration_model import DurationModel, DurationPrompt, Tempo, settled_durations
 from paretone.models.megatts3.graphemes import GraphemeModel, ReadPhones
@@ -182,10 +182,6 @@ class PromptRecording:
     def latents(self) -> int:
         return self.frames // FRAMES_PER_LATENT
 
-    def for_aligner(self) -> Tensor:
-        """(m,) float32 at 16 kHz."""
-        return torch.from_numpy(resample(self.samples, SAMPLE_RATE, aligner.SAMPLE_RATE))
-
 
 def prepare_recording(recording: Recording, window: int) -> PromptRecording:
     """Resample to 24 kHz and append silence up to one sample below a multiple of ``window`` (``win_size`` of the
@@ -259,7 +255,7 @@ class OfficialFrontEnd:
         return cls(
             folder.aligner().to(device),
             folder.duration_model().to(device),
-            folder.grapheme_model(device),
+            GraphemeModel.load(folder.root / GRAPHEMES, device),
             wavvae,
             folder.window(),
         )
@@ -322,7 +318,8 @@ class OfficialFrontEnd:
     def _listen(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
         recording = prepare_recording(read_recording(audio), self._window)
         latents = self._latents(audio, recording, seed)
-        spoken = self._aligner.align(recording.for_aligner().to(self._device), check)
+        heard = torch.from_numpy(resample(recording.samples, SAMPLE_RATE, aligner.SAMPLE_RATE))
+        spoken = self._aligner.align(heard.to(self._device), check)
         prompt = MegaPrompt(latents, spoken, recording.lufs, recording.seconds, recording.notes)
         rows = (self._row(part) for part in (spoken.phones, spoken.tones, spoken.durations))
         return prompt, self._durations.read_prompt(*rows)

@@ -155,7 +155,9 @@ def instruct(said: str, *, chinese: bool) -> str | None:
     known = tables()
     for word in words:
         if word not in known.instruct_english and word not in known.instruct_chinese:
-            raise SettingError(_unknown(word))
+            close = difflib.get_close_matches(word, [*known.instruct_english, *known.instruct_chinese], n=1, cutoff=0.6)
+            like = f"did you mean {close[0]!r}?" if close else f"it knows {', '.join(sorted(known.instruct_english))}."
+            raise SettingError(f"OmniVoice does not know the description {word!r} of a voice; {like}")
     dialect = next((word for word in words if word.endswith("话")), None)
     accent = next((word for word in words if word.endswith(" accent")), None)
     if dialect and accent:
@@ -172,13 +174,6 @@ def instruct(said: str, *, chinese: bool) -> str | None:
         if len(found) > 1:
             raise SettingError(f"A voice cannot be both {found[0]!r} and {found[1]!r}; leave one out.")
     return ("，" if any(map(is_chinese, words)) else ", ").join(words)
-
-
-def _unknown(word: str) -> str:
-    known = tables()
-    close = difflib.get_close_matches(word, [*known.instruct_english, *known.instruct_chinese], n=1, cutoff=0.6)
-    like = f"did you mean {close[0]!r}?" if close else f"it knows {', '.join(sorted(known.instruct_english))}."
-    return f"OmniVoice does not know the description {word!r} of a voice; {like}"
 
 
 SHORTEST_CHUNK = 3

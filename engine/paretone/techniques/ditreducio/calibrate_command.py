@@ -110,7 +110,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
-        _calibrate(one, calibrations[:number], session, utterances, options.combine, plain)
+        started = time.perf_counter()
+        derived = ((other, other.calibrated.derive(one.threshold)) for other in calibrations[:number])
+        other, known = next((pair for pair in derived if pair[1].exact), (None, None))
+        if other is not None and known is not None:  # The table follows from that of another threshold.
+            one.record = replace(other.calibrated, table=known.table, knobs=one.knobs)
+            one.same_as = other.threshold
+        else:
+            session.terminal.status(f"Calibrating {one.words}")
+            used = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
+            request = CalibrationRequest(tuple(utterances), used, options.combine)
+            one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
+        one.seconds = time.perf_counter() - started
     if not options.no_evidence:
         _measure(calibrations, session, utterances[0], plain)
     operations = model.operations(scripted(model, utterances[0].text, utterances[0].voice, plain, prepared=False))
@@ -168,30 +179,6 @@ def _knobs(given: Mapping[str, object]) -> Values:
 
 def _named(path: Path, threshold: float) -> Path:
     return path.with_name(f"{path.stem}-{threshold!r}{path.suffix}")
-
-
-def _calibrate(
-    one: _Calibration,
-    others: list[_Calibration],
-    session: Session,
-    utterances: list[Utterance],
-    combine: str,
-    plain: Setting,
-) -> None:
-    """Calibrate, unless the table follows exactly from one of the ``others``."""
-    started = time.perf_counter()
-    for other in others:
-        derived = other.calibrated.derive(one.threshold)
-        if derived.exact:
-            one.record = replace(other.calibrated, table=derived.table, knobs=one.knobs)
-            one.same_as = other.threshold
-            break
-    else:
-        session.terminal.status(f"Calibrating {one.words}")
-        used = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
-        request = CalibrationRequest(tuple(utterances), used, combine)
-        one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
-    one.seconds = time.perf_counter() - started
 
 
 class _Trials:

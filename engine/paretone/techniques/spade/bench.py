@@ -8,7 +8,6 @@ rounds.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 
 from paretone.bench import bundled
 from paretone.bench import language as common
@@ -21,7 +20,7 @@ from paretone.models.base import StudentWeights
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques import spade
 from paretone.techniques.spade import MEASURED_SENTENCES
 
@@ -47,7 +46,15 @@ def run(arguments: argparse.Namespace) -> Report:
     student = _student(model, arguments.depth)
     retrained = f"fully retrained, {student.depth} of {model.info.layers} layers"
     plain = baseline(arguments)
-    ways = {WHOLE: plain, **dict(_stages(model, student, plain, retrained))}
+    used = UsedTechnique(spade.NAME, Values(recovery=spade.NONE, layers=",".join(map(str, student.retained))))
+    ways = {WHOLE: plain, PRUNED: plain.with_technique(used)}
+    earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
+    for one in sorted(earlier, key=lambda one: one.minutes):
+        used = UsedTechnique(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
+        minutes = f"{one.minutes:g} minute{'s' * (one.minutes != 1)}"
+        ways[f"briefly retrained, {minutes}"] = plain.with_technique(used)
+    used = UsedTechnique(spade.NAME, Values(depth=student.depth), student.fingerprint)
+    ways[retrained] = plain.with_technique(used)
     timed = {WHOLE: plain, retrained: ways[retrained]}
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
     ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Texts of the bundled models' ranking.
@@ -70,17 +77,3 @@ def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:
         which = "fully retrained student" if depth is None else f"fully retrained student with {depth} layers"
         raise PlainError(f"{model.info.title} has no {which}; train one (paretone train spade), then run this again.")
     return min(there, key=lambda one: one.depth)
-
-
-def _stages(
-    model: LanguageSpeech, student: StudentWeights, plain: Setting, retrained: str
-) -> Iterator[tuple[str, Setting]]:
-    layers = ",".join(map(str, student.retained))
-    yield PRUNED, plain.with_technique(UsedTechnique(spade.NAME, Values(recovery=spade.NONE, layers=layers)))
-    earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
-    for one in sorted(earlier, key=lambda one: one.minutes):
-        used = UsedTechnique(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
-        minutes = f"{one.minutes:g} minute{'s' * (one.minutes != 1)}"
-        yield f"briefly retrained, {minutes}", plain.with_technique(used)
-    used = UsedTechnique(spade.NAME, Values(depth=student.depth), student.fingerprint)
-    yield retrained, plain.with_technique(used)
