@@ -405,35 +405,31 @@ class Profile:
     def from_json(cls, data: object, where: str = "profile") -> Profile:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
         try:
-            return cls._from_json(data)
+            if not isinstance(data, dict) or data.get("kind") != _KIND:
+                raise ProfileError("this is not a profile; choose a file that Paretone exported.")
+            schema = typed(data, "", "schema", int)
+            if schema > SCHEMA:
+                raise ProfileError(
+                    f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer "
+                    "version: update Paretone to use it."
+                )
+            if schema < 1:
+                raise ProfileError(f"schema must be at least 1, not {schema}.")
+            # The setting first: its message on an absent technique is more helpful than one on an unknown field.
+            setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
+            kinds = {kind.key: kind for _, kind in _artefact_types()}
+            further = tuple(key for key in kinds if key in data and key != ALWAYS)
+            only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
+            checkpoint = typed(data, "", "checkpoint", str)
+            if not _is_fingerprint(checkpoint):
+                raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
+            artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
+            variant = typed(data, "", "variant", str)
+            if setting is None:
+                raise ProfileError("setting is missing.")
+            return cls(setting, checkpoint, variant, artefacts, Evidence.from_json(data["evidence"]), schema)
         except (ProfileError, SettingError) as error:
             raise ProfileError(f"{where}: {error}") from error
-
-    @classmethod
-    def _from_json(cls, data: object) -> Profile:
-        if not isinstance(data, dict) or data.get("kind") != _KIND:
-            raise ProfileError("this is not a profile; choose a file that Paretone exported.")
-        schema = typed(data, "", "schema", int)
-        if schema > SCHEMA:
-            raise ProfileError(
-                f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer version: "
-                "update Paretone to use it."
-            )
-        if schema < 1:
-            raise ProfileError(f"schema must be at least 1, not {schema}.")
-        # The setting first: its message on an absent technique is more helpful than one on an unknown field.
-        setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
-        kinds = {kind.key: kind for _, kind in _artefact_types()}
-        further = tuple(key for key in kinds if key in data and key != ALWAYS)
-        only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
-        checkpoint = typed(data, "", "checkpoint", str)
-        if not _is_fingerprint(checkpoint):
-            raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
-        artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
-        variant = typed(data, "", "variant", str)
-        if setting is None:
-            raise ProfileError("setting is missing.")
-        return cls(setting, checkpoint, variant, artefacts, Evidence.from_json(data["evidence"]), schema)
 
 
 def _is_fingerprint(text: str) -> bool:

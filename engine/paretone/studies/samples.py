@@ -107,36 +107,32 @@ def read(path: Path) -> SampleChoices:
     except ValueError as error:
         raise StudyError(f"{path} could not be read as TOML ({error}).") from error
     try:
-        return _parsed(data)
+        fields = study_fields(data)
+        samples = tuple(_sample(one, index) for index, one in enumerate(fields.list("sample")))
+        choices = SampleChoices(
+            fields.text("title", "Listen"),
+            fields.text("text").strip(),
+            fields.text("voice"),
+            fields.whole("seed", 0),
+            fields.whole("rounds", ROUNDS, minimum=1),
+            samples,
+            fields.text("introduction").strip(),
+            fields.text("closing").strip(),
+        )
+        fields.require_known()
+        if not choices.text:
+            raise StudyError("text is empty; write a sentence that all samples say.")
+        if not choices.models:
+            raise StudyError("no model speaks; give a [[sample]] with a model.")
+        names = [one.name for one in samples]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        if twice:
+            raise StudyError(f"two samples are named {shown(twice)}.")
+        for model in choices.models:
+            definition.parse(choices.study(model), catalogue.entry(model).title)
+        return choices
     except PlainError as error:
         raise StudyError(f"{path}: {error}") from error
-
-
-def _parsed(data: Mapping[str, Any]) -> SampleChoices:
-    fields = study_fields(data)
-    samples = tuple(_sample(one, index) for index, one in enumerate(fields.list("sample")))
-    choices = SampleChoices(
-        fields.text("title", "Listen"),
-        fields.text("text").strip(),
-        fields.text("voice"),
-        fields.whole("seed", 0),
-        fields.whole("rounds", ROUNDS, minimum=1),
-        samples,
-        fields.text("introduction").strip(),
-        fields.text("closing").strip(),
-    )
-    fields.require_known()
-    if not choices.text:
-        raise StudyError("text is empty; write a sentence that all samples say.")
-    if not choices.models:
-        raise StudyError("no model speaks; give a [[sample]] with a model.")
-    names = [one.name for one in samples]
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise StudyError(f"two samples are named {shown(twice)}.")
-    for model in choices.models:
-        definition.parse(choices.study(model), catalogue.entry(model).title)
-    return choices
 
 
 def _sample(given: object, index: int) -> SampleChoice:
