@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from paretone import bench, cli
 
 PEERS = {
+    "calibration": "tests.peers.calibration",
     "f5": "tests.peers.f5",
     "llasa": "tests.peers.llasa",
     "cosyvoice2": "tests.peers.cosyvoice2",
@@ -27,6 +28,7 @@ PEERS = {
     "omnivoice": "tests.peers.omnivoice",
     "qwen3-tts": "tests.peers.qwen3_tts",
     "faults": "tests.peers.faults",
+    "omnivoice-exact": "tests.peers.omnivoice_exact",
     "omnivoice-card": "tests.peers.omnivoice_card",
     "own-voices": "tests.peers.own_voices",
     "study-scale": "tests.peers.study_scale",

@@ -18,7 +18,7 @@ import torch
 
 from paretone import device as devices
 from paretone.bench import bundled
-from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, filled, predictors, random_network, random_request
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, official, random_network, random_request
 from paretone.bench.report import Report
 from paretone.errors import DeviceError
 from paretone.measure.machine import describe
@@ -40,6 +40,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import WHOLE, Blocks, MaskedPlan
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import foreseen
+from tests.peers.omnivoice_exact import filled
 
 NAME = "omnivoice-card"
 STEPS = 32
@@ -100,7 +101,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
     cache: GraphCache = GraphCache(case.record)
     cache.most = 4
     begin: Mapping[str, Callable[[MaskedRequest, float], Predictor]] = {
-        OFFICIAL: predictors(plain, exact)[OFFICIAL],
+        OFFICIAL: official(plain),
         EXACT: exact.begin,
         f"+ {NARROW}": narrow.begin,
         GRAPHED: with_graphs(narrow, cache, EXACT_LENGTHS).begin,

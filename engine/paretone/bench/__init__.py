@@ -24,15 +24,16 @@ from paretone.techniques.registry import plug_in, report_taken
 
 BENCHES: dict[str, str] = {
     "omnivoice": "paretone.bench.omnivoice",
-    "omnivoice-exact": "paretone.bench.omnivoice_exact",
     "stacked": "paretone.bench.stacked",
     "throughput": "paretone.bench.throughput",
     "voices": "paretone.bench.voices",
 }
 """Modules of the benches without a technique, by name; imported on use, as they import torch."""
 MOVED = {
+    "calibration": "python -m tests.peers calibration",
     "faults": "python -m tests.peers faults",
     "omnivoice-card": "python -m tests.peers omnivoice-card",
+    "omnivoice-exact": "python -m tests.peers omnivoice-exact",
     "own-voices": "python -m tests.peers own-voices",
     "peers": "python -m tests.peers",
     "study-scale": "python -m tests.peers study-scale",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -25,11 +26,10 @@ from paretone.measure.fidelity import timbre_distance
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.kernels.fused_masked import MaskedRequest
 from paretone.models.networks.masked_network import BidirectionalTransformer, MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.shapes import without_weights
-from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
-from paretone.sampling.demasking_schedule import Block
+from paretone.sampling.demasking import Guide, Predictor
 from paretone.setting.setting import Setting
 
 
@@ -129,13 +129,7 @@ def _codes(take: Synthesis) -> np.ndarray:
 
 
 # --- Reference runs ---------------------------------------------------------------------------------------------------
-OFFICIAL, OWN_LAYERS, UNPADDED, EXACT = (
-    "official-equivalent (Qwen3 of transformers)",
-    "own layers, no cache objects",
-    "+ neither padded nor scored beyond the canvas",
-    "+ all exact savings",
-)
-"""The official way, and the ways with savings added, in order."""
+OFFICIAL, EXACT = "official-equivalent (Qwen3 of transformers)", "+ all exact savings"
 FULL_SIZE = MaskedConfig(
     Qwen3Config(
         hidden=1024,
@@ -201,52 +195,13 @@ class UpstreamTransformer(nn.Module):
         return self.model(inputs_embeds=embedded, position_ids=positions, attention_mask=mask)[0]
 
 
-class UnpaddedRun:
-    """Runs branches separately and scores only the canvas: see :class:`paretone.sampling.demasking.Predictor`."""
-
-    normalised = True
-
-    def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
-        self._network, self._request, self._guidance = network, request, guidance
-
-    @torch.inference_mode()
-    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
-        network, request = self._network, self._request
-        audio = torch.cat([request.reference, codes], dim=1)[None]
-        guided = network(request.text[None], audio, request.frames, request.positions)[0].log_softmax(-1)
-        alone = network(request.text[None, :0], codes[None], request.frames, request.alone_positions)[0].log_softmax(-1)
-        return (guided + self._guidance * (guided - alone)).log_softmax(-1)[:, first:last]
-
-
-def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[MaskedRequest, float], Predictor]]:
-    """Predictors of a canvas by way; ``fused`` is made of ``plain``."""
+def official(plain: MaskedNetwork) -> Callable[[MaskedRequest, float], Predictor]:
+    """Predictor of a canvas as the official code runs it, with the weights of ``plain``."""
     with without_weights():
         upstream = MaskedNetwork(plain.config)
     upstream.load_state_dict(plain.state_dict(), assign=True)
     upstream.set_submodule("llm", UpstreamTransformer(plain.llm))
-    return {
-        OFFICIAL: lambda request, guidance: PlainRun(upstream, request, guidance),
-        OWN_LAYERS: lambda request, guidance: PlainRun(plain, request, guidance),
-        UNPADDED: lambda request, guidance: UnpaddedRun(plain, request, guidance),
-        EXACT: fused.begin,
-    }
-
-
-def filled(
-    begin: Callable[[MaskedRequest, float], Predictor],
-    config: MaskedConfig,
-    request: MaskedRequest,
-    rules: Rules,
-    steps: int,
-    seed: int,
-) -> Tensor:
-    """Codes (codebooks, frames) of a completely filled canvas."""
-    device = request.text.device
-    canvas = Canvas(config.codebooks, request.frames, config.mask, device)
-    predictor = begin(request, rules.guidance)
-    for _ in demask(predictor, canvas, Block(0, request.frames, steps), rules, SeededCanvasNoise(seed, device)):
-        pass
-    return canvas.codes
+    return partial(PlainRun, upstream)
 
 
 def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:

@@ -20,7 +20,7 @@ import torch
 
 from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
-from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, judged, predictors, random_network, random_request
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, judged, official, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
 from paretone.measure.memory import PeakMemory
@@ -158,8 +158,7 @@ def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
         yield
         return
     networks = model.networks
-    begin = predictors(networks.plain, networks.own)[OFFICIAL]
-    with networks.standing_in(networks.own.beginning(begin)):
+    with networks.standing_in(networks.own.beginning(official(networks.plain))):
         yield
 
 
@@ -235,7 +234,7 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
     text, reference, frames = shape
     request = random_request(FULL_SIZE, text, reference, frames, device)
     exact = FusedMasked.of(plain)
-    begun = {OFFICIAL: predictors(plain, exact)[OFFICIAL](request, 2.0), EXACT: exact.begin(request, 2.0)}
+    begun = {OFFICIAL: official(plain)(request, 2.0), EXACT: exact.begin(request, 2.0)}
     for name in offered(device):
         if name != "float32":
             begun[f"+ {name}"] = FusedMasked.of(plain, name).begin(request, 2.0)

@@ -68,7 +68,7 @@ MANY = [
     Case("speak --technique compilation --text Rice. --out WORK/o.wav", moments=(10.0,)),
     Case("study run WORK/study.toml", moments=(4.0, 12.0), says=""),
     Case("bench stacked", moments=(10.0,)),
-    Case("bench calibration", moments=(5.0,)),
+    Case("bench skipping", moments=(5.0,)),
     Case("bench ssd", moments=(5.0,)),
     Case("bench omnivoice", moments=(5.0,)),
 ]

@@ -14,10 +14,10 @@ from paretone.sampling.flow import Planned, Whole
 from paretone.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.algorithm import layer_plan
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
+from tests.peers.ditreducio_algorithm import layer_plan
 from tests.workload import crossed
 
 STEPS = 7

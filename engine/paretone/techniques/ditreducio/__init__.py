@@ -228,8 +228,7 @@ TECHNIQUE = Technique(
     exports="paretone.techniques.ditreducio",
     study="paretone.techniques.ditreducio",
     benches=tuple(
-        (name, f"paretone.techniques.ditreducio.{name}_bench")
-        for name in ("calibration", "skipping", "intelligibility", "rivals")
+        (name, f"paretone.techniques.ditreducio.{name}_bench") for name in ("skipping", "intelligibility", "rivals")
     ),
     views=(
         "paretone.techniques.ditreducio.redundancy_views:TEMPORAL_REDUNDANCY",

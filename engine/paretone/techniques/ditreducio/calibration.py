@@ -1,5 +1,5 @@
 """DiTReducio's three passes, fast: which layer may skip what at which step. The published algorithm is
-:mod:`paretone.techniques.ditreducio.algorithm`; both give the same table.
+``tests/peers/ditreducio_algorithm.py``; both give the same table.
 
 1. *Check*: one plain sampling run measures how diagonal every layer's attention is; the most diagonal cells are marked.
 2. *Pre-calibration*: marked cells try temporal skipping.

@@ -22,7 +22,6 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE
-from paretone.techniques.ditreducio.algorithm import layer_plan, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.end_calibration import EndPath, calibrate_end, changes_of
 from paretone.techniques.ditreducio.evaluating import skip_plan
@@ -31,6 +30,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import mean_absolute_error
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
+from tests.peers.ditreducio_algorithm import layer_plan, published_calibration
 from tests.workload import crossed, workload
 
 STEPS, FRAMES = 6, 23

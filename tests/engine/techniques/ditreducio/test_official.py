@@ -14,7 +14,6 @@ from paretone.sampling.guidance import three_branch_velocity
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques.ditreducio import COMPARED, TECHNIQUE, calibrates_alike
-from paretone.techniques.ditreducio.algorithm import published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord
 from paretone.techniques.ditreducio.trajectory import comparing
@@ -22,6 +21,7 @@ from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.models.megatts3.plain_dit import SMALL, random_inputs, small_mega_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.engine.techniques.ditreducio.test_calibration import calibration_target
+from tests.peers.ditreducio_algorithm import published_calibration
 
 STEPS = 5
 

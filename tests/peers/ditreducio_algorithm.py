@@ -1,7 +1,7 @@
 """DiTReducio's Algorithm 1 as published: three passes, in which every trial is a whole evaluation of the model.
 
 Follows section 3.4 of the paper (arXiv 2509.09748) and, where that is silent, the official code. Slow:
-:mod:`paretone.techniques.ditreducio.calibration` gives the same table many times faster: see the bench ``calibration``.
+:mod:`paretone.techniques.ditreducio.calibration` gives the same table faster: see :mod:`tests.peers.calibration`.
 """
 
 from __future__ import annotations

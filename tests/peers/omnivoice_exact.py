@@ -8,21 +8,27 @@ Savings are added in the order of the rows; that they are exact is shown by the 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from paretone.bench import bundled, masked
-from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, filled, predictors, random_network, random_request
+from paretone.bench.masked import EXACT, FULL_SIZE, OFFICIAL, PlainRun, official, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import count
 from paretone.measure.timing import Interval, interval, paired_ratio, ratios, running_order, stopwatch
 from paretone.models.catalogue import harvard_sentences
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.sampling.demasking import Guide
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
+from paretone.sampling.demasking_schedule import Block
 from paretone.speaking import scripted
 
 NAME = "omnivoice-exact"
+OWN_LAYERS, UNPADDED = "own layers, no cache objects", "+ neither padded nor scored beyond the canvas"
+"""Ways between the official one and that with all savings, in order."""
 FULL_TEXT, FULL_REFERENCE, FULL_FRAMES = 36, 75, 50
 """Rows of the full-size forward: a sentence, three seconds of a voice, two seconds of speech."""
 DEFINITION = (
@@ -104,3 +110,47 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
 def _gain(found: Interval, rounds: int) -> dict[str, float]:
     # A single round has no interval.
     return found.columns() if rounds > 1 else {"speed-up": found.median}
+
+
+class UnpaddedRun:
+    """Runs branches separately and scores only the canvas: see :class:`paretone.sampling.demasking.Predictor`."""
+
+    normalised = True
+
+    def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
+        self._network, self._request, self._guidance = network, request, guidance
+
+    @torch.inference_mode()
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        network, request = self._network, self._request
+        audio = torch.cat([request.reference, codes], dim=1)[None]
+        guided = network(request.text[None], audio, request.frames, request.positions)[0].log_softmax(-1)
+        alone = network(request.text[None, :0], codes[None], request.frames, request.alone_positions)[0].log_softmax(-1)
+        return (guided + self._guidance * (guided - alone)).log_softmax(-1)[:, first:last]
+
+
+def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[MaskedRequest, float], Predictor]]:
+    """Predictors of a canvas by way; ``fused`` is made of ``plain``."""
+    return {
+        OFFICIAL: official(plain),
+        OWN_LAYERS: partial(PlainRun, plain),
+        UNPADDED: partial(UnpaddedRun, plain),
+        EXACT: fused.begin,
+    }
+
+
+def filled(
+    begin: Callable[[MaskedRequest, float], Predictor],
+    config: MaskedConfig,
+    request: MaskedRequest,
+    rules: Rules,
+    steps: int,
+    seed: int,
+) -> Tensor:
+    """Codes (codebooks, frames) of a completely filled canvas."""
+    device = request.text.device
+    canvas = Canvas(config.codebooks, request.frames, config.mask, device)
+    predictor = begin(request, rules.guidance)
+    for _ in demask(predictor, canvas, Block(0, request.frames, steps), rules, SeededCanvasNoise(seed, device)):
+        pass
+    return canvas.codes

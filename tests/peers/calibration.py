@@ -19,9 +19,9 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import defaults
 from paretone.speaking import scripted
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.algorithm import Rows, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.trajectory import ERRORS
+from tests.peers.ditreducio_algorithm import Rows, published_calibration
 
 NAME = "calibration"
 DEFINITION = (
