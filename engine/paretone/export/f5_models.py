@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from paretone.errors import ProfileError
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.targets import Order, Target, exporting
+from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.f5.config import VARIANTS
 from paretone.sampling.schedules import EPSS, effective_spacing
 from paretone.setting.profile import Profile
-from paretone.techniques.registry import plug_in
+from paretone.techniques.registry import brought, plug_in
 
 if TYPE_CHECKING:
     from paretone.export.exported_weights import ExportedWeights
@@ -80,7 +80,7 @@ def weights_of(
     profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
 ) -> ExportedWeights | None:
     """Weights that the profile runs in place of the checkpoint's, if any."""
-    for one, module in exporting():
+    for one, module in brought("exports"):
         # Ask a plug-in only if it is in use: a failing one must not stop the exports of others.
         if not hasattr(module, "weights") or (plug_in(one.name) and profile.setting.technique(one.name) is None):
             continue

@@ -20,7 +20,7 @@ from torch import Tensor
 from paretone import __version__
 from paretone.errors import CheckpointError, SettingError
 from paretone.export.delivery import deliver
-from paretone.export.targets import exporting, json_file
+from paretone.export.targets import json_file
 from paretone.models.base import LANGUAGE, DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
@@ -41,6 +41,7 @@ from paretone.setting.plan import imported
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, knobs_of
 from paretone.techniques.base import AnyWeights
+from paretone.techniques.registry import brought
 
 STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
@@ -233,7 +234,7 @@ def tensors_of(source: Source, weights: StudentWeights | DraftWeights) -> dict[s
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
     """Technique whose weights are of ``kind``, and its module for exports."""
-    return next((one, module) for one, module in exporting() if getattr(module, "KIND", "") == kind)
+    return next((one, module) for one, module in brought("exports") if getattr(module, "KIND", "") == kind)
 
 
 def _checkpoint(

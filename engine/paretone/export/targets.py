@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from paretone.errors import CheckpointError, PlugInError, ProfileError, SettingError
@@ -33,7 +32,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import kind_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques import Technique, foreseen, technique
+from paretone.techniques import foreseen, technique
 from paretone.techniques.registry import brought as modules_of
 from paretone.techniques.registry import plug_in, registry, report_taken
 
@@ -81,14 +80,9 @@ def checkpoint_folder(profile: Profile, model_folder: str) -> Path:
     return Path(model_folder) if model_folder else entry(profile.setting.model).folder
 
 
-def exporting() -> Iterator[tuple[Technique, ModuleType]]:
-    """Techniques with a module for exports, and those modules."""
-    yield from modules_of("exports")
-
-
 def targets() -> tuple[Target, ...]:
     found = {one.name: one for one in (import_module(f"paretone.export.programs.{name}").TARGET for name in PROGRAMS)}
-    for owner, module in exporting():
+    for owner, module in modules_of("exports"):
         brought = getattr(module, "TARGETS", ())
         if not isinstance(brought, tuple) or not all(isinstance(one, Target) for one in brought):
             registry().report(f"{owner.title}: TARGETS of {module.__name__} must be a tuple of Target; mend it.")
@@ -141,7 +135,7 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
 
 
 def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, Carried]]:
-    modules = {one.name: module for one, module in exporting()}
+    modules = {one.name: module for one, module in modules_of("exports")}
     artefacts = {one.fingerprint: one for one in profile.artefacts}
     for one in profile.setting.techniques:
         carry = getattr(modules.get(one.technique), "carried", None)

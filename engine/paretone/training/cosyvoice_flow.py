@@ -38,8 +38,8 @@ from paretone.training.fine_tuning import (
     place_of,
     recorded_readings,
 )
-from paretone.training.flow_matching import FlowMatchingOptions, drawn_times
-from paretone.training.flow_subjects import OBJECTIVE, ClipSubject, Field
+from paretone.training.flow_matching import Field, FlowMatchingOptions, drawn_times
+from paretone.training.flow_subjects import OBJECTIVE, ClipSubject
 from paretone.training.learner import LayerMatrices
 from paretone.training.manifest import ManifestRow, require_both
 from paretone.training.requests import Follower

@@ -39,7 +39,7 @@ def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tenso
 
 
 Field = Callable[[Tensor, Tensor], Tensor]
-"""Function from states (B, frames, bands) and times (B,) to velocities (B, frames, bands)."""
+"""Maps states (B, frames, bands) and times (B,), or intervals (B, 2), to velocities (B, frames, bands)."""
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
 """Weights of a :class:`paretone.models.f5.dit.DiT` that Muon trains."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,6 +24,7 @@ from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, mo
 from paretone.training.features import Examples, collate, may_join, validation_batches, with_short_prompts
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
+    Field,
     FlowMatchingDraw,
     FlowMatchingOptions,
     SpeechBatch,
@@ -148,10 +149,6 @@ class ClipSubject(Subject[Model, AnyProblem], Generic[Model, AnyProblem, Clip]):
         self, items: Sequence[Sequence[Clip]], time: float | None, generator: torch.Generator, device: torch.device
     ) -> AnyProblem:
         """Problem of items of one clip, or two joined clips of one voice, at ``time`` or at drawn times."""
-
-
-Field = Callable[[Tensor, Tensor], Tensor]
-"""Maps states (B, frames, bands) and times (B,), or intervals (B, 2), to velocities (B, frames, bands)."""
 
 
 SHORTEST_PROMPT, LONGEST_PROMPT = 70, 350

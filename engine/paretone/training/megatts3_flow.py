@@ -35,12 +35,13 @@ from paretone.training.fine_tuning import (
     recorded_readings,
 )
 from paretone.training.flow_matching import (
+    Field,
     LatentFlowOptions,
     LatentProblem,
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from paretone.training.flow_subjects import ClipSubject, Field
+from paretone.training.flow_subjects import ClipSubject
 from paretone.training.latents import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.manifest import require_both
 from paretone.training.requests import Follower

@@ -56,14 +56,17 @@ class Pieces:
         return self._query.shape[1]
 
     def in_order(self) -> tuple[Piece, ...]:
-        layers = (piece for index in range(self.layers) for piece in self._in_layer(index))
-        return (report.EMBEDDING, self._enter), *layers, (report.HEAD, self._head), (report.SAMPLING, self._sampling)
+        works, phase, backbone, run = self._works, self._phase, self._backbone, self._run
+        noise, follow = works.sampler.noise, works.sampler.follow
+        return (
+            (report.EMBEDDING, lambda: backbone.enter(noise, phase.first, run)),
+            *(piece for index in range(self.layers) for piece in self._in_layer(index)),
+            (report.HEAD, self._head),
+            (report.SAMPLING, lambda: follow(noise, works.guided(self._velocities, phase.options), 0)),
+        )
 
     def layer(self, index: int) -> Tensor:
         return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
-
-    def _enter(self) -> Tensor:
-        return self._backbone.enter(self._works.sampler.noise, self._phase.first, self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         block, normed = self._backbone.blocks[index], self._normed[index]
@@ -79,28 +82,18 @@ class Pieces:
 
     def _attention(self, attention: SelfAttention, normed: Tensor) -> list[Piece]:
         return [
-            (report.PROJECTIONS, partial(self._project, attention, normed)),
+            (report.PROJECTIONS, lambda: attention.queries_keys_values(normed.to(self._inner), self._run.rotary)),
             (report.ATTENTION, self._attended),
-            (report.PROJECTIONS, partial(self._project_back, attention)),
+            (report.PROJECTIONS, lambda: attention.output(self.mixed).float()),
         ]
 
     def _head(self) -> Tensor:
         backbone = self._backbone
         return backbone.project(backbone.leave(self.hidden, self.hidden, self._phase.first, self._run))
 
-    def _sampling(self) -> Tensor:
-        works = self._works
-        return works.sampler.follow(works.sampler.noise, works.guided(self._velocities, self._phase.options), 0)
-
-    def _project(self, attention: SelfAttention, normed: Tensor) -> object:
-        return attention.queries_keys_values(normed.to(self._inner), self._run.rotary)
-
     def _attended(self) -> Tensor:
         mixed = F.scaled_dot_product_attention(self._query, self._key, self._value)
         return mixed.transpose(1, 2).flatten(-2)
-
-    def _project_back(self, attention: SelfAttention) -> Tensor:
-        return attention.output(self.mixed).float()
 
 
 class FlatPieces(Pieces):
@@ -112,10 +105,8 @@ class FlatPieces(Pieces):
         self._gate = self.hidden.new_ones(())
 
     def layer(self, index: int) -> Tensor:
-        hidden, join = self.hidden, self._backbone.blocks[index].join
-        if join is not None:
-            hidden = self._join(join)
-        return self._backbone.layer(index, hidden, self._run)
+        join = self._backbone.blocks[index].join
+        return self._backbone.layer(index, self.hidden if join is None else self._join(join), self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         parts: UNetTLayer = self._backbone.blocks[index]

@@ -227,11 +227,6 @@ class XCodec2Decoder(nn.Module):
         self.generator = Generator(config)
         self.fc_post_a = nn.Linear(config.latent, config.width)
 
-    @property
-    def samples_per_code(self) -> int:
-        """Samples per code, at 16 kHz."""
-        return self.config.hop
-
     @torch.inference_mode()
     def decode(self, codes: Tensor) -> Tensor:
         """(B, T) codes to (B, T · hop) float32."""
@@ -294,7 +289,7 @@ class WindowedDecoder(TokenDecoder):
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         audio = self._decode([*self._reference, *tokens]) if len(tokens) else np.zeros(0, np.float32)
-        return Decoded(audio[len(self._reference) * self._codec.samples_per_code :])
+        return Decoded(audio[len(self._reference) * self._codec.config.hop :])
 
     def difference(self) -> StreamingDifference | None:
         if len(self._pieces) < 2:
@@ -305,7 +300,7 @@ class WindowedDecoder(TokenDecoder):
 
     def _next(self, end: int) -> np.ndarray:
         """Audio from the last final code up to code ``end``."""
-        hop = self._codec.samples_per_code
+        hop = self._codec.config.hop
         start, last = max(self._heard - self._window.context, 0), min(end + REACH, len(self._codes))
         audio = self._decode(self._codes[start:last])[(self._heard - start) * hop :]
         overlap = min(FADE_CODES * hop, len(self._ending), len(audio))

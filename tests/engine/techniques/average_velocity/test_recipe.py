@@ -24,8 +24,14 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS, AverageVelocityRequest
-from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions, fine_tune
-from paretone.techniques.average_velocity.targets import TargetsInUse, displacement, mean_flow
+from paretone.techniques.average_velocity.recipe import (
+    AverageVelocity,
+    AverageVelocityOptions,
+    TargetsInUse,
+    displacement,
+    fine_tune,
+    mean_flow,
+)
 from paretone.training import fine_tuning
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.fine_tuning import diffusion_transformer
