@@ -182,7 +182,6 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
 
 
 def exit_code(error: BaseException) -> int:
-    """Exit code of a process that ends with ``error``."""
     return getattr(error, "exit_code", PlainError.exit_code)
 
 

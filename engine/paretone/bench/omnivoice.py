@@ -117,7 +117,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
-    """All ways of speaking with the model ``info`` on its device, by title."""
     half = max(int(plain.options["steps"]) // 2, 1)
     found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
 

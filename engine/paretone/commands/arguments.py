@@ -204,7 +204,6 @@ def model(options: argparse.Namespace, profile: Profile | None = None) -> str:
 
 
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
-    """Load the model ``model`` with the arguments' options."""
     catalogue.entry(model)
     return session.load(model, options.folder, variant, options.device, getattr(options, "vocoder", ""))
 

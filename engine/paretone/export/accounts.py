@@ -160,7 +160,6 @@ def whole_line(entry: UsedTechnique, how: str) -> Line:
 
 
 def knob_lines(entry: UsedTechnique, how: str, names: Iterable[str]) -> tuple[Line, ...]:
-    """Lines for the knobs ``names`` of a technique."""
     declared, values = technique(entry.technique), knobs_of(entry)
     knobs = {knob.name: knob for knob in declared.knobs}
     title = declared.title.partition(" (")[0]

@@ -233,7 +233,6 @@ def tensors_of(source: Source, weights: StudentWeights | DraftWeights) -> dict[s
 
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
-    """Technique whose weights are of ``kind``, and its module for exports."""
     return next((one, module) for one, module in brought("exports") if getattr(module, "KIND", "") == kind)
 
 

@@ -311,7 +311,7 @@ class SignTest:
 
 
 def sign_test(votes: Sequence[float]) -> SignTest:
-    """Sign test of ``votes``, which are above 0 for better."""
+    """Votes above 0 are for better."""
     better, worse = sum(vote > 0 for vote in votes), sum(vote < 0 for vote in votes)
     return SignTest(better, worse, len(votes) - better - worse, _two_sided(max(better, worse), better + worse))
 

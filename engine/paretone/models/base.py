@@ -271,7 +271,6 @@ def finished_part(error: BaseException) -> Synthesis | None:
 
 
 def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
-    """Attach ``finished`` to ``error`` for :func:`finished_part`."""
     setattr(error, _FINISHED, finished)
 
 

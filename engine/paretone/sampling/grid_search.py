@@ -117,7 +117,6 @@ def _worth(value: Value) -> Value:
 
 
 def _with(times: Times, index: int, time: float) -> Times:
-    """Copy of ``times`` with one time moved."""
     return (*times[:index], round(time, DIGITS), *times[index + 1 :])
 
 

@@ -247,7 +247,6 @@ class TaskRunner:
 
 
 def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:
-    """``take`` with its figures relative to its baseline, if comparable."""
     if baseline is None:
         return take
     try:

@@ -121,7 +121,6 @@ def training_form(technique: str) -> TrainingForm | None:
 
 
 def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
-    """Arguments common to the requests of all trainings."""
     return {
         "model": place.model,
         "work": plan.work,
@@ -139,12 +138,10 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 
 
 def fine_tuning_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
-    """Arguments common to the requests of fine-tunings."""
     return {"variant": place.variant, **companion_arguments(place, plan)}
 
 
 def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
-    """Arguments common to the requests of drafts and students."""
     return {"sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
 
 

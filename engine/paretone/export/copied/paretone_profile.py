@@ -88,7 +88,6 @@ def remove(model: Any) -> None:
 
 
 def is_applied(model: Any) -> bool:
-    """Whether a profile is applied to ``model``."""
     return "_paretone_odeint" in model.__dict__
 
 

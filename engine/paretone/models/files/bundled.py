@@ -86,7 +86,6 @@ STEPS = ".packed_steps"
 
 
 def is_packed(metadata: Mapping[str, str]) -> bool:
-    """Whether a file with these ``metadata`` is packed."""
     return PACKED in metadata
 
 

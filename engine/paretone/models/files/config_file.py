@@ -157,7 +157,6 @@ class ConfigFile:
             raise CheckpointError(f"{self.where} has {name} {shown(found)}; only {shown(value)} is supported.")
 
     def wrong(self, name: str, wanted: str) -> CheckpointError:
-        """The error that ``name`` should be ``wanted``."""
         return CheckpointError(f"{self.where}: {name} should be {wanted}, not {shown(self.entries.get(name))}.")
 
     def _list(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> tuple:

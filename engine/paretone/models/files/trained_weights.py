@@ -72,7 +72,6 @@ def find_weight_sets(
 
 
 def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    """Folders of CFG-free weights of the model with the file ``checkpoint``."""
     return checkpoint.parent / WEIGHT_SETS, own_place(model) / WEIGHT_SETS
 
 
@@ -93,7 +92,6 @@ COUNTERS = ("initted", "step")
 
 
 def interval_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    """Folders of interval weights of the model with the file ``checkpoint``."""
     return checkpoint.parent / INTERVALS, user_folder(model)
 
 

@@ -126,7 +126,6 @@ class NaturalCoding(Generic[Codec]):
 
     @property
     def token_seconds(self) -> float:
-        """Duration of a token."""
         return HOP * self.stride / SAMPLE_RATE
 
     @torch.inference_mode()

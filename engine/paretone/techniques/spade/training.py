@@ -257,7 +257,6 @@ class Student(Companion):
         return partial(StudentRecipe, teacher, options=options)
 
     def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
-        """Follower that keeps the student at its stages."""
         assert isinstance(recipe, StudentRecipe)
 
         def save(path: Path, stage: float) -> None:
