@@ -266,17 +266,15 @@ class Cluster:
         try:
             outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            return self._replace_worker(worker, _first_line(error))
+            why = _first_line(error)
+            node = self._alive.pop(worker).node
+            # An unreachable but living worker would keep its machine's room.
+            self._ray.kill(worker)
+            self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
+            self._request_worker()
+            return WorkerLost(why)
         self._made[self._alive[worker].node] += 1
         return outcome
-
-    def _replace_worker(self, worker: object, why: str) -> WorkerLost:
-        node = self._alive.pop(worker).node
-        # An unreachable but living worker would keep its machine's room.
-        self._ray.kill(worker)
-        self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
-        self._request_worker()
-        return WorkerLost(why)
 
     def _add_workers(self, references: list[object]) -> int:
         """Take ready workers into service; returns their number."""

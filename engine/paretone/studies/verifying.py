@@ -174,7 +174,9 @@ class _Verification:
             and self._store.is_heard(take)
         ]
         there.sort(key=lambda one: (self._settings[one.cell.setting].place, one.take))
-        sample = _spread(there, self._wanted)
+        # At equal distances, so that they are of different settings.
+        count = min(self._wanted, len(there))
+        sample = [there[(2 * place + 1) * len(there) // (2 * count)] for place in range(count)]
         artefacts, made, judged, unlike, misjudged = self._store.artefacts(), 0, 0, [], []
         for number, take in enumerate(sample):
             self._observer.progress(number, len(sample))
@@ -212,12 +214,6 @@ def _check(title: str, wrong: Sequence[str], right: str) -> Check:
     named = "; ".join(wrong[:MOST_NAMED])
     rest = f"; and {grouped(len(wrong) - MOST_NAMED)} more" if len(wrong) > MOST_NAMED else ""
     return Check(title, False, f"{named[0].upper()}{named[1:]}{rest}.")
-
-
-def _spread(takes: Sequence[StoredTake], count: int) -> list[StoredTake]:
-    """``count`` of the takes at equal distances, so that they are of different settings."""
-    count = min(count, len(takes))
-    return [takes[(2 * place + 1) * len(takes) // (2 * count)] for place in range(count)]
 
 
 def _unlike(before: np.ndarray, after: np.ndarray, take: StoredTake) -> str:

@@ -166,15 +166,12 @@ class RelativeAttention(nn.Module):
             split_heads(convolve(projection, x), self.heads) for projection in (self.conv_q, self.conv_k, self.conv_v)
         )
         query = query / math.sqrt(query.shape[-1])
-        band = self._band(x)
+        # (phones, distances) indices of each phone's neighbours, first to last, in a row padded by the window.
+        band = torch.arange(x.shape[1], device=x.device)[:, None] + torch.arange(2 * self.window + 1, device=x.device)
         scores = query @ key.transpose(2, 3) + self._spread(query @ self.emb_rel_k[0].T, band)
         weights = scores.masked_fill(valid[:, None, None, :, 0] == 0, MASKED_SCORE).softmax(dim=-1)
         mixed = weights @ value + self._gathered(weights, band) @ self.emb_rel_v[0]
         return convolve(self.conv_o, mixed.transpose(1, 2).flatten(2))
-
-    def _band(self, x: Tensor) -> Tensor:
-        """(phones, distances) indices of each phone's neighbours, first to last, in a row padded by the window."""
-        return torch.arange(x.shape[1], device=x.device)[:, None] + torch.arange(2 * self.window + 1, device=x.device)
 
     def _spread(self, near: Tensor, band: Tensor) -> Tensor:
         """(rows, heads, phones, distances) to (rows, heads, phones, phones), zero beyond the window."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
-from paretone.models.base import AttentionCapture
 from paretone.observer import Work
 from paretone.setting.knobs import Choice, Effect, Knob, Number, defaults
 from paretone.speaking import scripted
@@ -342,7 +341,14 @@ def compute_maps(task: Task) -> Findings:
         values = tuple(map(tuple, shown.astype(float).tolist()))
         title = f"{name.capitalize()}: layer {layer}, step {step}"
         panels.append(HeatMap(title, Axis("Key", "frame"), Axis("Query", "frame"), colour, places, places, values))
-    return Findings(tuple(panels), _map_caption(captured, names, maps.shape[-1]))
+    cells = maps.shape[-1]
+    alike = ", ".join(f"{name} {one:.3f}" for name, one in zip(names, captured.similarities, strict=False))
+    drawn = "" if cells == captured.frames else f", drawn as {cells} × {cells} cells"
+    return Findings(
+        tuple(panels),
+        f"Mean over the heads; {captured.frames} frames{drawn}. The voice's are the first {captured.prompt_frames}. "
+        f"Cosine similarity with the diagonal, as in the check phase: {alike}.",
+    )
 
 
 def pooled(maps: np.ndarray, most: int) -> np.ndarray:
@@ -354,15 +360,6 @@ def pooled(maps: np.ndarray, most: int) -> np.ndarray:
     counts = np.diff(np.append(starts, frames))
     summed = np.add.reduceat(np.add.reduceat(maps.astype(np.float64), starts, axis=2), starts, axis=1)
     return summed / counts[None, :, None]
-
-
-def _map_caption(captured: AttentionCapture, names: tuple[str, ...], cells: int) -> str:
-    alike = ", ".join(f"{name} {one:.3f}" for name, one in zip(names, captured.similarities, strict=False))
-    drawn = "" if cells == captured.frames else f", drawn as {cells} × {cells} cells"
-    return (
-        f"Mean over the heads; {captured.frames} frames{drawn}. The voice's are the first {captured.prompt_frames}. "
-        f"Cosine similarity with the diagonal, as in the check phase: {alike}."
-    )
 
 
 ATTENTION_MAPS = View(
