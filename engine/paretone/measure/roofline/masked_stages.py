@@ -125,7 +125,7 @@ class _Stepping:
         self._computed = tuple(index for index in range(len(network.layers)) if index not in run.left_out)
 
     def stage(self, name: str, title: str, forwards: int) -> TimedPhase:
-        network, config = self._network, self._network.config.transformer
+        network, config, block = self._network, self._network.config.transformer, self._block
         precision = str(network.inner).partition(".")[2]
         if precision == "float32" and self._works.plan.precision.startswith("int8"):
             precision = "int8"
@@ -144,7 +144,7 @@ class _Stepping:
         attended = sum(
             (
                 counts.attention(1, part.stop - part.start, queries, keys, activation, seen) * ((depth - 1) / depth)
-                + counts.attention(1, self._block.frames, queries, keys, activation, seen) * (1 / depth)
+                + counts.attention(1, block.frames, queries, keys, activation, seen) * (1 / depth)
                 for part, seen in zip(self._rows.parts, self._seen, strict=True)
             ),
             Work(),
@@ -160,7 +160,7 @@ class _Stepping:
             part(report.ATTENTION, attended, precision="float32" if precision == "int8" else precision),
             part(report.FEED_FORWARD, forward * (1 / depth), precision=precision),
             part(report.NORMS, normed),
-            TimedComponent(report.HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream)),
+            TimedComponent(report.HEAD, counts.linear(block.frames, config.hidden, network.config.rows, stream)),
             TimedComponent(report.SAMPLING, counts.log_softmax(self._scores.numel())),
         )
         branches = len(self._rows.parts)
@@ -170,15 +170,11 @@ class _Stepping:
             forwards,
             parts,
             self._pieces(),
-            self._step,
+            lambda: self._choose(self._run.scores(self._canvas.codes, block.start, block.end, self._guide)),
             layers=tuple(partial(run_all, self._in_layer(index)) for index in self._computed),
-            shape=f"{rows} rows in {branches} branch{'es' if branches > 1 else ''}, {self._block.frames} frames filled "
+            shape=f"{rows} rows in {branches} branch{'es' if branches > 1 else ''}, {block.frames} frames filled "
             f"in, {depth} layers of {config.hidden}, {config.heads} heads",
         )
-
-    def _step(self) -> None:
-        block = self._block
-        self._choose(self._run.scores(self._canvas.codes, block.start, block.end, self._guide))
 
     def _choose(self, scores: Tensor) -> None:
         """Like :func:`paretone.sampling.demasking.demask`, without committing: every step has the same input."""

@@ -38,10 +38,8 @@ from paretone.training.forms import (
     OWN_SENTENCES,
     TEACHER,
     Figure,
-    Place,
     TrainingForm,
     TrainingOffer,
-    TrainingPlan,
     count_knob,
     estimate_by_share,
     fine_tuning_arguments,
@@ -250,16 +248,13 @@ TITLED_METHODS = (
     ),
     ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
 )
+OFFER = TrainingOffer(
+    {},
+    "&Train weights for few evaluations…",
+    "Open Training to train weights of this model for one to four evaluations",
+)
 BY_SHARE = minutes_by_share(40.0, 8_200_000)
 """Training of the bundled F5 on one CPU core with bfloat16."""
-
-
-def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
-    return AverageVelocityRequest(
-        method=str(plan.knobs["method"]),
-        teacher_steps=int(plan.knobs["teacher_steps"]),
-        **fine_tuning_arguments(place, plan),
-    )
 
 
 def _minutes(info: ModelInfo) -> float:
@@ -275,11 +270,6 @@ def _why_not(info: ModelInfo) -> str:
 def _estimate(info: ModelInfo, spoken: bool) -> str:
     before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences." if spoken else ""
     return estimate_by_share(info, _minutes(info), "the bundled F5") + before
-
-
-def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer | None:
-    tip = "Open Training to train weights of this model for one to four evaluations"
-    return None if info.interval_weights else TrainingOffer({}, "&Train weights for few evaluations…", tip)
 
 
 FORM = TrainingForm(
@@ -306,7 +296,11 @@ FORM = TrainingForm(
         Figure("distance 2", "distance, 2 evaluations", share=False),
     ),
     progress="At step {step} {found} of the squared distance to many guided steps is left.",
-    request=_request,
+    request=lambda place, plan: AverageVelocityRequest(
+        method=str(plan.knobs["method"]),
+        teacher_steps=int(plan.knobs["teacher_steps"]),
+        **fine_tuning_arguments(place, plan),
+    ),
     minutes=_minutes,
     folder=lambda model, knobs: f"{model}-{knobs['method']}",
     fitting=usual_sentences,
@@ -315,7 +309,7 @@ FORM = TrainingForm(
     why_not=_why_not,
     estimate=_estimate,
     ready=lambda figures: ({}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."),
-    offer=_offer,
+    offer=lambda info, knobs: None if info.interval_weights else OFFER,
 )
 
 
