@@ -19,11 +19,12 @@ from torch import Tensor, nn
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.scripted_causal import (
     LEAST_SEEN,
+    MOST_GATHERED,
     MOST_TOKENS,
     Layers,
     LayerTensors,
     Place,
-    gathered_rows,
+    gathering_pays,
     pass_of,
     pass_together,
 )
@@ -416,9 +417,9 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
     if len(kinds) != 1:
         return None
     # Where heads share keys, keys and values are small.
-    shared = config.heads != config.key_value_heads
-    gathered = 0 if shared else gathered_rows(config.heads, config.head_width, torch.get_num_threads())
-    return Layers(found, kinds.pop(), floor, of_heads, *sizes, gathered)
+    own = config.heads == config.key_value_heads
+    pays = own and gathering_pays(config.heads, config.head_width, torch.get_num_threads())
+    return Layers(found, kinds.pop(), floor, of_heads, *sizes, MOST_GATHERED if pays else 0)
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

@@ -4,7 +4,7 @@ TorchScript.
 At one token per pass on a processor, a quarter of the time goes into calling some 260 operators from Python, more where
 the weights that are read push the interpreter out of the caches. Here one interpreted function calls the same operators
 in the same order as :class:`paretone.models.kernels.fused_causal.FusedTransformer`, so that results are equal bit by
-bit, or up to rounding where values are gathered (:func:`gathered_rows`). Only for float32 on processors, with products
+bit, or up to rounding where values are gathered (:func:`gathering_pays`). Only for float32 on processors, with products
 that are either all of float16 weights or all plain.
 """
 
@@ -14,7 +14,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from timeit import Timer
 from typing import Any, NamedTuple, Optional
 
@@ -44,7 +43,7 @@ class Layers(NamedTuple):
     width: int
     """Of a head."""
     gathered: int
-    """Most tokens whose values are gathered; see :func:`gathered_rows`."""
+    """Most tokens of a pass that gathers values; 0 where that does not pay."""
 
 
 class Place(NamedTuple):
@@ -93,8 +92,8 @@ class Frames(NamedTuple):
 
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
-LEAST_SEEN = 256
-"""Values are gathered from caches of more tokens."""
+MOST_GATHERED, LEAST_SEEN = 6, 256
+"""Values are gathered for at most so many tokens, from caches of more than so many."""
 
 
 def _norm(x: Tensor, scaled: Tensor, floor: Tensor) -> Tensor:
@@ -381,41 +380,30 @@ def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
 
-FEW_ROWS = (1, 6)
-"""Numbers of tokens whose attention is measured."""
-MEASURED_LENGTH, MEASURED_LAYERS, TRIALS = 384, 8, 5
+MEASURED_LENGTH, MEASURED_LAYERS, TRIALS = 384, 8, 7
 READ_BETWEEN = 1 << 23
 """Numbers read between measurements: a pass reads its weights between two uses of keys and values."""
 
 
 @functools.cache
-def gathered_rows(heads: int, width: int, threads: int) -> int:
-    """Most tokens whose attention to a cache out of the processor's own caches is faster if values are gathered
-    (:func:`_gathered`), with ``threads``; 0: of none."""
+def gathering_pays(heads: int, width: int, threads: int) -> bool:
+    """Whether one token attends faster to a cache out of the processor's own caches if values are gathered
+    (:func:`_gathered`), with ``threads``."""
     memory = torch.ones(MEASURED_LAYERS, 2 * heads, MEASURED_LENGTH, width)
-    others, scale = torch.ones(READ_BETWEEN), width**-0.5
+    others, query, scale = torch.ones(READ_BETWEEN), torch.ones(1, heads, width), width**-0.5
 
-    def gather(query: Tensor) -> None:
-        bags = _bags(len(query), MEASURED_LENGTH, MEASURED_LENGTH, heads)
+    def gather() -> None:
+        bags = _bags(1, MEASURED_LENGTH, MEASURED_LENGTH, heads)
         for kept in memory:
             _gathered(query, kept[:heads], kept.view(-1, width), None, bags, scale)
 
-    def attend(query: Tensor) -> None:
-        queries = query.transpose(0, 1)[None]
+    def attend() -> None:
         for kept in memory:
-            F.scaled_dot_product_attention(queries, *kept[None].chunk(2, 1))
+            F.scaled_dot_product_attention(query.transpose(0, 1)[None], *kept[None].chunk(2, 1))
 
-    most = 0
     with torch.inference_mode():
-        for tokens in FEW_ROWS:
-            query = torch.ones(tokens, heads, width)
-            gathered, attended = (
-                min(Timer(partial(way, query), others.sum).repeat(TRIALS, 1)) for way in (gather, attend)
-            )
-            if gathered > attended:
-                break
-            most = tokens
-    return most
+        gathered, attended = (min(Timer(way, others.sum).repeat(TRIALS, 1)) for way in (gather, attend))
+    return gathered < attended
 
 
 def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:

@@ -20,14 +20,14 @@ from paretone.models.kernels import compiled
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.kernels.scripted_causal import (
-    FEW_ROWS,
     LEAST_SEEN,
+    MOST_GATHERED,
     MOST_TOKENS,
     _draft,
     _drafts,
     _pass,
     _scores,
-    gathered_rows,
+    gathering_pays,
     scripted,
 )
 from paretone.models.networks.causal import CausalConfig
@@ -252,7 +252,10 @@ def test_gathered_values_attend_alike() -> None:
 
 
 def test_gathering_is_measured() -> None:
-    assert gathered_rows(4, 64, torch.get_num_threads()) in (0, *FEW_ROWS)
+    config = replace(LLAMA, key_value_heads=LLAMA.heads)
+    own = FusedTransformer.of(small_transformer(config))._scripted
+    pays = gathering_pays(config.heads, config.head_width, torch.get_num_threads())
+    assert own is not None and own.gathered == (MOST_GATHERED if pays else 0)
     shared = FusedTransformer.of(small_transformer(LLAMA))._scripted
     assert shared is not None and shared.gathered == 0, "heads share keys"
 
