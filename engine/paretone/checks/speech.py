@@ -27,8 +27,8 @@ SHORT_PAUSE = 0.2
 FLOOR = 1e-10
 """Power added before logarithms: −100 dB of full scale."""
 VOWELS = frozenset("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
-VOWEL_SECONDS, CONSONANT_SECONDS = 0.08, 0.05
-"""Usual lengths, by which takes of different texts differ least."""
+VOWEL_SECONDS, CONSONANT_SECONDS, END_SECONDS = 0.08, 0.05, 0.2
+"""Usual lengths, by which takes of different texts differ least; the last is how much longer the last sounds are."""
 PITCH_RATE = 6000
 
 
@@ -106,7 +106,8 @@ class Speech:
         if not self.syllables or self.spoken_seconds <= 0:
             return None
         consonants = sum(map(str.isalpha, "".join(_phonemes(self.text)))) - self.syllables
-        return (VOWEL_SECONDS * self.syllables + CONSONANT_SECONDS * consonants) / self.spoken_seconds
+        usual = VOWEL_SECONDS * self.syllables + CONSONANT_SECONDS * consonants + END_SECONDS
+        return usual / self.spoken_seconds
 
     @cached_property
     def spectra(self) -> np.ndarray:

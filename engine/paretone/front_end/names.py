@@ -40,9 +40,9 @@ def _letters(text: str) -> str:
 
 def _identifier(match: re.Match[str], around: Around) -> Said | None:
     text = match[0]
-    if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdigit, text)):
+    if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdecimal, text)):
         return None
-    many = text.endswith("s") and text[-2].isdigit() and text[0].isupper()
+    many = text.endswith("s") and text[-2].isdecimal() and text[0].isupper()
     found = []
     for letters, numbers, mark in re.findall(
         r"([A-Z]+(?![a-z]{2})|[A-Z]?[a-z]+)|(\d+)|([-._ ])", text[:-1] if many else text
@@ -60,7 +60,7 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 
 def _ion(match: re.Match[str], around: Around) -> str:
     parts = re.findall(r"[A-Z][a-z]?|\d+", match[1] + match[2])
-    said = [number(one) if one.isdigit() else ".".join(one.upper()) + "." for one in parts]
+    said = [number(one) if one.isdecimal() else ".".join(one.upper()) + "." for one in parts]
     return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
 
@@ -186,7 +186,7 @@ def _standard(match: re.Match[str], around: Around) -> str | None:
 
 def _telephone(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
-    count = sum(map(str.isdigit, text))
+    count = sum(map(str.isdecimal, text))
     if re.fullmatch(r"\d(?:-\d){2,}", text):
         return digits(text.replace("-", ""))
     if text.startswith(("19", "20")) and re.fullmatch(r"\d{4}[- ]\d{2,3}", text):
@@ -268,7 +268,7 @@ def _name(text: str) -> str:
 
 
 def _typed(part: str) -> str:
-    if part.isdigit():
+    if part.isdecimal():
         return pairs(part)
     return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part) or SLANG.get(part, part)
 
@@ -279,7 +279,7 @@ def _file(match: re.Match[str], around: Around) -> str:
     if len(ending) > 2 and ending not in _SPELLED:
         return f"{name} dot {ending}"
     letters = ".".join(one for one in ending.upper() if one.isalpha())
-    return f"{name} dot {letters}. {' '.join(map(number, filter(str.isdigit, ending)))}"
+    return f"{name} dot {letters}. {' '.join(map(number, filter(str.isdecimal, ending)))}"
 
 
 def _flag(match: re.Match[str], around: Around) -> str | None:
@@ -322,7 +322,7 @@ FORMS["keys"] = lambda text: " plus ".join(
     _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
 )
 FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
-FORMS["each"] = lambda text: " ".join(digits(one) if one.isdigit() else one.upper() for one in text if one.isalnum())
+FORMS["each"] = lambda text: " ".join(digits(one) if one.isdecimal() else one.upper() for one in text if one.isalnum())
 _TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
 # fmt: off
 _IN_MENUS = (
@@ -396,7 +396,8 @@ NAMES = (
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
         f"{DAYS[match[1]]} to {DAYS[match[2]]}" if match[1] else DAYS["Su"])),
-    semiotic("date", rf"\b(?:(?:{_SCHOOL_DAY})/?){{2,}}(?<!/)(?= \d\d?(?:[:–-]| ?[ap]\.?m))|",
+    semiotic("date", rf"\b(?=(?:{_SCHOOL_DAY})/?(?:{_SCHOOL_DAY}))(?:M/?)?(?:Tu?(?!h)/?)?(?:W/?)?(?:Th/?)?(?:F/?)?",
+        r"(?:Sa/?)?(?:Su/?)?(?<!/)(?= \d\d?(?:[:–-]| ?[ap]\.?m))|",
         rf"\b(?:{_SCHOOL_DAY})(?= \d\d?(?::\d\d)?[-–]\d\d?(?::\d\d)? ?[ap]\.?m)", say=lambda match, around: (
         ", ".join(DAYS.get(one, "Tuesday") for one in re.findall(_SCHOOL_DAY, match[0])))),
     semiotic("range", r"\b([A-Z]{3})[-–]([A-Z]{3})\b", say="{1} to {2}",
@@ -444,7 +445,7 @@ NAMES = (
         say=DIRECTIONS),
     semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
     semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
-        after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your|on the)) "),
+        after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
     semiotic("address", r"\b([NSEW])(N[EW]|S[EW])\b", say=lambda match, around: (
         f"{DIRECTIONS[match[1]]} {DIRECTIONS[match[2]]}".lower() if match[1] in match[2] else None)),
@@ -464,6 +465,8 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b[Cc]als?\.(?=:)", say="calories"),
     semiotic("abbreviation", r"\bPt\.(?= (?:is|was|has|had|denies|reports|presents|states)\b)", say="Patient"),
     semiotic("abbreviation", r"\bnr\.(?= [A-Z])", say="near"),
+    semiotic("abbreviation", r"\bRd\.(?= ?\d)", say="Round", unless="[A-Z][a-z]+ "),
+    semiotic("abbreviation", r"\bcap\.(?= \d)", say="capacity", unless=r"\b(?:his|her|the|an?|my|your|their|our) "),
     semiotic("abbreviation", rf"\b([bdm])\.(?= (?:{one_of(MONTH_STARTS)})[a-z.]* )", say={
         "b": "born", "d": "died", "m": "married"}),
     semiotic("abbreviation", r"\bmed\.(?= (?:school|student|record|suppl|device|history))", say="medical"),

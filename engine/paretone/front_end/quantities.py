@@ -6,7 +6,17 @@ import re
 
 from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordinal, pairs, plural, short, year
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
-from paretone.front_end.written_forms import CURRENCIES, DIRECTIONS, GREEK, MAGNITUDES, MONTHS, ROADS, SIGNS, UNITS
+from paretone.front_end.written_forms import (
+    CURRENCIES,
+    DIRECTIONS,
+    GREEK,
+    MAGNITUDES,
+    MONTHS,
+    ROADS,
+    SIGNS,
+    STARTERS,
+    UNITS,
+)
 
 _GROUPED = r"\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?"
 _SPACED = r"\d{1,3}(?:['_]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
@@ -81,7 +91,7 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
         if magnitude in "kKmMbBT" and not _magnified(text, magnitude, around):
             return None
         return words + f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}"
-    if not sign and text.isdigit():
+    if not sign and text.isdecimal():
         return _integer(text, around)
     if text[0] == "." and around.follows("[A-Za-z]"):
         return f"point {digits(text[1:])}"
@@ -206,8 +216,10 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
         words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
-    elif "/" in value or len(cents) not in (0, 2):
-        words = number(value) if "/" in value else decimal(text)
+    elif re.search("[/^e]", value):
+        words = number(value)
+    elif len(cents) not in (0, 2):
+        words = decimal(text)
     else:
         words, unit = "", names[0] if int(whole or "0") == 1 else names[1]
         small = f"{cardinal(int(cents))} {names[2] if int(cents) == 1 else names[3]}" if cents.strip("0") else ""
@@ -346,6 +358,9 @@ def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
     return UNITS[match[1]][many and not one] if many or one else None
 
 
+_SCORER = rf"\b(?!(?:{one_of(STARTERS)})\b)[A-Z][a-z]+ (?:\d+', )*"
+
+
 def _inches(match: re.Match[str], around: Around) -> Said | None:
     if len(re.findall(r'(?<!\d)"', around.before)) % 2:
         return None  # It closes a quotation.
@@ -356,8 +371,8 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
         or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
     )
     one, many = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
-    if one == "foot" and around.follows(r"\b[A-Z][a-z]+ (?:\d+', )*"):
-        one, many = "minute", "minutes"  # Of a goal.
+    if one == "foot" and around.follows(_SCORER) and around.precedes("[,;).]|$"):
+        one, many = "minute", "minutes"
     return Said(number(match[1]), one if singular else many)
 
 
@@ -456,12 +471,12 @@ def expression(text: str) -> str:
         after = parts[place + 1] if place + 1 < len(parts) else ""
         if part[0] == "^":
             found.append(power(part[1:].strip("(){} ")))
-        elif part[0].isdigit() or part[0] == ".":
+        elif part[0].isdecimal() or part[0] == ".":
             found.append(number(part))
         elif part.isalpha() and part.isascii():
             function = _FUNCTIONS.get(part, "")
             found.append(function or (part if len(part) == 1 else ".".join(part.upper()) + "."))
-            if function and after.isdigit() and parts[place + 2 : place + 3] == ["("]:
+            if function and after.isdecimal() and parts[place + 2 : place + 3] == ["("]:
                 found.append("base")
             elif after == "(" and (
                 function or (len(part) == 1 and place + 2 < len(parts) and parts[place + 2].isalnum())
@@ -470,9 +485,9 @@ def expression(text: str) -> str:
         elif part.lower() in GREEK:
             found.append(GREEK[part.lower()])
         elif part == "(":
-            if place > 1 and before.isdigit() and parts[place - 2] in _FUNCTIONS:
+            if place > 1 and before.isdecimal() and parts[place - 2] in _FUNCTIONS:
                 found.append("of")
-            elif before and (before[0].isdigit() or before == ")"):
+            elif before and (before[0].isdecimal() or before == ")"):
                 found.append("times")
         elif part == "!":
             found.append("factorial")
@@ -488,7 +503,7 @@ def expression(text: str) -> str:
 def power(text: str) -> str:
     if text in ("2", "3"):
         return "squared" if text == "2" else "cubed"
-    if text.isdigit():
+    if text.isdecimal():
         return f"to the {ordinal(int(text))}"
     return f"to the {expression(text)}"
 
@@ -543,7 +558,8 @@ CLASSES = (
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches),
-    semiotic("measure", rf"({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, unless=r"(?<!\w)'[^']*", quantity=True),
+    semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, quantity=True,
+        unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),

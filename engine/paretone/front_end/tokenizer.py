@@ -85,7 +85,7 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
 def _longest(text: str, place: int, british: bool, classes: tuple[SemioticClass, ...]) -> tuple[int, str, Said | None]:
     best: tuple[int, str, Said | None] = (place, "", None)
     if 0 < place < len(text) and text[place].isalnum() and text[place - 1].isalnum():
-        classes = _INSIDE if text[place].isdigit() and not text[place - 1].isdigit() else ()
+        classes = _INSIDE if text[place].isdecimal() and not text[place - 1].isdecimal() else ()
     before = text[max(0, place - 40) : place]
     for one in classes:
         match = one.pattern.match(text, place)

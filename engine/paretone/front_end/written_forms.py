@@ -126,7 +126,7 @@ COUNTED = _either(
     "bldg=building fl=floor flt=flight dep=departs arr=arrives mag=magnitude Ps=Psalm Pss=Psalms pop=population "
     "elev=elevation alt=altitude ht=height tbl=table ex=exercise chap=chapter lat=latitude lon=longitude "
     "Long=Longitude qty=quantity pg=page rte=route ver=version rev=revision ll=lines b=born d=died pt=part bk=book "
-    "v=volume ft=feet sc=scene r=ruled Rd=Round plat=platform att=attendance cap=capacity exp=expires req=requires"
+    "v=volume ft=feet sc=scene r=ruled plat=platform att=attendance exp=expires req=requires"
 )
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _either(

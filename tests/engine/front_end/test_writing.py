@@ -16,7 +16,7 @@ from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.numbers import cardinal, decimal, ordinal, year
 from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.front_end.speakable import CHINESE, ENGLISH, language_of, markup_notes
-from paretone.front_end.writing import write_out
+from paretone.front_end.writing import spell_numbers, write_out
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
 from paretone.paths import resource
@@ -195,6 +195,16 @@ def test_any_mixture_of_characters_ends_in_plain_words() -> None:
     for _ in range(400):
         text = "".join(random.choice(list(pool), size=60))
         assert PLAIN.fullmatch(write_out(text).text), ascii(text)
+
+
+def test_any_two_halves_of_sentences_end_in_plain_words() -> None:
+    random = np.random.default_rng(4)
+    texts = [text for _, text, _ in written()]
+    for _ in range(800):
+        one, other = random.choice(texts, 2)
+        text = one[: random.integers(len(one) + 1)] + other[random.integers(len(other) + 1) :]
+        assert PLAIN.fullmatch(write_out(text).text), text
+        spell_numbers(text)
 
 
 def test_every_assigned_character_of_the_basic_plane_is_spoken_or_dropped() -> None:
