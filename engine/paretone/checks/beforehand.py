@@ -28,6 +28,8 @@ NOISE = 20.0
 """Decibels of the speech above the quietest tenth of each band, below which a prompt is noisy."""
 QUIET = 0.1
 """Quantile of power that is taken for noise: its mean is 9.5 times as large."""
+FULL_RATE = 22050
+"""Samples per second from which a recording can have the band of the models."""
 FALL, FALL_SECONDS, FASTEST = 14.5, 0.08, 0.98
 """Decibels that speech in a dry room falls within these seconds at this quantile of its falls."""
 
@@ -68,6 +70,19 @@ def reverberation(speech: Speech) -> Iterator[Found]:
     yield 0.0, speech.seconds, sureness(-fall, -FALL, 1.0), said
 
 
+def bandwidth(speech: Speech) -> Iterator[Found]:
+    """As in takes; a low sample rate is a narrow band, too."""
+    if speech.rate >= FULL_RATE:
+        yield from signal.bandwidth(speech)
+    else:
+        yield (
+            0.0,
+            speech.seconds,
+            1.0,
+            f"At {speech.rate} samples per second it has nothing above {speech.rate / 2000:g} kHz.",
+        )
+
+
 def transcript(speech: Speech) -> Iterator[Found]:
     """What :mod:`paretone.front_end.transcripts` doubts, which windows and models say in words of their own."""
     from paretone.front_end.transcripts import doubts, hear  # Slow to import, and needed by few.
@@ -84,14 +99,14 @@ noise, Noise: It is copied with the voice: at −10 dB F5 mini is less similar (
   recording.
 reverberation, Reverberation: The room is copied with the voice: in one of 0.6 s F5 mini is less similar (0.77 instead
   of 0.80). Record closer to the microphone, or in a room with soft furniture.
+bandwidth, Narrow band: The voice becomes dull and another: by way of 16 kHz F5 mini's similarity falls from 0.80 to
+  0.63. Use a recording of 24 kHz or more, without a telephone or a strong codec.
 """
 SHARED = """
 clipped, Clipped: Peaks that are cut off make the voice harsh: at 12 dB F5 mini is less similar (0.76 instead of 0.80).
   Record at a lower level.
 hum, Hum: It is copied with the voice. Filter it out, or record again.
 offset, Constant offset: It wastes level, and is audible as a click at the ends. Subtract the mean.
-bandwidth, Narrow band: The voice becomes dull and another: by way of 16 kHz F5 mini's similarity falls from 0.80 to
-  0.63. Use a recording of 24 kHz or more, without a telephone or a strong codec.
 """
 SAID = """
 transcript, Unlike its transcript: Words are said that are not in the text, or left out. Type exactly the words of the

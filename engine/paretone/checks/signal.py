@@ -276,7 +276,7 @@ def hum(speech: Speech) -> Iterator[Found]:
     spectra = np.abs(np.fft.rfft(frames * np.hanning(HUM_FRAME).astype(np.float32), axis=1)) / (HUM_FRAME / 4)
     steady = 20 * np.log10(np.quantile(spectra, 0.15, axis=0) + 1e-6)
     hertz = speech.narrow_rate / HUM_FRAME
-    low, high = int(40 / hertz), int(1200 / hertz)
+    low, high = max(6, int(40 / hertz)), int(1200 / hertz)
     part = steady[low - 6 : high + 6]
     excess = part[6:-6] - np.median(sliding_window_view(part, 13), axis=1)
     excess[part[6:-6] < speech.loud + HUM_LEVEL] = 0.0

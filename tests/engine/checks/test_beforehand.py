@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from paretone import cli, device
+from paretone.audio.resampling import resample
 from paretone.checks.beforehand import COLLAPSES, PROMPT_FAULTS, collapses, prompt_faults
 from paretone.checks.faults import fault
 from paretone.checks.judge import FaultJudge, heard
@@ -51,6 +52,9 @@ def test_a_recording_is_examined_for_faults_with_what_to_do(tmp_path: Path, clea
     assert prompt_faults(shipped_voices()[0]) == (), "shipped voices are not checked again"
     write_wav(path, speech.sound[: speech.rate], speech.rate)
     assert prompt_faults(own_voice(path, speech.text))[0].startswith("mine.wav: It lasts 1.0 s.")
+    write_wav(path, resample(speech.sound, speech.rate, 8000), 8000)
+    (sentence,) = prompt_faults(own_voice(path, speech.text))
+    assert sentence.startswith("mine.wav: At 8000 samples per second it has nothing above 4 kHz.")
 
 
 def test_it_is_said_before_speech_is_written(
