@@ -23,7 +23,9 @@ _LEFT = (
     "int'l lg mi imho gen ppm weds addr gib lbs kwh para kb ea tn sc mk l v c m t f msg thurs appt art secs "
     "add'l adm anniv arr ast aves b btwn ca chap chem chs dep dept dist ex exp fl flt gbs hosp hr jas kr kts "
     "lat mag matt med minn mp su my nne nw op pa pg pgs pt q qt reb ser tab wt yoy yrs "
-    "gov't mos yr bn sw oz a hz mb bps bpd util ba bus rom iiib rep app pkg smh mtg cf bros pvt regt"
+    "gov't mos yr bn sw oz a hz mb bps bpd util ba bus rom iiib rep app pkg smh mtg cf bros pvt regt sens tues sept "
+    "calif avail qtr sta stn nr pcm cap sf ac rms rev ln jan yds pop wwi srs ppg rpg apg tth mwf temp atm chr cal e i "
+    "r bp on ur rte long civ fed vol iv qty wed sun"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""
 

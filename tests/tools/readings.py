@@ -29,7 +29,12 @@ def read(text):
     if not hasattr(write_out(text), "sentences"):  # Before text was classified, sentences were cut first.
         return [write_out(one).text for one in phonemiser.sentences(text)]
     return [one.text for one in write_out(text).sentences]
-print(json.dumps([read(one) for one in json.load(sys.stdin)]))
+def tried(text):
+    try:
+        return read(text)
+    except ValueError:  # Some failed at numbers such as $7×10⁻⁴.
+        return []
+print(json.dumps([tried(one) for one in json.load(sys.stdin)]))
 """
 
 
