@@ -155,6 +155,18 @@ def test_the_first_chunk_is_shorter_but_never_cut_inside_a_clause() -> None:
     assert chunks("Aaa bbb ccc. Ddd eee.", letters, budget=20, first_budget=4) == ["Aaa bbb ccc.", "Ddd eee."]
 
 
+def test_the_duration_of_each_piece_is_asked_once() -> None:
+    asked = list[str]()
+    text = " ".join(f"One {number}, three four. Five six {number}." for number in range(30))
+
+    def counted(one: str) -> float:
+        asked.append(one)
+        return letters(one)
+
+    assert len(chunks(text, counted, budget=60)) > 5
+    assert len(set(asked)) == len(asked) and sum(map(len, asked)) <= len(text), "never of several pieces together"
+
+
 @pytest.mark.parametrize("unit", ["word ", "x", "One, two. ", "aaaa-bbbb", "1234567890 "])
 def test_nothing_is_lost_and_every_chunk_keeps_to_the_budget(unit: str) -> None:
     text = (unit * 4000)[:20_000]
