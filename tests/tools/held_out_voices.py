@@ -1,6 +1,7 @@
 """``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences for ``python -m tests.peers faults``.
 
-``FOLDER/seen`` was looked at when the thresholds of the checks were set; nothing in ``FOLDER/unseen`` was. Each voice
+``FOLDER/seen`` was looked at when the thresholds of the checks were set; nothing in ``FOLDER/unseen`` was, nor in
+``FOLDER/fresh``, which was made after figures of the former had been published. Each voice
 has a prompt with a sentence of its own, and pitch and formants that no shipped voice has, within what the bundled
 models know.
 """
@@ -27,6 +28,16 @@ SEEN = {
     NamedVoice("lena", "Lena", 0.88, 0.94): "We shared a table with two painters and a very quiet judge.",
 }
 UNSEEN = {
+    NamedVoice("maren", "Maren", 0.94, 0.96): "Two of the windows face the yard, and the third one faces a wall.",
+    NamedVoice("nora", "Nora", 1.1, 1.02): "Bring a warm jacket, since the evenings in the valley are damp.",
+    NamedVoice("olga", "Olga", 0.87, 0.97): "The kitchen clock stopped in April, and nobody has wound it since.",
+    NamedVoice("petra", "Petra", 1.02, 1.02): "At low tide you can still see the ribs of a sunken ship.",
+    NamedVoice("rosa", "Rosa", 0.97, 0.93): "He gave each of the twins a drum, which he came to regret.",
+    NamedVoice("sina", "Sina", 1.13, 0.99): "The mail arrives late on days when the drawbridge is open.",
+    NamedVoice("tilda", "Tilda", 0.9, 1.02): "We picked blackberries until our fingers were purple.",
+    NamedVoice("ulla", "Ulla", 1.06, 0.97): "Ask at the front desk, and they will lend you a boat.",
+}
+FRESH = {
     NamedVoice("alma", "Alma", 0.93, 1.0): "The harbor master keeps a parrot that announces every storm.",
     NamedVoice("britta", "Britta", 1.07, 0.95): "Someone has left a pair of green boots on the chapel steps.",
     NamedVoice("carla", "Carla", 0.86, 0.95): "You will find sugar, string and candles in the lower drawer.",
@@ -51,6 +62,7 @@ def export_all(folder: Path) -> None:
     teacher = NaturalTeacher()
     export_set(folder / "seen", teacher, SEEN, "held_out_seen.txt")
     export_set(folder / "unseen", teacher, UNSEEN, "held_out.txt")
+    export_set(folder / "fresh", teacher, FRESH, "held_out_fresh.txt")
 
 
 if __name__ == "__main__":
