@@ -1,9 +1,8 @@
 """``python -m tests.tools.held_out_voices --export FOLDER``: voices and sentences for ``python -m tests.peers faults``.
 
 ``FOLDER/seen`` was looked at when the thresholds of the checks were set; nothing in ``FOLDER/unseen`` was, nor in
-``FOLDER/fresh``, which was made after figures of the former had been published. Each voice
-has a prompt with a sentence of its own, and pitch and formants that no shipped voice has, within what the bundled
-models know.
+``FOLDER/fresh``, which was made after figures of the former had been published. Each voice has a prompt with a sentence
+of its own, and pitch and formants that no shipped voice has, within what the bundled models know.
 """
 
 from __future__ import annotations
