@@ -373,7 +373,8 @@ class TradeoffPresenter(Presenter):
         rank, study = self._actions["shown_rank"], self._actions["shown_study"]
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
-        self.parallel.axes.activated.connect(lambda: self._actions.attempt(partial(self._do_along, AlongFront.rank)))
+        by_ear = partial(self._do_along, methodcaller("rank"))
+        self.parallel.axes.activated.connect(lambda: self._actions.attempt(by_ear))
         self._results.watch(self.parallel, self.parallel.shown)
         return self.parallel
 
