@@ -7,7 +7,8 @@ from paretone import wording
 _POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
 """The point of a number; not of a version such as 1.2.3, a paper id such as 2509.09748, a name such as w-0.67, a
 path or link."""
-_NARROW_SPACE = "\u202f"
+_NUMBER = re.compile("[+−]?\\d[\\d.,\u202f]*")
+_NARROW_SPACE, _DIGIT_SPACE, _POINT_SPACE = "\u202f", "\u2007", "\u2008"
 _sign = "."
 
 
@@ -29,12 +30,38 @@ def _with_sign(found: re.Match[str]) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    return localised(f"{value:.{places}f}")
+    return displayed(f"{value:.{places}f}")
 
 
 def signed(value: float, places: int) -> str:
     """With ``places`` decimals and an explicit sign."""
-    return localised(f"{value:+.{places}f}")
+    return displayed(f"{value:+.{places}f}")
+
+
+def significant(value: float, places: int = 9) -> str:
+    """With three significant digits, and at most ``places`` decimals."""
+    text = wording.significant(value)
+    return displayed(text if len(text.partition(".")[2]) <= places else f"{value:.{places}f}")
+
+
+def aligned(text: str, places: int) -> str:
+    """``text``, with room after its number for ``places`` decimals: right-aligned, points are below each other."""
+    number = _NUMBER.match(text)
+    if number is None or not places:
+        return text
+    room = _DIGIT_SPACE * (places - decimals(text))
+    return f"{number[0]}{'' if decimals(text) else _POINT_SPACE}{room}{text[number.end() :]}"
+
+
+def decimals(text: str) -> int:
+    """How many decimals the number at the beginning of ``text`` has."""
+    number = _NUMBER.match(text)
+    return 0 if number is None else len(number[0].partition(_sign)[2])
+
+
+def displayed(text: str) -> str:
+    """With the decimal sign, and a true minus sign."""
+    return localised(text).replace("-", "−")
 
 
 def with_sign(value: float, plus: str = "", digits: int = 1) -> str:
@@ -52,7 +79,7 @@ def general(value: float, digits: int = 6) -> str:
     """With up to ``digits`` significant digits; larger whole numbers in full."""
     if 10**digits <= abs(value) < 1e15:
         return grouped(value)
-    return localised(f"{value:.{digits}g}")
+    return displayed(f"{value:.{digits}g}")
 
 
 def grouped(number: float) -> str:

@@ -45,7 +45,11 @@ def comma() -> Iterator[None]:
 
 def test_numbers_in_every_form() -> None:
     assert numbers.fixed(0.5, 2) == "0,50"
-    assert numbers.signed(0.25, 1) == "+0,2"
+    assert numbers.signed(0.25, 1) == "+0,2" and numbers.fixed(-24.0, 0) == "−24", "a true minus"
+    assert numbers.significant(0.2567) == "0,257" and numbers.significant(12.0) == "12,0"
+    assert numbers.significant(0.001234, 3) == "0,001"
+    assert numbers.aligned("12,5 s", 3) == "12,5\u2007\u2007 s" and numbers.aligned("–", 3) == "–"
+    assert numbers.aligned("1\u202f234", 2) == "1\u202f234\u2008\u2007\u2007"
     assert numbers.percent(0.125, 1) == "12,5 %"
     assert numbers.localised("<b>0.5</b> of 2.5") == "<b>0,5</b> of 2,5"
     assert numbers.general(0.1) == "0,1" and numbers.general(3.0) == "3"

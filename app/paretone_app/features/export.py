@@ -23,7 +23,7 @@ from paretone.setting.take import Take
 from paretone.techniques import techniques
 from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
-from paretone_app.numbers import fixed, percent
+from paretone_app.numbers import fixed, percent, significant
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import GAP
 from paretone_app.state.app_state import AppState
@@ -248,7 +248,7 @@ class ProfileDialog(DestinationDialog):
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:
             measured = take.measurements
-            text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
+            text = f"RTF {significant(measured.real_time_factor)} on {measured.device}, "
             text += f"{percent(measured.ops_ratio)} of the operations"
             if take.log_mel_distance is not None:
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"

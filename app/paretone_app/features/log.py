@@ -114,7 +114,7 @@ class LogPanel(QWidget):
             cursor.insertBlock()
         style = QTextCharFormat()
         style.setForeground(QColor(self._colours.muted))
-        cursor.insertText(f"{when}  ", style)
+        cursor.insertText(f"{when[:8]}  ", style)  # Copies have milliseconds.
         style.setForeground(QColor(colours[level]))
         cursor.insertText(text, style)
         if at_end:

@@ -14,7 +14,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
-from paretone.figures.scatter import Dimension, Scale, tick_text
+from paretone.figures.scatter import Dimension, Scale, tick_texts
 from paretone_app.numbers import localised
 from paretone_app.shell.colours import Colours
 
@@ -38,7 +38,8 @@ class TickAxis(pg.AxisItem):
     def __init__(self, side: str, parent: pg.GraphicsWidget) -> None:
         super().__init__(side, parent=parent)
         self.ruler = Scale()
-        self.spell: Callable[[float], str] = tick_text
+        self.spell: Callable[[float], str] | None = None
+        """Text of a number, if not as it is."""
         self.between = _BETWEEN[side]
         """Least distance of numbers, in font heights."""
         self._names: list[tuple[float, str]] | None = None
@@ -96,7 +97,8 @@ class TickAxis(pg.AxisItem):
         return (self.choose or self.ruler.ticks)(max(2, int(length / (self.between * self._em))))
 
     def _spelled(self, length: float) -> list[str]:
-        return [localised(self.spell(one)) for one in self._figures(length)]
+        figures = self._figures(length)
+        return [localised(one) for one in (tick_texts(figures) if self.spell is None else map(self.spell, figures))]
 
     def generateDrawSpecs(self, painter: QPainter) -> tuple:
         """Axis line, grid lines and numbers: ends and pen, or rectangle, alignment and text of each. pyqtgraph's

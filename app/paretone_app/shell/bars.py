@@ -12,7 +12,7 @@ from paretone.session.commands import Synthesise
 from paretone.session.events import EngineStatus, Event, Progress, Telemetry
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
-from paretone_app.numbers import counted, fixed, localised, rough_duration
+from paretone_app.numbers import counted, fixed, localised, rough_duration, significant
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Workspace
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, icon, palette
@@ -144,7 +144,7 @@ class Header(QWidget):
             self.factor.setAccessibleName("RTF: nothing measured yet")
             return
         factor, setting, what = shown
-        made, text = replace(setting, seed=0), f"RTF {fixed(factor, 2)}"
+        made, text = replace(setting, seed=0), f"RTF {significant(factor)}"
         if made == replace(chosen.setting, seed=0):
             self.factor.setText(text)
         elif made == replace(chosen.baseline_setting, seed=0):
@@ -193,6 +193,7 @@ class StatusLine(QObject):
         super().__init__(window)
         self._jobs = jobs
         self._status = build.label("Opening…", name="Status")
+        self._status.setIndent(GAP - TIGHT)  # Below the header's text; the bar's own margin is the rest.
         self._progress = QProgressBar(minimum=0, maximum=100, format="%p %")
         self._progress.hide()
         self._progress.setAccessibleName("Progress of the running job")

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow
 from paretone.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell.banner import WARNING, Banner, Message
-from paretone_app.shell.theme import WIDE
+from paretone_app.shell.theme import NEAR, WIDE
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.widgets.screen_readers import announce
@@ -56,9 +56,10 @@ class Notices(QObject):
         jobs.ended.connect(self._job_ended)
 
     def place(self) -> None:
-        """Put the messages into the lower right corner of the panels, clear of fresh measurements."""
-        room = self._workspaces.room_for_messages()
-        self.banner.place(room.adjusted(WIDE, WIDE, -WIDE, -WIDE))
+        """Put the messages into the lower right corner of the panels, clear of fresh measurements and of the buttons
+        on the last line."""
+        room, buttons = self._workspaces.room_for_messages(), 2 * self._window.fontMetrics().height()
+        self.banner.place(room.adjusted(WIDE, WIDE, -WIDE, -NEAR - buttons))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):

@@ -82,7 +82,7 @@ def style_sheet(colours: Colours) -> str:
     QStatusBar::item {{ border: none; }}
     QGroupBox {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 6px;
         margin-top: 1.6em; padding: 2px; font-weight: {STRONG}; }}
-    QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 2px 2px;
+    QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0; padding: 2px 0;
         color: {colours.text}; }}
     QGroupBox[look="card"], QGroupBox[look="chosen-card"] {{ margin-top: 0; padding-top: 1.75em;
         padding-bottom: 0; }}
@@ -103,7 +103,7 @@ def style_sheet(colours: Colours) -> str:
     QGroupBox:focus::title {{ color: {colours.accent}; }}
     QGroupBox > QWidget {{ font-weight: {REGULAR}; }}
     QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
-        border: 1px solid {colours.border}; border-radius: 5px; padding: 4px 8px; }}
+        border: 1px solid {colours.border}; border-radius: 5px; padding: 4px 8px; outline: none; }}
     QPushButton:hover, QToolButton[look="step"]:hover {{ border-color: {colours.accent}; }}
     QPushButton:pressed, QToolButton[look="step"]:pressed {{ background: {colours.border}; }}
     QPushButton:focus, QToolButton:focus {{ border: 2px solid {colours.accent}; }}
@@ -129,6 +129,11 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="card"]:hover {{ color: {colours.text}; border-color: {colours.muted}; }}
     QToolButton[look="card"]:checked {{ color: {colours.text}; border-color: {colours.accent}; font-weight: {STRONG}; }}
     QToolButton[look="card"]:focus {{ border-color: {colours.text}; }}
+    QToolButton[look="icon"] {{ background: {colours.raised}; border: 1px solid {colours.border}; border-radius: 5px;
+        padding: 2px; }}
+    QToolButton[look="icon"]:hover {{ border-color: {colours.accent}; }}
+    QToolButton[look="icon"]:focus {{ border: 2px solid {colours.accent}; padding: 1px; }}
+    QToolButton[look="icon"]:disabled {{ background: {colours.window}; color: {colours.disabled}; }}
     QToolButton[look="quiet"] {{ border: 1px solid transparent; border-radius: 4px; padding: 2px 2px;
         color: {colours.muted}; background: transparent; }}
     QToolButton[look="alarm"] {{ border: 1px solid transparent; border-radius: 4px; padding: 2px 2px;
@@ -152,6 +157,7 @@ def style_sheet(colours: Colours) -> str:
     QProgressBar {{ border: 1px solid {colours.border}; border-radius: 4px; background: {colours.base};
         color: {colours.text}; text-align: center; }}
     QProgressBar::chunk {{ background: {done_ground(colours)}; border-radius: 3px; }}
+    QTabBar {{ qproperty-drawBase: 0; }}
     QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 4px 8px;
         border: none; border-bottom: 3px solid transparent; }}
     QTabBar::tab:hover {{ color: {colours.text}; }}
@@ -159,10 +165,10 @@ def style_sheet(colours: Colours) -> str:
     QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
     QMainWindow[tabs="no"] > QTabBar::tab {{ height: 0; padding: 0; margin: 0; border: none; }}
     QTableView {{ background: {colours.base}; alternate-background-color: {colours.window};
-        border: 1px solid transparent; gridline-color: {colours.border}; }}
+        border: 1px solid transparent; gridline-color: {colours.border}; outline: none; }}
     QTableView:focus {{ border-color: {colours.accent}; }}
     QHeaderView::section {{ background: {colours.window}; color: {colours.muted}; border: none;
-        border-bottom: 1px solid {colours.border}; padding: 4px 8px; }}
+        border-bottom: 1px solid {colours.border}; padding: 4px; }}
     QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
         padding: 2px; selection-background-color: {colours.accent}; selection-color: {colours.on_accent};
         placeholder-text-color: {colours.muted}; }}
@@ -200,8 +206,9 @@ def style_sheet(colours: Colours) -> str:
     QMenu::item:disabled:selected {{ background: {colours.raised}; color: {colours.disabled}; }}
     QMenu::separator {{ height: 1px; background: {colours.border}; margin: 4px 8px; }}
     QTextBrowser {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; padding: 8px; }}
-    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; outline: none; }}
-    QListWidget::item {{ padding: 2px 4px; color: {colours.text}; }}
+    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; outline: none;
+        padding: 0 4px; }}
+    QListWidget::item {{ padding: 2px 0; color: {colours.text}; }}
     QListWidget::item:selected {{ background: {colours.accent}; color: {colours.on_accent}; }}
     QAbstractScrollArea::corner {{ background: transparent; border: none; }}
     QListWidget:focus {{ border-color: {colours.accent}; }}

@@ -289,6 +289,9 @@ class MainWindow(QMainWindow):
             self.workspaces.shown.keep_sides()
             regions.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
             self.is_built = True
+            focus = self.focusWidget()
+            if focus is None or self.header.isAncestorOf(focus):
+                self.workspaces.enter()  # The front panel was not there at the first paint.
             for presenter in self.features:
                 presenter.panels_built()
             self.built.emit()

@@ -269,7 +269,7 @@ def measured_against(take: Take, baseline: Take | None) -> Take:
 def streaming_text(measured: Measurements) -> str:
     """Distance of streamed audio from audio decoded at once, for display."""
     if measured.streaming_difference is not None:
-        return f"{measured.streaming_difference:.0f} dB"
+        return f"{fixed(measured.streaming_difference, 0)} dB"
     return "exact" if measured.tokens else "–"
 
 

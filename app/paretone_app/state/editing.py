@@ -103,6 +103,9 @@ class Editing(QObject):
     def set_seed_locked(self, locked: bool) -> None:
         self._do(f"{'lock' if locked else 'unlock'} seed", lambda: self._selection.set_seed_locked(locked))
 
+    def set_one_per_line(self, on: bool) -> None:
+        self._do("one take per line" if on else "one take", lambda: self._selection.set_one_per_line(on))
+
     def use_setting(self, take: Take | TakeSummary) -> str:
         cautions: list[str] = []
         self._do("use setting of a take", lambda: cautions.append(self._selection.use_setting(take)))

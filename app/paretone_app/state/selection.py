@@ -434,6 +434,7 @@ class Selection(QObject):
             ("voice",): self.voice,
             ("seed",): self.seed,
             ("seed_locked",): self.seed_locked,
+            ("one_per_line",): self.one_per_line,
             **{("option", name): value for name, value in self.options.items()},
             **{("used", name): on for name, on in self._own.used.items()},
             **{
@@ -449,7 +450,7 @@ class Selection(QObject):
         every = {**self.choices, **choices}
         self.text, self.seed, voice = str(every["text",]), int(str(every["seed",])), every["voice",]
         self.voice = voice if isinstance(voice, Voice) else None
-        self.seed_locked = bool(every["seed_locked",])
+        self.seed_locked, self.one_per_line = bool(every["seed_locked",]), bool(every["one_per_line",])
         self._own.options = self._options_like({name: every["option", name] for name in self.options})
         for one in techniques():
             self._own.used[one.name] = bool(every["used", one.name])

@@ -161,6 +161,7 @@ class IconButton(QToolButton):
     def __init__(self, action: Action) -> None:
         super().__init__()
         self.action = action
+        self.setProperty("look", "icon")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.clicked.connect(action.trigger)
         action.changed.connect(self._follow)

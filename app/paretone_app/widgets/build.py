@@ -31,14 +31,21 @@ Offered = tuple[str, object] | tuple[str, object, str]
 Built = TypeVar("Built", bound=QWidget)
 
 
+_SPACE, _FIXED_SPACE = " %", "\N{NO-BREAK SPACE}%"
+
+
 class Label(QLabel):
-    """A label whose text is read after its name; screen readers read only the name of Qt's."""
+    """A label whose text is read after its name; screen readers read only the name of Qt's. Lines do not begin with a
+    percent sign."""
 
     def setText(self, text: str) -> None:
-        super().setText(text)
+        super().setText(text.replace(_SPACE, _FIXED_SPACE) if self.wordWrap() else text)
         name, rich = self.accessibleName(), self.textFormat() is Qt.TextFormat.RichText
         plain = QTextDocumentFragment.fromHtml(text).toPlainText() if rich else text
         self.setAccessibleDescription(plain if name and plain not in name else "")
+
+    def text(self) -> str:
+        return super().text().replace(_FIXED_SPACE, _SPACE)
 
     def clear(self) -> None:
         self.setText("")

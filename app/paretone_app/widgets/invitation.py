@@ -4,7 +4,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
-from paretone_app.shell.theme import BROAD
+from paretone_app.shell.theme import BROAD, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -58,6 +58,7 @@ class Invited(QStackedWidget):
 
     def __init__(self, content: QWidget, text: str = "", in_a_line: bool = False) -> None:
         super().__init__()
+        self._doubles: list[ActionButton] = []
         self.empty = EmptyState(in_a_line=in_a_line)
         self.invitation = self.empty.words
         for one in (self.empty, content):
@@ -74,8 +75,11 @@ class Invited(QStackedWidget):
         # Tab stop, so that screen readers read it.
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
 
-    def offer(self, does: Action, text: str | None = None) -> ActionButton:
-        """Add a button that fills the panel; ``text`` replaces that of the action."""
+    def offer(self, does: Action, text: str | None = None, double: ActionButton | None = None) -> ActionButton:
+        """Add a button that fills the panel; ``text`` replaces that of the action. ``double``: the panel's own button
+        for it, the primary one only once the panel is filled."""
+        if double is not None:
+            self._doubles.append(double)
         return self.empty.offer(does, text)
 
     @property
@@ -85,6 +89,8 @@ class Invited(QStackedWidget):
     def show_content(self, there: bool) -> None:
         if self.currentIndex() != int(there):
             self.setCurrentIndex(int(there))
+            for one in self._doubles:
+                set_look(one, "primary" if there else "")
             self.updateGeometry()
 
 

@@ -15,7 +15,8 @@ from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
 _FAR = 2**31 - 1
-_MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFTER_TRAINING: "⚒", Effect.NEXT_VIEW: ""}
+_MARKS = {Effect.AFTER_CALIBRATION: "↻"}
+"""Signs of knobs that need more than the panel's own button to take effect."""
 
 
 def decimals(step: float) -> int:
@@ -40,7 +41,7 @@ class _Rows(QWidget):
         self.grid = GridLayout(self)
         self.grid.setContentsMargins(0, 0, 0, 0)
         self.grid.setHorizontalSpacing(NEAR)
-        self.grid.setColumnStretch(1, 1)
+        self.grid.setColumnStretch(2, 1)
 
 
 class KnobControls(QWidget):
@@ -76,11 +77,17 @@ class KnobControls(QWidget):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        rows = (one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
+        rows = (one for name, editor in self._rows.editors.items() for one in (self._rows.resets[name], editor))
         return *rows, self.fold
 
     def editor(self, name: str) -> QWidget:
         return self._rows.editors[name]
+
+    def align(self, width: int) -> int:
+        """Give the labels ``width`` or more; returns the width left of the editors."""
+        width = max([width, *(one.sizeHint().width() for one in self._rows.labels.values())])
+        self._rows.grid.setColumnMinimumWidth(0, width)
+        return width + sum(one.sizeHint().width() + 2 * NEAR for one in [*self._rows.resets.values()][:1])
 
     def set_knobs(
         self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
@@ -145,7 +152,7 @@ class KnobControls(QWidget):
         for knob in self.knobs:
             editor = self._editor(knob)
             label = build.label(
-                " ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))), tip=_description(knob)
+                " ".join(filter(None, (knob.title, knob.symbol, _MARKS.get(knob.effect)))), tip=_description(knob)
             )
             label.setWordWrap(len(label.text()) > _LONG)
             label.setBuddy(editor)
@@ -159,12 +166,12 @@ class KnobControls(QWidget):
             reset.setProperty("look", "quiet")
             reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
             rows.grid.addWidget(label, row, 0)
+            rows.grid.addWidget(reset, row, 1)
             if isinstance(knob, Choice) and widest + max(map(len, knob.titles or knob.values)) > _ROOM:
                 row += 1
-                rows.grid.addWidget(editor, row, 0, 1, 2)
+                rows.grid.addWidget(editor, row, 0, 1, 3)
             else:
-                rows.grid.addWidget(editor, row, 1)
-            rows.grid.addWidget(reset, row, 2)
+                rows.grid.addWidget(editor, row, 2)
             row += 1
             rows.editors[knob.name], rows.labels[knob.name] = editor, label
             rows.resets[knob.name] = reset

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFormLayout,
@@ -110,16 +110,17 @@ class Flow(QWidget):
         return [one for one in self._row if not one.isHidden()]
 
     def _arrange(self, width: int, move: bool) -> int:
-        """Arrange everything in lines of this width; returns the height."""
-        x = y = line = 0
-        for one in self._shown():
-            hint = one.sizeHint()
+        """Arrange everything in lines of this width, centred in each; returns the height."""
+        x = y = 0
+        hints = [(one, one.sizeHint()) for one in self._shown()]
+        line = max((hint.height() for _, hint in hints), default=0)
+        for one, hint in hints:
             if x and x + hint.width() > width:
-                x, y, line = 0, y + line + self._spacing, 0
+                x, y = 0, y + line + self._spacing
             if move:
-                one.setGeometry(QRect(x, y, min(hint.width(), width), hint.height()))
+                place = QRect(x, y + (line - hint.height()) // 2, min(hint.width(), width), hint.height())
+                one.setGeometry(place)
             x += hint.width() + self._spacing
-            line = max(line, hint.height())
         return y + line
 
 
@@ -141,6 +142,21 @@ class Scrolled(QScrollArea):
         """Make it a Tab stop, so that the arrow keys scroll it."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
         set_look(self, "reached" if there else "")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.content and event.type() is QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._fit()
+        super().resizeEvent(event)
+
+    def _fit(self) -> None:
+        """Make the content as high as its lines are at this width: Qt takes more for wrapped text, and scrolls."""
+        layout = self.content.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            self.content.setMinimumHeight(layout.heightForWidth(self.viewport().width()))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from paretone import extras
 from paretone.errors import PlainError
 from paretone.extras import Extra
-from paretone_app.numbers import rough_duration
+from paretone_app.numbers import aligned, decimals, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import pixmap
 from paretone_app.state.machine import Installing
@@ -190,6 +190,10 @@ class CopyKey(QObject):
         return copies
 
 
+def line_height(table: QTableView) -> int:
+    return int(table.fontMetrics().height() * 1.7)
+
+
 class RowsTable(QTableView):
     """Selects whole rows, of one line each, and sorts them by the column whose head is clicked."""
 
@@ -205,7 +209,7 @@ class RowsTable(QTableView):
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
+        rows.setDefaultSectionSize(line_height(self))
 
 
 class TextsTable(QTableWidget):
@@ -222,10 +226,15 @@ class TextsTable(QTableWidget):
         self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)
         self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.horizontalHeader().setHighlightSections(False)
         self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(line_height(self))
         for column, (title, meaning) in enumerate(columns):
             head = QTableWidgetItem(title)
             head.setToolTip(meaning)
+            right = Qt.AlignmentFlag.AlignRight if column in numbers else Qt.AlignmentFlag.AlignLeft
+            head.setTextAlignment(right | Qt.AlignmentFlag.AlignVCenter)
             self.setHorizontalHeaderItem(column, head)
         header, modes = self.horizontalHeader(), QHeaderView.ResizeMode
         header.setSectionResizeMode(modes.Interactive if widths else modes.ResizeToContents)
@@ -238,9 +247,10 @@ class TextsTable(QTableWidget):
             return
         self._shown = rows
         self.setRowCount(len(rows))
+        places = {column: max((decimals(one[column]) for one in rows), default=0) for column in self._numbers}
         for line, texts in enumerate(rows):
             for column, text in enumerate(texts):
-                item = QTableWidgetItem(text)
+                item = QTableWidgetItem(aligned(text, places.get(column, 0)))
                 if column in self._numbers:
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 else:

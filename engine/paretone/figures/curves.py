@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scatter import Dimension, Scale, tick_text
+from paretone.figures.scatter import Dimension, Scale, tick_texts
 from paretone.figures.svg import LINE, Plane, escape, label, mark, picture
 from paretone.measure.metrics import HIGHER, LOWER
 
@@ -129,10 +129,11 @@ class _Plot(Plane):
             if x - half >= free:
                 parts.append(label(x, self.bottom + LINE, name, "middle", 11))
                 free = x + half
-        for value in self.up.ticks(_TICKS_UP):
+        figures = self.up.ticks(_TICKS_UP)
+        for value, text in zip(figures, tick_texts(figures), strict=True):
             y = self._y(value)
             parts.append(f'<path d="M{LEFT} {y:.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
-            parts.append(label(LEFT - 6, y + 4, tick_text(value), "end", 11))
+            parts.append(label(LEFT - 6, y + 4, text, "end", 11))
         parts.append(label((LEFT + self.right) / 2, HEIGHT - 6, self.shown.x.title, "middle", 11))
         return parts
 

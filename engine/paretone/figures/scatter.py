@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -148,6 +148,15 @@ class Scale:
 def tick_text(value: float) -> str:
     """A round number without floating-point noise."""
     return f"{0.0 if abs(value) < 1e-12 else value:.6g}".replace("-", "−")
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """The numbers of an axis; all with the same decimals where they are at equal distances."""
+    texts, gaps = [tick_text(one) for one in values], np.diff(values)
+    if any("e" in one for one in texts) or not np.allclose(gaps, gaps[:1], atol=0.0):
+        return texts
+    places = max((len(one.partition(".")[2]) for one in texts), default=0)
+    return [f"{0.0 if abs(one) < 1e-12 else one:.{places}f}".replace("-", "−") for one in values]
 
 
 Corners = list[tuple[float, float]]

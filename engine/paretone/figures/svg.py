@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from paretone.figures.glyphs import FILLED, Glyph, corners, part
-from paretone.figures.scatter import Corners, Dimension, Scale, Scatter, tick_text
+from paretone.figures.scatter import Corners, Dimension, Scale, Scatter, tick_texts
 
 _NO_XML = "[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]"
 """Source: W3C, Extensible Markup Language 1.0, production Char."""
@@ -120,12 +120,13 @@ class _Plot(Plane):
     def _axes(self) -> list[str]:
         middle, centre, bottom = (self.top + self.bottom) / 2, (LEFT + self.right) / 2, self.bottom
         parts = [self.frame()]
-        for value in self.across.ticks(_TICKS_ACROSS):
+        across, up = self.across.ticks(_TICKS_ACROSS), self.up.ticks(_TICKS_UP)
+        for value, text in zip(across, tick_texts(across), strict=True):
             parts.append(f'<path d="M{self._x(value):.1f} {bottom} v5" stroke="currentColor" opacity=".5"/>')
-            parts.append(label(self._x(value), bottom + LINE, tick_text(value), "middle"))
-        for value in self.up.ticks(_TICKS_UP):
+            parts.append(label(self._x(value), bottom + LINE, text, "middle"))
+        for value, text in zip(up, tick_texts(up), strict=True):
             parts.append(f'<path d="M{LEFT} {self._y(value):.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
-            parts.append(label(LEFT - 8, self._y(value) + 4, tick_text(value), "end"))
+            parts.append(label(LEFT - 8, self._y(value) + 4, text, "end"))
         parts.append(label(centre, HEIGHT - 14, self.shown.x.title, "middle"))
         parts.append(better(self.shown.x, LEFT, self.right, HEIGHT - 14))
         parts.append(f'<g transform="translate(16 {middle:.1f}) rotate(-90)">')

@@ -58,7 +58,7 @@ from tests.app.contrast import BLANK, INK, contrast, ring_contrast, text_contras
 TEXT, DISABLED, RING = 4.5, 3.0, 3.0
 HOVERED = Qt.WidgetAttribute.WA_UnderMouse
 BUTTON_LOOKS = ("", "primary", "link", "fold", "filter")
-TOOL_LOOKS = ("", "workspace", "card", "quiet", "alarm", "step", "next step")
+TOOL_LOOKS = ("", "workspace", "card", "quiet", "alarm", "icon", "step", "next step")
 LABEL_LOOKS = ("reached", "", "title", "heading", "plain", "muted", "figure", "warning", "good", "chip")
 FRAMES = ("banner", "lane", "card", "chosen-card", "tour", "gallery")
 """Looks of what contains controls."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
@@ -18,12 +19,21 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from paretone.export.targets import targets
 from paretone_app.features.attention.presenter import AttentionPresenter
+from paretone_app.features.export import ProfileExport
+from paretone_app.features.layers.presenter import LayersPresenter
 from paretone_app.features.presenter import built
 from paretone_app.features.roofline.presenter import RooflinePresenter
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.transfer.presenter import TransferPresenter
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, loading, ready
+from tests.app.features.studies.studying import opened, write
+from tests.app.features.training.test_presenter import filled_in
+from tests.engine.speaking import write_all
+from tests.packages import needs
 
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QPlainTextEdit)
 
@@ -67,10 +77,50 @@ def _jobs(window: MainWindow) -> dict[str, tuple[str, Callable[[], object]]]:
 def test_nothing_moves_while_jobs_run(
     make_window: Callable[..., MainWindow], qtbot: QtBot, size: tuple[int, int]
 ) -> None:
-    window, moved = make_window(), []
+    window = make_window()
     window.resize(*size)
     ready(window, qtbot)
-    for name, (panel, begin) in _jobs(window).items():
+    moved = _moves(window, qtbot, _jobs(window))
+    assert not moved, "\n".join(moved)
+
+
+@needs("accelerate")
+@pytest.mark.timeout(300)
+def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window(loading("lm-mini"))
+    window.resize(1440, 900)
+    ready(window, qtbot)
+    find = window.features.find
+    assert not _moves(window, qtbot, {"calibrate": ("strategy", window.action["calibrate"].trigger)})
+    opened(window, write(tmp_path), qtbot)
+    training = filled_in(window, tmp_path)
+    export = ProfileExport(window.state)
+    target = next(one for one in targets() if not export.account(one).why_not)
+    moved = _moves(
+        window,
+        qtbot,
+        {
+            "transfer": ("transfer", built(find(TransferPresenter).transfer).measure_button.click),
+            "study": ("studies", window.panels["studies"].run_button.click),
+            "training": ("training", training.start_button.click),
+            "export": ("listen", lambda: export.export(target, tmp_path / "exported")),
+            "load": ("setup", window.action.reload.trigger),
+        },
+    )
+    find(SetupPresenter).load("lm-mini", str(write_all(tmp_path / "language")))
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    layers = built(find(LayersPresenter).layers)
+    layers.sentences.setValue(1)
+    moved += _moves(window, qtbot, {"layers": ("layers", layers.measure_button.click)})
+    assert not moved, "\n".join(moved)
+
+
+def _moves(window: MainWindow, qtbot: QtBot, jobs: Mapping[str, tuple[str, Callable[[], object]]]) -> list[str]:
+    """Controls that are elsewhere while one of ``jobs`` runs, or after it, than before."""
+    moved: list[str] = []
+    for name, (panel, begin) in jobs.items():
         window.workspaces.go_to(panel)
         qtbot.wait(50)
         before = _places(window)
@@ -94,4 +144,4 @@ def test_nothing_moves_while_jobs_run(
         qtbot.wait(100)
         look("ended")
         window.bridge.progress.disconnect(connection)
-    assert not moved, "\n".join(dict.fromkeys(moved))
+    return list(dict.fromkeys(moved))

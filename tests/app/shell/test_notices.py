@@ -39,7 +39,7 @@ def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_
     def is_in_the_corner() -> bool:
         place = banner.geometry()
         below = place_in(window, window.panels["player"]).top() - place.bottom()
-        return window.width() - 20 < place.right() < window.width() and 0 < below < 20
+        return window.width() - 20 < place.right() < window.width() and 25 < below < 50  # Buttons are below.
 
     assert covered() == [] and is_in_the_corner()
     window.notices.say(" ".join(["A long sentence."] * 60))

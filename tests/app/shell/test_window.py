@@ -30,7 +30,7 @@ from shiboken6 import createdByPython
 from paretone.session.events import Progress
 from paretone.setting.library import DATABASE
 from paretone_app.__main__ import catch_exceptions
-from paretone_app.numbers import fixed
+from paretone_app.numbers import significant
 from paretone_app.shell.entries import Region
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured
@@ -71,18 +71,18 @@ def test_the_factor_in_the_header_is_that_of_what_is_shown(borrowed_window: Main
     assert chosen.setting.techniques, "what is chosen is not the baseline"
     run(window, window.action.baseline, qtbot)
     measured = window.state.comparison.take_a.measurements.real_time_factor
-    assert factor.text() == f"RTF {fixed(measured, 2)} (baseline)"
+    assert factor.text() == f"RTF {significant(measured)} (baseline)"
     assert factor.accessibleName() == f"{factor.text()}, Baseline"
     chosen.consider_model("lm-mini")
     assert factor.text() == "RTF –", "it is another model's"
     chosen.consider_model(chosen.model_id)
     steps = chosen.options_in_force["steps"]
     chosen.set_option("steps", steps + 1)
-    assert factor.text() == f"RTF {fixed(measured, 2)} (earlier setting)"
+    assert factor.text() == f"RTF {significant(measured)} (earlier setting)"
     chosen.set_option("steps", steps)
     for one in chosen.setting.techniques:
         chosen.switch(one.technique, on=False)
-    assert factor.text() == f"RTF {fixed(measured, 2)}", "what is chosen is the baseline"
+    assert factor.text() == f"RTF {significant(measured)}", "what is chosen is the baseline"
 
 
 def test_escape_cancels(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:

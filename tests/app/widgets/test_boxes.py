@@ -200,9 +200,9 @@ def test_the_window_has_no_other_boxes() -> None:
 
 # --- Controls built from declarations ---------------------------------------------------------------------------------
 def reset_of(controls: KnobControls, name: str) -> QToolButton:
-    """The button after the control of the knob ``name``."""
+    """The button before the control of the knob ``name``."""
     places = iter(controls.reachable)
-    found = next(after for one, after in zip(places, places, strict=True) if one is controls.editor(name))
+    found = next(one for one, after in zip(places, places, strict=True) if after is controls.editor(name))
     assert isinstance(found, QToolButton)
     return found
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QTransform
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QTransform
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QWidget
 
 from paretone.figures.scatter import Dimension, Scale
 from paretone.models.base import AttentionCapture
-from paretone_app.numbers import fixed, general
+from paretone_app.numbers import fixed, general, percent
 from paretone_app.plotting.cell_grid import CellGrid
 from paretone_app.plotting.chart import Wholes, ZoomChart
 from paretone_app.plotting.curves import magnitude_map
@@ -134,16 +134,12 @@ class SimilarityGrid(CellGrid):
         scaled = (np.where(finite, self._similarities, low) - low) / (high - low or 1.0)
         table = similarity_map(self.colours).getLookupTable(nPts=256)
         rows = table[(scaled * 255).astype(int)]
-        unmeasured = QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern)
         gap = 1 if self.cell_rectangle(0, 0).width() > 4 else 0
         for layer in range(self.layers):
             for step in range(self.steps):
                 cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
-                if finite[layer, step]:
-                    painter.fillRect(cell, QColor(*(int(one) for one in rows[layer, step][:3])))
-                else:
-                    painter.fillRect(cell, QColor(self.colours.base))
-                    painter.fillRect(cell, unmeasured)
+                known = QColor(*(int(one) for one in rows[layer, step][:3]))
+                painter.fillRect(cell, known if finite[layer, step] else QColor(self.colours.base))
         for layer, step in np.argwhere(self.marked).tolist():
             cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap - 1, -gap - 1)
             # Dark outside, light inside: visible on every colour of the map.
@@ -302,7 +298,10 @@ class AttentionPanel(QWidget):
         self.status = build.words()
         maps = QWidget()
         self._maps = build.fill(HBoxLayout(maps), ())
-        levels = ((f"Brightest: {'maximum' if one == 100 else f'{general(one)} %'}", one) for one in PERCENTILES)
+        levels = (
+            (f"Brightest: {'maximum' if one == 100 else percent(one / 100, places=int(one % 1 > 0))}", one)
+            for one in PERCENTILES
+        )
         tip = "Attention above this percentile has the brightest colour"
         self.levels_box = build.combo("Percentile of the brightest colour", levels, tip)
         self.levels_box.setCurrentIndex(PERCENTILES.index(99.0))

@@ -124,11 +124,12 @@ class LabSetup(QWidget):
         # The list is as long as the page; a page too low for all scrolls.
         steps = (what, self.method, self.explanation, self.source, (self.ticks, 100), whom, listeners, many, numbers)
         content = QWidget()
-        build.fill(VBoxLayout(content), (*steps, self.plan, self.remarks, 1), (TIGHT, 0, GAP, 0))
+        begin = build.row(self.begin_button, 1)
+        build.fill(VBoxLayout(content), (*steps, self.plan, self.remarks, begin, 1), (TIGHT, 0, GAP, 0))
         area = build.named(Scrolled(content), "The test")
         area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         self.ticks.setMinimumHeight(5 * em)
-        build.fill(VBoxLayout(self), ((area, 1), build.row(self.begin_button, 1)))
+        build.fill(VBoxLayout(self), ((area, 1),))
 
     def show_conditions(self, found: Sequence[Condition]) -> None:
         """Offer the settings with takes; keep ticks."""
@@ -269,11 +270,12 @@ def _interval(low: float, high: float, places: int) -> str:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
     """The first cell of a row is plain text, the others rich."""
-    head = "".join(f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>" for one in columns)
-    lines = [head]
-    for title, *cells in rows:
-        lines.append("".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in (escape(title), *cells)))
-    return f"<table>{''.join(f'<tr>{one}</tr>' for one in lines)}</table>"
+    lines = []
+    for number, (title, *cells) in enumerate((columns, *((escape(title), *cells) for title, *cells in rows))):
+        look = "padding-right:1.5em" + (f"; color:{muted}" if not number else "")
+        figures = "".join(f"<td align='right' style='{look}'>{cell}</td>" for cell in cells)
+        lines.append(f"<tr><td style='{look}'>{title}</td>{figures}</tr>")
+    return f"<table>{''.join(lines)}</table>"
 
 
 NOISE, TONE = range(2)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QShortcut, QShowEvent
+from PySide6.QtGui import QColor, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from paretone.listening.trials import TrialConditions, TrialRecord
@@ -126,6 +126,8 @@ class TimeLine(QWidget):
 Keys = tuple[tuple[str, Callable[[], object]], ...]
 """Each with what it does."""
 _POLL_MILLISECONDS = 33
+_WIDEST = 68
+"""Width of a page in font heights: as much as setup and results take together."""
 _END_SECONDS = 0.03
 """A sound that stops within this many seconds of its end was heard to the end."""
 _MODES = {Mode.SYNC: "In sync", Mode.RESTART: "Restart"}
@@ -147,6 +149,13 @@ class SoundPage(QWidget):
         self.setAccessibleName(self.name)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self.follow)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep everything in one centred column."""
+        aside = max(GAP, (self.width() - _WIDEST * self.fontMetrics().height()) // 2)
+        if (layout := self.layout()) is not None:
+            layout.setContentsMargins(aside, GAP, aside, GAP)
+        super().resizeEvent(event)
 
     def _bind(self, keys: Keys) -> None:
         for key, slot in (("Space", self._press_space), *keys):

@@ -311,7 +311,8 @@ class Canvas(QWidget):
                 painter.setFont(self._small)
                 # Everything is drawn at its place on the whole axis, of which the tile shows a part.
                 painter.translate(-number * TILE, 0)
-                self._draw_wave(painter, lane, time, heights.wave)
+                bare = lane.facts is None and not lane.minus  # As while it is made: no spectrogram yet.
+                self._draw_wave(painter, lane, time, heights.wave + bare * heights.spectrogram)
                 area = QRectF(number * TILE, heights.wave, TILE, heights.spectrogram)
                 if tile is not None:
                     painter.drawImage(area, tile.image)
@@ -401,7 +402,9 @@ class Canvas(QWidget):
                     self._draw_scales(painter, lane, QRectF(0, top + heights.wave, self.width(), heights.spectrogram))
 
     def _draw_scales(self, painter: QPainter, lane: Lane, area: QRectF) -> None:
-        """Frequencies on the left, the colour scale on the right."""
+        """Frequencies on the left, the colour scale on the right, of what is drawn."""
+        if lane.facts is None and not lane.minus:
+            return
         flags, above = Qt.AlignmentFlag, area.top() - self._line
         for hertz in _FREQUENCIES:
             share = float(self.bands.share(np.array(frequency_band(hertz))))

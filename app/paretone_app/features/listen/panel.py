@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QPushButton, QScrollBar, QSizeP
 
 from paretone.checks.faults import Finding
 from paretone.checks.words import said_words
-from paretone.figures.scatter import tick_text
+from paretone.figures.scatter import tick_texts
 from paretone.measure.pitch import mean_pitch
 from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
@@ -18,7 +18,7 @@ from paretone_app.audio.player import Mode
 from paretone_app.features.listen.analysis import Facts, Finder
 from paretone_app.features.listen.canvas import ZOOM, Canvas, Lane, difference_of
 from paretone_app.features.takes.table import DRAGGED
-from paretone_app.numbers import counted, fixed, general, localised, signed
+from paretone_app.numbers import counted, fixed, localised, signed, significant
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
 from paretone_app.shell.theme import GAP, NEAR, SMALL, STRONG, TIGHT, pixmap, set_look, text_font
 from paretone_app.state.comparison import Comparison
@@ -105,12 +105,14 @@ class LaneHead(_Even):
         self.setMinimumHeight(head.sizeHint().height() + 4 * self.fontMetrics().height())
         self.set_colours(colours)
 
-    def show_take(self, take: str, title: str, facts: Sequence[str], note: str, detail: str) -> None:
-        """``take``: its id; ``""`` if there is none."""
-        self._take, shown = take, title or "No take"
+    def show_take(
+        self, take: str, title: str, facts: Sequence[str], note: str, detail: str, absent: str = "No take"
+    ) -> None:
+        """``take``: its id; ``""`` if there is none, which ``absent`` says."""
+        self._take, shown = take, title or absent
         self.title.setText(shown)
-        # Lines break between facts only.
-        self.facts.setText(" · ".join(one.replace(" ", "\u00a0") for one in facts))
+        # Lines break between facts only, without a separator at their ends.
+        self.facts.setText("\u2003".join(one.replace(" ", "\u00a0") for one in facts))
         for label in (self.title, self.facts):
             label.setToolTip("\n".join(filter(None, (shown, *facts, detail))))
         if not self.note.hasFocus() and note != self.note.text():
@@ -171,8 +173,9 @@ class Ruler(QWidget):
         with QtGui.QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
             most = max(1, self._canvas.room // metrics.horizontalAdvance("00.000 s   "))
-            for seconds in self._canvas.time.ticks(most):
-                x, text = round(self._canvas.place(seconds)), f"{localised(tick_text(seconds))} s"
+            figures = self._canvas.time.ticks(most)
+            for seconds, number in zip(figures, tick_texts(figures), strict=True):
+                x, text = round(self._canvas.place(seconds)), f"{localised(number)} s"
                 painter.drawLine(x, 0, x, 3)
                 width = metrics.horizontalAdvance(text)
                 painter.drawText(max(0, min(x - width // 2, self.width() - width)), self.height() - 3, text)
@@ -367,24 +370,24 @@ class ListenPanel(QWidget):
 
     def _show_head(self, head: LaneHead, take: Take | None, lane: Lane, reference: Lane) -> None:
         if take is None:
-            head.show_take("", "", (), "", "")
+            comes = self._coming is not None and self._coming[0] == head.letter
+            head.show_take("", "", (), "", "", "Being made…" if comes else "No take")
             return
-        first_audio = fixed(take.measurements.first_audio_seconds, 2)
-        parts = [f"RTF {general(take.measurements.real_time_factor, 3)}", f"first audio {first_audio} s"]
+        first_audio = significant(take.measurements.first_audio_seconds, 2)
+        parts = [f"RTF {significant(take.measurements.real_time_factor)}", f"first audio {first_audio} s"]
         if lane.facts is not None and lane.facts.metrics.loudness is not None:
             peak = lane.facts.metrics.true_peak or 0.0
-            parts += [f"{fixed(lane.facts.metrics.loudness, 1)} LUFS", f"{fixed(peak, 1)} dBTP"]
+            parts += [f"{fixed(lane.facts.metrics.loudness, 1)} LUFS", f"{signed(peak, 1)} dBTP"]
         faults = self.findings.get(take.id)
         if faults is not None or take.metrics.faults is not None:
             count = round(take.metrics.faults or 0) if faults is None else len(faults)
             parts.append(counted(count, "fault", "faults"))
         if lane is not reference and len(reference.samples):
-            apart = f"from {reference.letter}: {signed(take.seconds - reference.seconds, 2)} s"
+            parts.append(f"from {reference.letter}: {signed(take.seconds - reference.seconds, 2)} s")
             if lane.facts is not None and reference.facts is not None:
                 ratio = np.log2(mean_pitch(lane.facts.pitch) / mean_pitch(reference.facts.pitch))
-                apart += f", pitch {signed(12 * float(ratio), 1)} st" if np.isfinite(ratio) else ""
-            parts.append(apart)
-        facts = model_title(take.setting.model), *(one.replace("-", "−") for one in parts)
+                parts += [f"pitch {signed(12 * float(ratio), 1)} st"] if np.isfinite(ratio) else []
+        facts = model_title(take.setting.model), *parts
         found = (f"{fixed(one.start, 2)} s: {one.sentence}" for one in faults or ())
         detail = "\n".join((f"“{take.text}”", *found))
         head.show_take(take.id, setting_text(take.setting), facts, self.notes.get(take.id, take.remark), detail)

@@ -11,7 +11,7 @@ from paretone.measure.processor_time import busy_words, load_words
 from paretone.measure.timing import spread
 from paretone.session.events import Telemetry
 from paretone.setting.take import Measurements, Take
-from paretone_app.numbers import counted, fixed, grouped, percent
+from paretone_app.numbers import counted, fixed, grouped, percent, significant
 from paretone_app.plotting.curves import CurveChart, Series
 from paretone_app.plotting.frame import Shape, pen
 from paretone_app.shell.colours import Colours
@@ -265,11 +265,11 @@ class MetersPanel(QScrollArea):
         # The number of tokens is known only at the end.
         about = "" if event.tokens is None else "about "
         self.figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
-        self.figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
+        self.figures["gap"].show_value(f"{significant(event.largest_gap_seconds, 2)} s")
         self.figures["pause"].show_value(_waits(event.pause_seconds, heard))
         self.figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
-            self.figures["first"].show_value(f"{fixed(event.first_audio_seconds, 2)} s")
+            self.figures["first"].show_value(f"{significant(event.first_audio_seconds, 2)} s")
         if event.real_time_factor is not None:
             self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
             self._times.append(event.elapsed_seconds)
@@ -282,7 +282,7 @@ class MetersPanel(QScrollArea):
         self.figures["step"].set_name(*_STEPS[tokens])
 
     def _show_factor(self, factor: float | None, note: str, meaning: str) -> None:
-        self.factor.setText("–" if factor is None else fixed(factor, 2))
+        self.factor.setText("–" if factor is None else significant(factor))
         self.factor_note.setText(note)
         for label in (self.factor, self.factor_note):
             label.setToolTip(meaning)
@@ -293,7 +293,7 @@ class MetersPanel(QScrollArea):
         up = Scale(0.0, 1.1 * max([1.0, *self._factors]))
         curve = Series("RTF", np.array(self._times), np.array(self._factors), self._colours.accent, mark="circle")
         real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
-        summary = f"RTF {fixed(self._factors[-1], 2)}" if self._factors else "Nothing measured yet"
+        summary = f"RTF {significant(self._factors[-1])}" if self._factors else "Nothing measured yet"
         self.plot.show_series([curve], across, up, real_time, summary)
 
     def forget(self, job: int, outcome: str) -> None:
@@ -314,8 +314,8 @@ class MetersPanel(QScrollArea):
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
         self.show_factor(take)
-        self.figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
-        self.figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
+        self.figures["first"].show_value(f"{significant(measured.first_audio_seconds, 2)} s")
+        self.figures["gap"].show_value(f"{significant(measured.largest_gap_seconds, 2)} s")
         self.figures["pause"].show_value(_waits(measured.pause_seconds, heard))
         self.figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
@@ -332,7 +332,7 @@ class MetersPanel(QScrollArea):
         measured, cpu = take.measurements, take.measurements.cpu_time_factor
         how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
         what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
-        in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
+        in_cpu_time = "" if cpu is None else f"; in CPU time {significant(cpu)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
         share = measured.other_share
         busy = " (busy)" if measured.busy else ""
@@ -354,8 +354,8 @@ class MetersPanel(QScrollArea):
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
                 said = (
                     f"{name}: {label_of(take) or 'take'}{' (busy)' if measured.busy else ''}\n"
-                    f"RTF {factor_words(take)} · {fixed(measured.seconds, 2)} s{tokens}\n"
-                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{_tail(take)}"
+                    f"RTF {factor_words(take)} · {significant(measured.seconds, 2)} s{tokens}\n"
+                    f"TTFA {significant(measured.first_audio_seconds, 2)} s{_tail(take)}"
                 )
                 self.summaries[name].setText(said)
                 self.summaries[name].setToolTip("\n".join((said, *_details(take))))
@@ -365,15 +365,15 @@ class MetersPanel(QScrollArea):
 
 def factor_words(take: Take) -> str:
     measured, interval = take.measurements, spread(take, "real_time_factor")
-    text = fixed(measured.real_time_factor, 2)
+    text = significant(measured.real_time_factor)
     if interval is not None:
-        text += f" ({fixed(interval.low, 2)} to {fixed(interval.high, 2)}, {len(take.repeats)} repeats)"
+        text += f" ({significant(interval.low)} to {significant(interval.high)}, {len(take.repeats)} repeats)"
     return text
 
 
 def _tail(take: Take) -> str:
     tail = figure_of(metric("first_audio_p90"), take)
-    return "" if tail is None else f" (P90 {fixed(tail.value, 2)} s)"
+    return "" if tail is None else f" (P90 {significant(tail.value, 2)} s)"
 
 
 def _details(take: Take) -> list[str]:

@@ -80,6 +80,8 @@ class QueuePanel(QWidget):
     def __init__(self, can: QueueActions) -> None:
         super().__init__()
         self._jobs: list[Row] = []
+        self.withdrawn: int | None = None
+        """Number of the job that the user cancelled: the row in its place is chosen next."""
         self.table = _Rows()
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -110,7 +112,7 @@ class QueuePanel(QWidget):
         """Show these, the running one first; the chosen one stays chosen. ``left``: whether some are of the last
         session."""
         self.go_on.setVisible(left)
-        chosen, column = self.chosen, max(0, self.table.currentColumn())
+        chosen, at, column = self.chosen, self.table.currentRow(), max(0, self.table.currentColumn())
         self._jobs = list(jobs)
         self.table.show_rows([(one.title, one.setting, one.model, one.state, one.ends) for one in jobs])
         for row, one in enumerate(jobs):  # How far it is would be said again and again.
@@ -119,6 +121,8 @@ class QueuePanel(QWidget):
             self.table.model().setData(place, ". ".join(filter(None, said)), Qt.ItemDataRole.AccessibleTextRole)
         self.pages.show_content(bool(jobs))
         row = next((place for place, one in enumerate(jobs) if chosen and one.number == chosen.number), None)
+        if row is None and jobs and chosen and chosen.number == self.withdrawn:
+            row = min(at, len(jobs) - 1)
         if row is None:
             self.table.clearSelection()
         elif row != self.table.currentRow() or not self.table.selectedItems():

@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from PySide6.QtCore import QTimer
 
@@ -115,8 +116,7 @@ class QueuePresenter(Presenter):
 
         if not kept.keeps(job):
             return
-        jobs, title = self._state.jobs, job.title
-        title = title if len(title) <= _LONGEST else f"{title[:_LONGEST].rstrip()}…"
+        jobs, title = self._state.jobs, _short(job.title)
         if job.number in self._withdrawn:
             self._withdrawn.discard(job.number)
             return
@@ -201,17 +201,27 @@ class QueuePresenter(Presenter):
     def _step(self, by: int) -> None:
         job = self._chosen
         if job is not None:
-            self._state.jobs.move(job, self._state.jobs.waiting.index(job) + by)
+            self._move_to(job, self._state.jobs.waiting.index(job) + by)
 
     def _move(self, number: int, row: int) -> None:
         jobs = self._state.jobs
         job = next((one for one in jobs.waiting if one.number == number), None)
         if job is not None:
-            jobs.move(job, row - len(jobs.running))
+            self._move_to(job, row - len(jobs.running))
+
+    def _move_to(self, job: Job, place: int) -> None:
+        jobs = self._state.jobs
+        put = partial(jobs.move, job)  # Does nothing once the job runs.
+        self._state.undo_stack.push(Edit(f"move {_short(job.title)}", jobs.waiting.index(job), place, put))
 
     def _cancel(self) -> None:
         if (job := self._chosen) is not None:
+            self.panel.withdrawn = job.number
             self._state.jobs.cancel(job)
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _LONGEST else f"{title[:_LONGEST].rstrip()}…"
 
 
 def _model(job: Job) -> str:

@@ -15,7 +15,7 @@ from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, on_paper, shares
 from paretone.models.voices import shown_name
 from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
-from paretone_app.numbers import fixed, general, grouped, percent
+from paretone_app.numbers import aligned, decimals, fixed, general, grouped, percent
 from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
@@ -81,15 +81,10 @@ class RooflineTable(TextsTable):
     row_chosen = Signal(int)
 
     def __init__(self) -> None:
-        super().__init__("Components", COLUMNS)
+        super().__init__("Components", COLUMNS, numbers=range(1, len(COLUMNS) - 1))
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
         self.setSelectionMode(TextsTable.SelectionMode.SingleSelection)
-        self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
-        for number in range(len(COLUMNS)):
-            if (head := self.horizontalHeaderItem(number)) is not None:
-                head.setTextAlignment(_aligned(number))
-        self.horizontalHeader().setHighlightSections(False)
         self.currentCellChanged.connect(self._choose)
         CopyKey(self, self.as_text)
 
@@ -106,6 +101,8 @@ class RooflineTable(TextsTable):
     def _fill(self, report: RooflineReport) -> None:
         number = 0
         bold = text_font(self.font(), strong=True)
+        texts = [cells(report, phase, one) for phase in report.phases for one in phase.rows()]
+        places = [max(map(decimals, column), default=0) for column in zip(*texts, strict=True)]
         for phase in report.phases:
             line = self.rowCount()
             self.insertRow(line)
@@ -122,7 +119,7 @@ class RooflineTable(TextsTable):
                 parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
                 tip = " ".join(f"{part}." for part in parts if part)
                 for column, text in enumerate(cells(report, phase, one)):
-                    item = QTableWidgetItem(text if column else f"    {text}")
+                    item = QTableWidgetItem(aligned(text, places[column]) if column else f"    {text}")
                     item.setTextAlignment(_aligned(column))
                     item.setData(_ROW, number)
                     item.setToolTip(tip)

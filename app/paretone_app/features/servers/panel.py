@@ -89,20 +89,22 @@ class ServersPanel(QWidget):
         self.reference.textChanged.connect(measure.refresh)
         for field in (self.url, self.clients, self.requests):
             field.textChanged.connect(measure.refresh)
-        buttons = build.row(ActionButton(measure, look="primary"), ActionButton(cancel), ActionButton(forget), 1)
+        own = ActionButton(measure)
+        buttons = build.row(own, ActionButton(cancel), ActionButton(forget), 1)
         form = QWidget()
         grid = GridLayout(form)
-        places = (
-            (("A&ddress", self.url), ("To&ken", self.token)),
-            (("M&odel", self.model), ("Vo&ice", self.voice)),
+        grid.setContentsMargins(0, 0, 0, 0)
+        places: tuple[tuple[tuple[str, QWidget], ...], ...] = (
+            (("A&ddress", self.url),),
+            (("To&ken", self.token), ("Vo&ice", self.voice)),
+            (("M&odel", self.model), ("Recordin&g", self.reference)),
             (("C&lients", self.clients), ("Re&quests", self.requests)),
-            (("", self.keeps), ("Recordin&g", self.reference)),
         )
-        for row, pair in enumerate(places):
-            for place, (title, one) in enumerate(pair):
-                if title:
-                    grid.addWidget(build.title_of(title, one), row, 2 * place)
-                grid.addWidget(one, row, 2 * place + bool(title), 1, 2 - bool(title))
+        for row, fields in enumerate(places):
+            for place, (title, one) in enumerate(fields):
+                grid.addWidget(build.title_of(title, one), row, 2 * place)
+                grid.addWidget(one, row, 2 * place + 1, 1, 3 if len(fields) == 1 else 1)
+        grid.addWidget(self.keeps, len(places), 1, 1, 3)
         self.state = build.words("muted", name="State of the measurement")
         left = build.column(form, buttons, self.state, 1)
         self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 10))
@@ -115,7 +117,7 @@ class ServersPanel(QWidget):
         parts = [(self.table, 3), (self.canvas, 2)]
         measured = build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em)
         self.pages = Invited(measured)
-        self.pages.offer(measure)
+        self.pages.offer(measure, double=own)
         outer = HBoxLayout(self)
         parts = [(left, 0), (self.pages, 1)]
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))

@@ -124,8 +124,8 @@ class ModelChoice(QWidget):
             )
             details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
         self.note.setText(note)
-        # What is usual is in the tooltip: the panel has to fit.
-        self.note.setVisible(not details)
+        # What is usual is in the tooltip: the panel has to fit. The header says what loads, so that nothing moves here.
+        self.note.setVisible(other or (info is None and not chosen.loading))
         self.box.setToolTip("\n".join(filter(None, (note, details))))
 
 

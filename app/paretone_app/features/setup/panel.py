@@ -108,7 +108,7 @@ class SetupPanel(QWidget):
         content = QWidget()
         self._column = VBoxLayout(content)
         self._column.setSpacing(TIGHT)
-        self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
+        self._column.setContentsMargins(GAP, 0, NEAR, NEAR)
         self.voice_choice = VoiceChoice(state)
         self.voice_choice.problem.connect(self.problem)
         self._add_speech_group(waits)
@@ -159,7 +159,7 @@ class SetupPanel(QWidget):
         self.as_spoken.taught.connect(self._state.selection.take_over_lexicon)
         self.per_line = QCheckBox("One per line")
         self.per_line.setToolTip("Make a take of each line of the text, one after the other")
-        self.per_line.toggled.connect(self._state.selection.set_one_per_line)
+        self.per_line.toggled.connect(self._state.editing.set_one_per_line)
         tip = "Baseline and accelerated takes use the same seed, so they start from the same noise."
         self.seed = build.named(SpinBox(maximum=SEED_LIMIT), "Seed of the noise", tip)
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -210,7 +210,8 @@ class SetupPanel(QWidget):
         if self.text.toPlainText() != state.selection.text and not self._pending_text.isActive():
             with QSignalBlocker(self.text):
                 self.text.setPlainText(state.selection.text)
-        with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
+        with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock), QSignalBlocker(self.per_line):
+            self.per_line.setChecked(state.selection.one_per_line)
             self.seed.setValue(state.selection.seed)
             self.seed_lock.setChecked(state.selection.seed_locked)
         self.sampler.set_knobs(

@@ -122,7 +122,7 @@ class StrategyPresenter(StorePresenter):
         super().follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             record = event.result.record
-            budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
+            budget = f"for {percent(record.knobs['operations'] / 100)} of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
                 f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share)} skip "

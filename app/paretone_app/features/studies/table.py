@@ -19,7 +19,7 @@ from paretone.models.voices import shown_name
 from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, setting_title, shown
 from paretone.wording import percent
-from paretone_app.numbers import counted, fixed, general, grouped, localised
+from paretone_app.numbers import counted, displayed, fixed, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, icon, text_font
@@ -138,7 +138,7 @@ class StudyModel(QAbstractTableModel):
         if column == _TAKES:
             takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
             return takes if row.setting is not None else ""
-        return _with_minus(localised(figure_text(self._figure(row, column))))
+        return displayed(figure_text(self._figure(row, column)))
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
@@ -148,7 +148,7 @@ class StudyModel(QAbstractTableModel):
             interval = (
                 f"95 % interval {general(figure.low, 3)} to {general(figure.high, 3)}, " if figure.spreads else ""
             )
-            value, interval = _with_minus(general(figure.value, 3)), _with_minus(interval)
+            value = general(figure.value, 3)
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
@@ -167,7 +167,7 @@ class StudyModel(QAbstractTableModel):
         """Line with the paired test against the baseline, or ``""``."""
         tests = self._results.paired(row.key) if self._results is not None and one.judge else ()
         found = next((test for test in tests if test.metric == one.name), None)
-        return f"Against the baseline: {_with_minus(localised(found.words))}.\n" if found is not None else ""
+        return f"Against the baseline: {displayed(found.words)}.\n" if found is not None else ""
 
     def _order(self, row: Row, column: int, place: int) -> object:
         if column < len(_FIXED):
@@ -255,10 +255,6 @@ class StudyTable(RowsTable):
         for column, one in enumerate(self.study.metrics, start=len(_FIXED)):
             self.setColumnWidth(column, max(24, len(one.label) + 4) * unit)
             self.setItemDelegateForColumn(column, self._figures)
-
-
-def _with_minus(text: str) -> str:
-    return text.replace("-", "−")
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

@@ -38,8 +38,8 @@ _REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
 _REST_MILLISECONDS = 120
 """How long the mouse stays on a cell before it plays, so that crossing cells does not play them."""
-_LEAST = (3.6, 2.0)
-"""Least width and height of a cell, in font heights."""
+_LEAST, _MOST = (3.6, 2.0), (16.0, 8.0)
+"""Least and greatest width and height of a cell, in font heights."""
 _LABEL = (2.0, 12.0)
 """Least and greatest width of row labels, in font heights."""
 _STRONGEST = 120
@@ -143,19 +143,22 @@ class TakeCells(CursorCanvas):
     def _top(self) -> float:
         return 2.5 * self.fontMetrics().height()
 
+    def _cell(self, grid: TakeGrid) -> tuple[float, float]:
+        """Width and height of a cell."""
+        (rows, columns), em = grid.shape, self.fontMetrics().height()
+        wide, high = (self.width() - self._label_width - 2) / columns, (self.height() - self._top - 2) / rows
+        return min(wide, _MOST[0] * em), min(high, _MOST[1] * em)
+
     def cell_rectangle(self, row: int, column: int) -> QRectF:
         assert self.grid is not None
-        rows, columns = self.grid.shape
-        wide = (self.width() - self._label_width - 2) / columns
-        high = (self.height() - self._top - 2) / rows
+        wide, high = self._cell(self.grid)
         return QRectF(self._label_width + column * wide, self._top + row * high, wide, high)
 
     def cell_at(self, place: QPointF) -> Cell | None:
         if self.grid is None or not all(self.grid.shape):
             return None
-        rows, columns = self.grid.shape
-        row = int((place.y() - self._top) // ((self.height() - self._top - 2) / rows))
-        column = int((place.x() - self._label_width) // ((self.width() - self._label_width - 2) / columns))
+        (rows, columns), (wide, high) = self.grid.shape, self._cell(self.grid)
+        row, column = int((place.y() - self._top) // high), int((place.x() - self._label_width) // wide)
         return (row, column) if 0 <= row < rows and 0 <= column < columns else None
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -172,7 +175,7 @@ class TakeCells(CursorCanvas):
     def _paint_labels(self, painter: QPainter, grid: TakeGrid) -> None:
         metrics, em, centre = painter.fontMetrics(), self.fontMetrics().height(), Qt.AlignmentFlag.AlignCenter
         painter.setPen(QColor(self.colours.muted))
-        across = QRectF(self._label_width, 0, self.width() - self._label_width, em * 1.2)
+        across = QRectF(self._label_width, 0, grid.shape[1] * self._cell(grid)[0], em * 1.2)
         shorten = Qt.TextElideMode.ElideRight
         painter.drawText(across, centre, metrics.elidedText(f"{grid.columns.title} →", shorten, round(across.width())))
         corner = QRectF(0, em * 1.2, self._label_width - em / 2, em * 1.2)

@@ -119,7 +119,8 @@ class TakesPanel(QWidget):
         for action in self._actions:
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.table.addAction(action)
-            buttons.add(ActionButton(action))
+            if action is not can.reveal:  # In the menu of the table: all others fit on one line of a small screen.
+                buttons.add(ActionButton(action))
         buttons.arrange()
         self.difference = build.words(name="Difference of the selected take to the reference", rich=True)
         self.pages = Invited(self.table, _INVITATION, in_a_line=True)

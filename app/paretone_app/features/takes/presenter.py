@@ -152,13 +152,13 @@ class TakesPresenter(Presenter):
             play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
             set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
             set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
-            lane=add("Add as lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
+            lane=add("Add lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
             star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
             use=add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
             ),
             save=add("Save &WAV…", lambda: self.takes.ask_where_to_save(), "Write the selected take's audio", "W"),
-            reveal=add("Revea&l", lambda: self.takes.reveal(), "Open the folder with the take's audio", "V"),
+            reveal=add("Reveal", lambda: self.takes.reveal(), "Open the folder with the take's audio", "V"),
             delete=add("&Delete…", lambda: self.takes.delete(), "Delete the selected takes and their audio", "Del"),
         )
 

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
@@ -22,7 +21,7 @@ from paretone.session.commands import Synthesise
 from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
-from paretone_app.numbers import localised, percent
+from paretone_app.numbers import aligned, fixed, percent, significant
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
@@ -85,6 +84,8 @@ class Column:
     text: Callable[[TakeSummary], str]
     key: Callable[[TakeSummary], str | float]
     numeric: bool = False
+    places: int = 0
+    """Decimals that there is room for: points are below each other."""
     width: int = 9
     """In digits."""
     wall_time: bool = False
@@ -126,8 +127,9 @@ def made_at(take: TakeSummary | Take) -> str:
         return take.created
 
 
-def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:
-    """A column for the metric ``name`` of :mod:`paretone.measure.metrics`; missing values sort as the greatest."""
+def _figure(name: str, places: int, unit: str = "", title: str = "", width: int = 9) -> Column:
+    """A column for the metric ``name`` of :mod:`paretone.measure.metrics`, with three significant digits and at most
+    ``places`` decimals; with all of them in percent and dB. Missing values sort as the greatest."""
     one = metric(name)
     of = one.of
     if of is None:
@@ -145,7 +147,9 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def shown(found: float) -> str:
-        return localised(form.format(found) if isinstance(form, str) else form(found)).replace("-", "−")
+        if unit == "%":
+            return percent(found, places)
+        return f"{(fixed if unit in _LEVELS else significant)(found, places)} {unit}".rstrip()
 
     def text(take: TakeSummary) -> str:
         found = value(take)
@@ -163,7 +167,10 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         return float("inf") if found is None else found
 
     meaning = f"{one.label}. {one.definition}{absent}"
-    return Column(title or one.title, meaning, text, key, True, width, one.wall_time, spread=spread)
+    return Column(title or one.title, meaning, text, key, True, places, width, one.wall_time, spread=spread)
+
+
+_LEVELS = "dBTP", "LUFS"
 
 
 def _streaming_level(take: TakeSummary) -> float:
@@ -191,43 +198,43 @@ COLUMNS = (
     _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
     _text("Text", "Text", lambda take: take.text, 30),
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
-    _figure("real_time_factor", "{:.3f}", width=10),
-    _figure("backbone_time_factor", "{:.3f}", width=13),
-    _figure("cpu_time_factor", "{:.3f}", "CPU RTF"),
-    _figure("other_share", percent, "Others", 8),
-    _figure("first_audio_seconds", "{:.2f} s"),
-    _figure("first_audio_p90", "{:.2f} s", width=11),
-    _figure("ops_ratio", percent, "Ops", 8),
-    _figure("log_mel_distance", "{:.3f}", "Distance", 10),
-    _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),
-    _figure("pitch_error", "{:.2f} st", "F0"),
-    _figure("voicing_error", partial(percent, places=1), "Voicing"),
-    _figure("timbre_distance", "{:.2f} dB", "Timbre"),
-    _figure("naturalness", "{:.2f}", width=11),
-    _figure("voice_similarity", "{:.2f}", "Voice"),
-    _figure("pitch_range", "{:.3f}", "Range"),
+    _figure("real_time_factor", 3, width=10),
+    _figure("backbone_time_factor", 3, width=13),
+    _figure("cpu_time_factor", 3, title="CPU RTF"),
+    _figure("other_share", 0, "%", "Others", width=8),
+    _figure("first_audio_seconds", 2, "s"),
+    _figure("first_audio_p90", 2, "s", width=11),
+    _figure("ops_ratio", 0, "%", "Ops", width=8),
+    _figure("log_mel_distance", 3, title="Distance", width=10),
+    _figure("mel_cepstral_distortion", 2, "dB", "MCD"),
+    _figure("pitch_error", 2, "st", "F0"),
+    _figure("voicing_error", 1, "%", "Voicing"),
+    _figure("timbre_distance", 2, "dB", "Timbre"),
+    _figure("naturalness", 2, width=11),
+    _figure("voice_similarity", 2, title="Voice"),
+    _figure("pitch_range", 3, title="Range"),
     Column(
         "Faults",
         "Number of faults that the checks found, such as clicks, loops and missing words. Play the take to see where. "
         "Measured in the background.",
-        lambda take: NOT_MEASURED if take.metrics.faults is None else f"{take.metrics.faults:.0f}",
+        lambda take: NOT_MEASURED if take.metrics.faults is None else fixed(take.metrics.faults, 0),
         lambda take: float("inf") if take.metrics.faults is None else take.metrics.faults,
         True,
     ),
-    _figure("loudness", "{:.1f} LUFS", width=12),
-    _figure("true_peak", "{:.1f} dBTP", width=11),
-    _figure("clipping", partial(percent, places=2)),
-    _figure("silence", percent),
-    _figure("audio_seconds", "{:.2f} s"),
-    _figure("text_seconds", "{:.3f} s", "Front end", 10),
-    _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
-    _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
-    _figure("flow_seconds", "{:.2f} s", "Flow"),
-    _figure("vocoder_seconds", "{:.2f} s", "Vocoder", 10),
-    _figure("pause_seconds", "{:.2f} s", "Waits"),
-    _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
+    _figure("loudness", 1, "LUFS", width=12),
+    _figure("true_peak", 1, "dBTP", width=11),
+    _figure("clipping", 2, "%"),
+    _figure("silence", 0, "%"),
+    _figure("audio_seconds", 2, "s"),
+    _figure("text_seconds", 3, "s", "Front end", width=10),
+    _figure("backbone_seconds", 2, "s", "Backbone", width=10),
+    _figure("decoder_seconds", 2, "s", "Decoder", width=10),
+    _figure("flow_seconds", 2, "s", "Flow"),
+    _figure("vocoder_seconds", 2, "s", "Vocoder", width=10),
+    _figure("pause_seconds", 2, "s", "Waits"),
+    _figure("peak_memory", 0, "MiB", "Memory", width=11),
     _text("Note", "The note written in its lane; words with # are tags", lambda take: take.remark, 20),
-    Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
+    Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, width=11),
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
     Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
 )
@@ -389,7 +396,11 @@ class TakesModel(QAbstractTableModel):
         take, column = self._shown[index.row()], COLUMNS[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
+                return (
+                    self._sides.get(take.id, "")
+                    if index.column() == _SIDE
+                    else aligned(column.text(take), column.places)
+                )
             case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
                 return icon("speaker")
             case Qt.ItemDataRole.DecorationRole if column.doubtful(take):

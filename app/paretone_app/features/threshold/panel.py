@@ -171,11 +171,9 @@ class Histogram(ErrorPlot):
         fills, bars = action_colours(self.colours), []
         below = np.zeros(max(0, len(self.edges) - 1))
         for action, counts in self.counts.items():
-            ink = QColor(fills[action][0])
-            fill = QBrush(ink, Qt.BrushStyle.Dense3Pattern) if action == SkipAction.BS else ink
-            outline = pen(ink if action == SkipAction.BS else self.colours.base)
+            ink, outline = QColor(fills[action][0]), pen(self.colours.base)
             bars += [
-                Block((self.edges[one], self.edges[one + 1]), (below[one], below[one] + counts[one]), fill, outline)
+                Block((self.edges[one], self.edges[one + 1]), (below[one], below[one] + counts[one]), ink, outline)
                 for one in np.flatnonzero(counts).tolist()
             ]
             below = below + counts
@@ -230,7 +228,7 @@ class SharePlot(ErrorPlot):
         if not len(self.thresholds) or not self.frame.area.contains(place):
             return None
         index = int(np.argmin(np.abs(self.frame.to_x(self.thresholds) - place.x())))
-        return f"δ = {general(self.thresholds[index], 4)}: {fixed(self.shares[index], 1)} % skipped", QRectF(
+        return f"δ = {general(self.thresholds[index], 4)}: {percent(self.shares[index] / 100, 1)} skipped", QRectF(
             self.rect()
         )
 
@@ -368,7 +366,7 @@ class ThresholdPanel(QWidget):
             plot.set_colours(colours)
         self.legend.setText(
             f"<span style='color:{fills[SkipAction.TS][0]}'>■</span> temporal skip tried &nbsp; "
-            f"<span style='color:{fills[SkipAction.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
+            f"<span style='color:{fills[SkipAction.BS][0]}'>■</span> branch skip tried, on top &nbsp; "
             f"<span style='color:{colours.danger}'>┃</span> δ: everything to its left is skipped &nbsp; "
             f"<span style='color:{colours.good}'>▒</span> δ for which the table is exact"
         )
@@ -485,7 +483,7 @@ class ThresholdPanel(QWidget):
             set_look(self.verdict, "muted")
             return
         if record.is_for_end:
-            budget = f"{general(record.knobs['operations'])} % of the operations"
+            budget = f"{percent(record.knobs['operations'] / 100)} of the operations"
             self.verdict.setText(f"✓ Calibrated for {budget}: δ does not change the table.")
             set_look(self.verdict, "good")
             return

@@ -15,7 +15,7 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Knob, Number
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
-from paretone_app.numbers import general
+from paretone_app.numbers import general, significant
 from paretone_app.results.points import LISTENING, PUBLISHED, SERVER, TAKE, Point, technique_title
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
@@ -55,6 +55,10 @@ class TradeoffAxis:
         if self.divided:
             return f"{self.title} ÷ baseline’s"
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def spelt(self, value: float) -> str:
+        """A value of it, without the unit."""
+        return general(value) if self.knob else said(value)
 
     @property
     def takes_ratios(self) -> bool:
@@ -205,17 +209,17 @@ def values(points: Sequence[Point], one: TradeoffAxis) -> np.ndarray:
 
 
 def said(value: float, unit: str = "") -> str:
-    text = general(value, 3).replace("-", "−")
-    return f"{text} {unit}" if unit else text
+    """A measured value."""
+    return f"{significant(value)} {unit}".rstrip()
 
 
 def figure_text(one: TradeoffAxis, figure: Estimate) -> str:
     """A figure with unit, interval and number of takes, such as ``2.05 times (1.98 to 2.12; n = 4)``."""
-    text = said(figure.value, one.unit)
     if one.knob:
-        return text
+        return f"{one.spelt(figure.value)} {one.unit}".rstrip()
     if not figure.n:
-        return f"{text} (published, no interval)"
+        return f"{general(figure.value)} {one.unit}".rstrip() + " (published, no interval)"
+    text = said(figure.value, one.unit)
     over = f", {figure.over}" if figure.over else ""
     if figure.n == 1:
         return f"{text} (one take{over})"

@@ -14,7 +14,7 @@ from paretone.models import catalogue
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
 from paretone_app.features.studies.forms import Bound, Span, Within
-from paretone_app.features.tradeoff.axes import KNOB_AXES, TradeoffAxis, knob_value, said
+from paretone_app.features.tradeoff.axes import KNOB_AXES, TradeoffAxis, knob_value
 from paretone_app.features.tradeoff.scene import Filter, Pool, Range
 from paretone_app.numbers import counted
 from paretone_app.results.points import Point
@@ -60,10 +60,10 @@ class Parallel:
 
     def in_words(self, axis: int) -> str:
         """An axis and its brushed range, as sentences."""
-        column, brush = self.values[:, axis], self.range_of(axis)
-        text = f"{self.axes[axis].label}, {said(float(np.nanmin(column)))} to {said(float(np.nanmax(column)))}."
+        one, column, brush = self.axes[axis], self.values[:, axis], self.range_of(axis)
+        text = f"{one.label}, {one.spelt(float(np.nanmin(column)))} to {one.spelt(float(np.nanmax(column)))}."
         if brush is not None:
-            text += f" Brushed from {said(brush.low)} to {said(brush.high)}."
+            text += f" Brushed from {one.spelt(brush.low)} to {one.spelt(brush.high)}."
         kept, total = int(self.inside.sum()), len(self.points)
         return f"{text} {kept} of {counted(total, 'point', 'points')} in all ranges."
 

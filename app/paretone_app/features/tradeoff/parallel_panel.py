@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from paretone_app.features.tradeoff.axes import ARROWS, said
+from paretone_app.features.tradeoff.axes import ARROWS
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel import DRAWN, Parallel, nearest, parallel, sampled
 from paretone_app.features.tradeoff.scene import Range
@@ -36,6 +36,7 @@ from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import MANY
 from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -122,7 +123,10 @@ class ParallelAxes(CursorCanvas):
         shown = self.shown
         rows = [["setting", *(one.label for one in shown.axes)]]
         rows += [
-            [point.title, *("" if math.isnan(value) else said(value) for value in values)]
+            [
+                point.title,
+                *("" if math.isnan(value) else one.spelt(value) for one, value in zip(shown.axes, values, strict=True)),
+            ]
             for point, values, inside in zip(shown.points, shown.values.tolist(), shown.inside, strict=True)
             if inside
         ]
@@ -311,7 +315,7 @@ class ParallelAxes(CursorCanvas):
             painter.drawRect(QRectF(low.x() - _GRIP * em, ends[1], 2 * _GRIP * em, ends[0] - ends[1]))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             for at, y in zip((brush.low, brush.high), ends, strict=True):
-                painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), said(at))
+                painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), one.spelt(at))
         apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
         painter.setPen(QColor(colours.accent if is_at else colours.text))
@@ -322,7 +326,7 @@ class ParallelAxes(CursorCanvas):
         top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
         column = self.shown.values[:, axis]
         for value, where in ((np.nanmin(column), bottom), (np.nanmax(column), top)):
-            painter.drawText(where, Qt.AlignmentFlag.AlignCenter, said(float(value)))
+            painter.drawText(where, Qt.AlignmentFlag.AlignCenter, one.spelt(float(value)))
         if is_at and self.hasFocus():
             painter.setPen(pen(colours.accent, 2))
             painter.drawLine(QLineF(room.left() + em, room.bottom() - 2, room.right() - em, room.bottom() - 2))
@@ -368,7 +372,7 @@ class ParallelPanel(QWidget):
         self.clear_button = ActionButton(self._clear)
         self.study_button, self.rank_button = ActionButton(study, "Study within…"), ActionButton(rank, "Rank by ear…")
         foot = build.row((self.counts, 1), self.study_button, self.rank_button, self.clear_button)
-        build.fill(VBoxLayout(self), ((area, 1), foot))
+        build.fill(VBoxLayout(self), ((area, 1), foot), (GAP, 0, GAP, NEAR))
         self.setFocusProxy(self.axes)
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip
 
 from paretone.listening.results import HeardFrom
 from paretone.models.voices import shown_name
-from paretone_app.features.tradeoff.axes import axis, said
+from paretone_app.features.tradeoff.axes import axis
 from paretone_app.features.tradeoff.scene import ORIGINS, Filter, Limit, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, described, legend
 from paretone_app.features.tradeoff.words import counts, plain, remarks, table, tip
@@ -495,7 +495,11 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
     filters = {
         **{name: getattr(chosen, name) for name in (*ORIGINS, "words")},
         "voice": shown_name(chosen.voice),
-        "ranges": ", ".join(f"{axis(one.axis).title} {said(one.low)} to {said(one.high)}" for one in chosen.ranges),
+        "ranges": ", ".join(
+            f"{at.title} {at.spelt(one.low)} to {at.spelt(one.high)}"
+            for one in chosen.ranges
+            for at in (axis(one.axis),)
+        ),
         "without": ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden)),
     }
     if any(filters.values()):

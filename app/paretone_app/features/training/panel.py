@@ -258,6 +258,8 @@ class TrainingPanel(QWidget):
         )
         self._form = form = FormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
+        fields = ("&Time", self.minutes), ("Ep&ochs", self.epochs), ("Learnin&g rate", self.rate)
+        self._titles = [build.title_of(title, field) for title, field in fields]
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
             ("Validation", self.validation, choose_validation),
@@ -268,21 +270,22 @@ class TrainingPanel(QWidget):
             row.addWidget(editor, 1)
             if button is not None:
                 row.addWidget(button)
-            form.addRow(build.title_of(title, editor), row)
+            self._titles.append(build.title_of(title, editor))
+            form.addRow(self._titles[-1], row)
             self._rows[editor] = row
         form.addRow(controls)
         form.addRow(self.remark)
-        form.addRow("&Time", self.minutes)
-        form.addRow("Ep&ochs", self.epochs)
+        form.addRow(self._titles[0], self.minutes)
+        form.addRow(self._titles[1], self.epochs)
         form.addRow(self.estimate)
-        form.addRow("Learnin&g rate", self.rate)
+        form.addRow(self._titles[2], self.rate)
         form.addRow(self.half)
         for action in (can.start, can.resume):
             action.explain(self._missing)
         can.start.explain(lambda: _HELD if self._has_run else "")
         can.resume.explain(lambda: "No run to resume." if self._has_run is False else "")
         can.start.changed.connect(self._show_state)
-        self.start_button = ActionButton(can.start, look="primary")
+        self.start_button = ActionButton(can.start)
         self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = build.keeping_room(JobProgress("Training progress"))
@@ -292,14 +295,14 @@ class TrainingPanel(QWidget):
         build.fill(VBoxLayout(content), [self.chooser, self._intro, self.install, form, 1], (TIGHT, TIGHT, GAP, TIGHT))
         self._area = Scrolled(content)
         left = build.column((self._area, 1), buttons, self.progress)
-        left.setMinimumWidth(19 * em)
+        left.setMinimumWidth(25 * em)
         self.curves = TrainingCurves(colours)
         self.pages = Invited(self.curves)
-        self.pages.offer(can.start)
+        self.pages.offer(can.start, double=self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
         right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [25 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
     def offer(self, family: str, mel_flow: MelFlow | None = None) -> None:
@@ -449,6 +452,7 @@ class TrainingPanel(QWidget):
     def _show(self) -> None:
         one, values = self.training, self._values[self.training.name]
         self.knobs.set_knobs(one.knobs, values)
+        self._align_fields()
         self.remark.setText(localised(one.remark(values)))
         self.remark.setVisible(bool(self.remark.text()))
         for control in self._inputs:
@@ -469,6 +473,13 @@ class TrainingPanel(QWidget):
             long = f"{general(epochs)} epochs" if epochs else f"about {rough_duration(60 * minutes, tenths=False)}"
             self.pages.invite(f"Loss and validation are drawn here during training, which takes {speech} and {long}.")
         self._show_state()
+
+    def _align_fields(self) -> None:
+        """Let the fields of all rows begin and end below each other."""
+        letters = self.fontMetrics().horizontalAdvance
+        lead = self.knobs.align(max(letters(one.text().replace("&", "")) for one in self._titles))
+        for title in self._titles:
+            title.setMinimumWidth(lead - GAP)
 
     def _missing(self) -> str:
         """Which input is missing, as a sentence, or ``""``."""

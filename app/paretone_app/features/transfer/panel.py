@@ -51,7 +51,7 @@ class TransferPanel(QWidget):
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
         self.combine = build.combo("Combination of errors", ((title, name) for name, title in COMBINATIONS))
-        self.measure_button = ActionButton(measure, look="primary")
+        self.measure_button = ActionButton(measure)
         self.calibrate_button = ActionButton(calibrate)
         self.count = build.words("muted")
         form = FormLayout()
@@ -65,7 +65,7 @@ class TransferPanel(QWidget):
         self.advised_button = ActionButton(advised, look="primary")
         self.table = build.keeping_room(TextsTable("Measurements per sentence", _COLUMNS, numbers=range(2, 6)))
         self.pages = Invited(build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1)))
-        self.pages.offer(measure)
+        self.pages.offer(measure, double=self.measure_button)
         parts = [(left, 0), (self.pages, 1)]
         outer = HBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))

@@ -59,7 +59,7 @@ class ViewsPanel(QWidget):
         self._source = build.words("muted")
         self._knob_column = build.fill(VBoxLayout(held := QWidget()), (1,))
         area = Scrolled(held)
-        self.compute_button = ActionButton(self._compute, look="primary")
+        self.compute_button = ActionButton(self._compute)
         self._compute.changed.connect(self._show_state)
         self.cancel_button = build.keeping_room(ActionButton(self._cancel, "Cance&l"))
         self.progress = build.keeping_room(JobProgress("Progress of the view"))
@@ -80,7 +80,7 @@ class ViewsPanel(QWidget):
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self.reading, said)
         self.pages = Invited(shown)
-        self.pages.offer(self._compute)
+        self.pages.offer(self._compute, double=self.compute_button)
         right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))

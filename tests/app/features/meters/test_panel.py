@@ -36,7 +36,7 @@ def test_live_figures_and_curve(meters: MetersPanel) -> None:
     assert meters.factor.text() == "–"
     meters.show_telemetry(telemetry(1, 1.0, 0.62))
     meters.show_telemetry(telemetry(1, 1.5, 0.55))
-    assert meters.factor.text() == "0.55"
+    assert meters.factor.text() == "0.550"
     assert list(meters.plot.series[0].y) == [0.62, 0.55]
     assert meters.figures["step"].value.text() == "4 of 8"
     assert meters.figures["first"].value.text() == "0.40 s"
@@ -59,7 +59,7 @@ def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(meters: Mete
 def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(meters: MetersPanel) -> None:
     meters.show_telemetry(telemetry(7, 0.5, 0.6))
     meters.forget(6, "cancelled")
-    assert meters.factor.text() == "0.60", "that was another job"
+    assert meters.factor.text() == "0.600", "that was another job"
     meters.forget(7, "cancelled")
     assert (meters.factor.text(), meters.factor_note.text()) == ("–", "The last synthesis was cancelled")
     assert {name: one.value.text() for name, one in meters.figures.items() if name != "device"} == dict.fromkeys(
@@ -95,7 +95,7 @@ def test_models_with_tokens_are_measured_in_tokens(meters: MetersPanel) -> None:
     assert meters.figures["pause"].value.text() == "0.00 s"
     assert meters.figures["streaming"].value.text() == "exact"
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
-    assert meters.figures["streaming"].value.text() == "-24 dB"
+    assert meters.figures["streaming"].value.text() == "−24 dB"
     meters.show_take(take(2.0))
     assert meters.figures["streaming"].value.text() == "–"
     meters.show_comparison(spoken, None)

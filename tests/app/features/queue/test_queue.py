@@ -67,8 +67,12 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     assert texts(window)[:3] == ["Three.", "One.", "Two."] and table.currentRow() == 0, "the row stays chosen"
+    window.action.undo.trigger()
+    assert texts(window)[:3] == ["One.", "Three.", "Two."]
+    window.action.redo.trigger()
     queue.panel.table.setCurrentCell(2, 0)
     qtbot.keyClick(table, Qt.Key.Key_Delete)
+    assert queue.panel.chosen is not None and "Four." in queue.panel.chosen.title, "the next one is chosen"
     window.action.undo.trigger()
     assert texts(window).count("Two.") == 1, "a cancelled job comes back"
     window.action.redo.trigger()

@@ -94,7 +94,7 @@ def test_figures_are_means_over_sentences_each_against_its_own_reference() -> No
     assert found.values[0, 0] == pytest.approx((1.0 + 1.1) / 2)
     np.testing.assert_allclose(found.differences[0], [0.0, -0.6, (-0.5 - 0.6) / 2])
     assert found.numbers.tolist() == [[2, 1, 2], [1, 0, 1]]
-    assert "(mean of 2 sentences), 0.55 less than the reference, better." in found.cell_in_words(0, 2)
+    assert "(mean of 2 sentences), 0.550 less than the reference, better." in found.cell_in_words(0, 2)
     alone = over_sentences(TAKES, TAKES[0], what("text", "steps.steps"))
     assert not alone.others, "sentences are a dimension"
 
@@ -128,8 +128,8 @@ def test_any_cell_may_be_the_reference() -> None:
     found = grid("ditreducio.threshold", "steps.steps", TAKES[4])
     assert found.reference == (1, 2) and found.differences[0, 0] == pytest.approx(0.65)
     assert found.share(0, 0) == pytest.approx(-1.0), "worse"
-    assert "0.65 more than the reference, worse" in found.cell_in_words(0, 0)
-    assert found.cell_in_words(1, 2).endswith("0.35: the reference.")
+    assert "0.650 more than the reference, worse" in found.cell_in_words(0, 0)
+    assert found.cell_in_words(1, 2).endswith("0.350: the reference.")
     assert "press M" in found.cell_in_words(1, 1)
     assert found.place_in_words(0, 1).endswith("off, Step pruning: steps: 5")
 

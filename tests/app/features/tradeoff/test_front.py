@@ -49,8 +49,8 @@ def test_every_change_is_told_with_what_it_does_alone() -> None:
     threshold, steps = found.changes
     assert steps.alone is worse and threshold.alone is None
     text = why_html(found, OPTIONS, LIGHT)
-    assert "From setting a" in text and "1 → 3" in text and "0 → 0.3" in text
-    assert "alone Speed-up" in text and "1 → 2" in text and "not measured alone" in text
+    assert "From setting a" in text and "1.00 → 3.00" in text and "0 → 0.30" in text
+    assert "alone Speed-up" in text and "1.00 → 2.00" in text and "not measured alone" in text
 
 
 def test_a_single_change_is_all_of_it_and_options_count_too() -> None:

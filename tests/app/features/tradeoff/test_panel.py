@@ -52,7 +52,7 @@ def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(p
     details = panel.details
     panel.choose("a")
     assert details.text.startswith("<div style='margin-bottom:5px'><table")
-    assert "<b>1</b>" in details.text and "0.9–1.1" in details.text and "n = 4" in details.text
+    assert "<b>1.00</b>" in details.text and "0.900–1.10" in details.text and "n = 4" in details.text
     assert details.fold.text() == "Differences from its baseline" and details.difference.isHidden()
     details.fold.click()
     assert not details.difference.isHidden() and "DiTReducio: off → δ = 0.1" in details.difference.text()

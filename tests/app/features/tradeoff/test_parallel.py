@@ -99,7 +99,7 @@ def test_a_range_filters_all_and_those_outside_stay_in_sight() -> None:
     assert pool.wanted(chosen).tolist() == [False, True, True, True, False]
     shown = parallel(pool, chosen)
     assert len(shown.points) == 5 and shown.inside.tolist() == [False, True, True, True, False]
-    assert "Brushed from 2 to 4. 3 of 5 points in all ranges" in shown.in_words(1)
+    assert "Brushed from 2.00 to 4.00. 3 of 5 points in all ranges" in shown.in_words(1)
     assert shown.brushed(1, 5.0, 3.0) == (Range(SPEED, 3.0, 5.0),), "from either end"
     assert shown.brushed(1, 3.0, 3.0) == () and len(shown.brushed(2, 0.0, 0.1)) == 2
     incomplete = replace(POINTS[2], figures={"log_mel_distance": POINTS[2].figures["log_mel_distance"]})

@@ -92,8 +92,8 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
 
 def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     QTest.mouseMove(panel.plot, place_of(panel, "b"))
-    qtbot.waitUntil(lambda: "RTF: 2 (95 %: 1.9 to 2.1; n = 4)" in QToolTip.text())
-    assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2 nat. log" in QToolTip.text()
+    qtbot.waitUntil(lambda: "RTF: 2.00 (95 %: 1.90 to 2.10; n = 4)" in QToolTip.text())
+    assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2.00 nat. log" in QToolTip.text()
     corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
     QTest.mouseMove(panel.plot, corner)
     qtbot.waitUntil(lambda: panel.plot.hovered is None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone.figures.scatter import Scale, tick_text
+from paretone.figures.scatter import Scale, tick_text, tick_texts
 from paretone.listening.results import ListeningScore
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
@@ -174,13 +174,15 @@ def test_every_axis_says_why_a_point_has_no_place_on_it() -> None:
 def test_figures_in_words() -> None:
     speed = axis("speed_up")
     assert figure_text(speed, Estimate(2.05, 1.98, 2.12, 4, 2)) == "2.05 times (95 %: 1.98 to 2.12; n = 4)"
-    assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 1, 1)) == "2 times (one take)"
+    assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 1, 1)) == "2.00 times (one take)"
     assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 0, 0)) == "2 times (published, no interval)"
     assert figure_text(axis("word_error_rate"), Estimate(0.0, 0.0, 0.0, 4, 2, 18)) == "0 (n = 4, 18 words)"
     worse = Estimate(-0.5, -1.0, 0.25, 4, 2)
-    assert figure_text(axis("listening:ccr"), worse) == "−0.5 (95 %: −1 to 0.25; n = 4)"
+    assert figure_text(axis("listening:ccr"), worse) == "−0.500 (95 %: −1.00 to 0.250; n = 4)"
     assert tick_text(-0.25) == "−0.25"
-    assert figure_text(axis("peak_memory").as_ratio, Estimate(2.0, 1.0, 3.0, 3, 1)) == "2 (n = 3)"
+    assert tick_texts([-0.5, 0.0, 0.5, 1.0]) == ["−0.5", "0.0", "0.5", "1.0"], "as many decimals"
+    assert tick_texts([0.1, 1.0, 10.0]) == ["0.1", "1", "10"], "not on a logarithmic axis"
+    assert figure_text(axis("peak_memory").as_ratio, Estimate(2.0, 1.0, 3.0, 3, 1)) == "2.00 (n = 3)"
 
 
 def test_logarithmic_scales_are_even_in_decades() -> None:
@@ -429,10 +431,10 @@ def test_scores_of_the_reference_speech_are_shown() -> None:
     assert shown(points, y="word_error_rate", ratios=True).floors == ((), ()), "a floor is no ratio"
     assert shown(points, y="real_time_factor").floors == ((), ())
     found = shown(points, y="word_error_rate")
-    assert "of the reference speech 0.02" in tip(points[0], found)
+    assert "of the reference speech 0.0200" in tip(points[0], found)
     assert "reference speech" not in tip(points[3], found)
     text = figures_html(points[0], found.options, LIGHT)
-    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.02</b>" in text
+    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.0200</b>" in text
     assert "<small>10</small>" in text, "from how many recordings"
     assert "reference speech" not in figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
 
@@ -443,9 +445,15 @@ def test_a_point_in_words() -> None:
     one = point("Fast", 1.0, 1.0, figures=figures, machines=("a machine",), techniques=("ditreducio",))
     found = shown([one], x="speed_up")
     text = tip(one, found)
-    for part in ("<b>Fast</b>", "2 times (95 %: 1.9 to 2.1; n = 4)", "0.1 nat. log", "On the front", "a machine"):
+    for part in (
+        "<b>Fast</b>",
+        "2.00 times (95 %: 1.90 to 2.10; n = 4)",
+        "0.100 nat. log",
+        "On the front",
+        "a machine",
+    ):
         assert part in text
-    assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2 times")
+    assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2.00 times")
     ghost = next(one for one in published_points(published()) if "T4" in one.title)
     assert "NVIDIA RTX 3090" in tip(ghost, found) and "table 1" in tip(ghost, found)
 
