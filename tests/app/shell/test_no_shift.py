@@ -106,9 +106,10 @@ def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
             "study": ("studies", window.panels["studies"].run_button.click),
             "training": ("training", training.start_button.click),
             "export": ("listen", lambda: export.export(target, tmp_path / "exported")),
-            "load": ("setup", window.action.reload.trigger),
         },
     )
+    window.state.selection.model_folder = ""  # Not that of the training.
+    moved += _moves(window, qtbot, {"load": ("setup", window.action.reload.trigger)})
     find(SetupPresenter).load("lm-mini", str(write_all(tmp_path / "language")))
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     layers = built(find(LayersPresenter).layers)
