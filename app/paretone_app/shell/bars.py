@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QSize, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from paretone.models import catalogue
@@ -64,9 +64,6 @@ class Header(QWidget):
         self.queue.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.queue.setProperty("look", "step")
         self._queue_keys = queue.shortcut().toString()
-        self.queue.setText("Queue 00")
-        self.queue.ensurePolished()
-        self.queue.setMinimumWidth(self.queue.sizeHint().width())  # Nothing moves while it counts.
         self._show_queue()
         parts: list[build.Placed] = [self.model, self.voice, self.setting, 1]
         parts += [self.factor, self.device, self.queue, self.cancel]
@@ -75,6 +72,12 @@ class Header(QWidget):
         state.synthesis.remeasured.connect(self._show_take)
         state.jobs.ended.connect(self._job_ended)
         state.jobs.changed.connect(self._show_queue)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.queue.setText("Queue 00")  # Styled only now: nothing moves while it counts.
+        self.queue.setMinimumWidth(self.queue.sizeHint().width())
+        self._show_queue()
 
     def _show_queue(self) -> None:
         jobs = self._state.jobs
