@@ -108,7 +108,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except PlainError as error:
                 print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
                 return error.exit_code
-            sound_system.ask()
         first.enter_context(collecting_later())
         settings = first.enter_context(settings_file(options))
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
@@ -214,6 +213,8 @@ async def _run(application: QApplication, options: argparse.Namespace, settings:
         window.theme.apply(Scheme(options.theme))
     if options.path:
         _open(window, options.path)
+    if calls is not None:
+        sound_system.ask()  # No earlier: it would put off the first paint.
     window.show()
     if calls is not None:
         _answer(window, calls)
