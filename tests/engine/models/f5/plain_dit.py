@@ -21,16 +21,18 @@ from paretone.models.networks.layers import SelfAttention
 
 def prepare(backbone: DiffusionTransformer, prepared: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave ``backbone`` ``plain``, have it ``fused``, or fused so that its layers run ``by blocks`` of a few rows."""
-    if prepared == "by blocks":
+    by_blocks = prepared == "by blocks"
+    monkeypatch.setattr(products, "NARROWEST", 1 if by_blocks else 1 << 20)
+    if by_blocks:
         if not products.available():
             pytest.skip("this build of torch cannot pack weights")
-        monkeypatch.setattr(products, "NARROWEST", 1)
+        monkeypatch.setattr(products, "LEAST_WORK", 1)
         monkeypatch.setattr(products, "ROWS", 8)
         monkeypatch.setattr(products, "FEED_FORWARD_ROWS", 16)
     if prepared != "plain":
         backbone.fuse()
     packed = {module.is_packed(backbone.final_norm.linear.weight) for module in backbone.block(0)[1:]}
-    assert packed == {prepared == "by blocks"}
+    assert packed == {by_blocks}
 
 
 def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float, drop: bool) -> Tensor:

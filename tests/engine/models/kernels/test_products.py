@@ -39,6 +39,15 @@ TOLERANCE = 1e-5
 def _narrow_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small layers stand for wide ones."""
     monkeypatch.setattr(products, "NARROWEST", 1)
+    monkeypatch.setattr(products, "LEAST_WORK", 1)
+
+
+@pytest.fixture(params=["MKL", "oneDNN"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each library that packs weights, whichever is faster here."""
+    name: str = request.param
+    monkeypatch.setattr(products, "onednn_pays", lambda: name == "oneDNN")
+    return name
 
 
 needs_operators = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
@@ -46,6 +55,7 @@ needs_packing = pytest.mark.skipif(not products.available(), reason="this build 
 
 
 @needs_packing
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("rows", [1, ROWS + 1])
 def test_packed_layers_give_what_plain_ones_give(rows: int) -> None:
     torch.manual_seed(0)
@@ -63,9 +73,30 @@ def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytes
     assert not products.available.__wrapped__()
 
 
+@needs_packing
+def test_the_faster_library_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert products.onednn_pays() is products.onednn_pays()
+    decide = products.onednn_pays.__wrapped__
+    monkeypatch.setattr(products, "PAYS", 0.0)
+    assert not decide()
+    monkeypatch.setattr(products, "PAYS", 1e9)
+    assert decide() == torch.backends.mkldnn.is_available()
+
+
+@needs_packing
+def test_few_rows_are_not_packed_for_onednn(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LEAST_WORK", 9 * 40 * 24)
+    product = PackedProduct(torch.randn(24, 40))
+    for rows in (8, 9):
+        x = torch.randn(rows, 40)
+        assert torch.equal(product(x), product.plain(x)) or (library, rows) != ("oneDNN", 8)
+        torch.testing.assert_close(product(x), product.plain(x))
+
+
 CONFIG = BackboneConfig("DiT", 48, 1, 3, 16)
 
 
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(("rotary_heads", "qk_norm", "length"), crossed([None, 1], [False, True], [7, ROWS + 9]))
 def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm: bool, length: int) -> None:
     torch.manual_seed(0)
@@ -79,6 +110,7 @@ def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm:
     assert torch.allclose(attention(x, table), before, atol=TOLERANCE, rtol=0)
 
 
+@pytest.mark.usefixtures("library")
 def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
     torch.manual_seed(0)
     module = F5FeedForward(replace(CONFIG, dim=24)).requires_grad_(False)
