@@ -263,6 +263,8 @@ _NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "resize_", "set
 """Operators that are not views but compute nothing."""
 _WHOLE = {"fbgemm_linear_fp16_weight_fp32_activation"}
 """Operators that torch lists as composite, but that compute themselves."""
+_PACKED = {"_linear_pointwise", "_mkl_linear", *_WHOLE}
+"""Products with packed weights, whose operations torch does not know: rows come first."""
 
 
 class OperatorCounter(TorchDispatchMode):
@@ -293,7 +295,9 @@ class OperatorCounter(TorchDispatchMode):
         if not is_view and name not in _NO_WORK:
             self.launches += 1
             operations = _operations(func, name, args, kwargs, result)
-            tensors = [one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor)]
+            # MKL is given the weights twice, packed and not, and reads them once.
+            read = (args[0], *args[2:]) if name == "_mkl_linear" else args
+            tensors = [one for one in tree_leaves((read, kwargs, result)) if isinstance(one, Tensor)]
             # An in-place result is input and output, and counts once as each.
             self.work += Work(float(operations), float(sum(one.numel() * one.element_size() for one in tensors)))
         return result
@@ -339,6 +343,8 @@ def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.devi
 def _operations(func: torch._ops.OpOverload, name: str, args: tuple, kwargs: dict, result: object) -> float:
     if func._overloadpacket in flop_registry:
         return flop_registry[func._overloadpacket](*args, **kwargs, out_val=result)
+    if name in _PACKED and isinstance(result, Tensor):
+        return 2.0 * args[0].numel() * result.shape[-1]
     if name.startswith("_scaled_dot_product"):  # torch does not count the CPU's variant.
         query, key = args[:2]
         return 4.0 * query.numel() * key.shape[-2]

@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from timeit import Timer
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from paretone.models.kernels import split_products
 from paretone.models.kernels.split_products import SplitProduct
 
+Network = TypeVar("Network", bound=nn.Module)
 ROWS = 256
 """Rows per block: enough for a product's full speed, few enough that its results stay in a core's cache."""
 FEED_FORWARD_ROWS = 4 * ROWS
@@ -171,3 +172,11 @@ class PackableLinear(nn.Linear):
         if self._product is None or not self.is_packed(x):
             return F.linear(x, self.weight, self.bias)
         return self._product(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
+
+
+def packed(network: Network) -> Network:
+    """``network``, with all layers packed that can be. Its weights must not change any more."""
+    for one in network.modules():
+        if isinstance(one, PackableLinear):
+            one.pack()
+    return network

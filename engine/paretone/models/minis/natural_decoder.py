@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from paretone.models.files.checkpoints import in_float32, loaded_strictly, read_weights
+from paretone.models.kernels.products import PackableLinear, packed
 from paretone.models.networks.shapes import Modules
 from paretone.models.networks.vocos import ConvNeXtBlock
 from paretone.paths import resource
@@ -156,7 +157,7 @@ class SpectralNetwork(nn.Module):
         super().__init__()
         self.blocks = Modules(ConvNeXtBlock(HIDDEN, INNER, EPSILON) for _ in range(BLOCKS))
         self.norm = nn.LayerNorm(HIDDEN, eps=EPSILON)
-        self.head = nn.Linear(HIDDEN, 5 * BINS)
+        self.head = PackableLinear(HIDDEN, 5 * BINS)
 
     def forward(self, hidden: Tensor) -> Spectra:
         """Hidden frames (B, 256, frames) to spectra of all items' frames, one after another."""
@@ -414,7 +415,7 @@ class NaturalDecoder(nn.Module):
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
         """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the faulty file."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
-        return loaded_strictly(cls, dequantised(read_weights(path)), str(path)).to(device)
+        return packed(loaded_strictly(cls, dequantised(read_weights(path)), str(path)).to(device))
 
 
 def of_voice(frames: Tensor, formant_scale: float) -> tuple[Tensor | None, Tensor | None]:

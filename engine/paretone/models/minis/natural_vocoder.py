@@ -13,6 +13,7 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.models.families.passages import Decoded
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.kernels.products import packed
 from paretone.models.minis.natural_decoder import (
     HIDDEN,
     HOP,
@@ -83,7 +84,7 @@ class MelReader(MelStatistics):
         """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the faulty file."""
         sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
         path = folder / WEIGHT_FILE
-        return loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path)).to(device)
+        return packed(loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path)).to(device))
 
 
 # The decoder of natural speech in pieces, equal to decoding at once.

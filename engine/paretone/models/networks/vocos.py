@@ -19,6 +19,7 @@ from torch.nn import functional
 from paretone.errors import CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.kernels.products import PackableLinear, packed
 from paretone.models.networks.shapes import Modules
 
 PARTS = "feature_extractor", "backbone", "head"
@@ -74,8 +75,8 @@ class ConvNeXtBlock(nn.Module):
         super().__init__()
         self.dwconv = nn.Conv1d(width, width, kernel_size=7, padding=3, groups=width)
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.pwconv1 = nn.Linear(width, inner_width)
-        self.pwconv2 = nn.Linear(inner_width, width)
+        self.pwconv1 = PackableLinear(width, inner_width)
+        self.pwconv2 = PackableLinear(inner_width, width)
         self.gamma = nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -127,7 +128,7 @@ class FourierHead(nn.Module):
 
     def __init__(self, config: VocosConfig) -> None:
         super().__init__()
-        self.out = nn.Linear(config.width, config.window + 2)
+        self.out = PackableLinear(config.width, config.window + 2)
         self.istft = InverseTransform(config)
 
     def forward(self, hidden: Tensor) -> Tensor:
@@ -164,7 +165,7 @@ class Vocos(nn.Module):
         weights = {key: value for key, value in read_weights(path).items() if not key.startswith("feature_extractor.")}
         model = loaded_strictly(lambda: cls(config), weights, str(path))
         check()
-        return model.to(device)
+        return packed(model.to(device))
 
 
 # --- In pieces --------------------------------------------------------------------------------------------------------
