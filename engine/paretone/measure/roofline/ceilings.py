@@ -21,7 +21,8 @@ from paretone.measure.roofline.counts import Work
 from paretone.paths import data_folder, resource
 from paretone.reading import parsed_toml, read_text
 
-SCHEMA = 1
+SCHEMA = 2
+"""Since 2, of the products with packed weights as well."""
 FILE = "ceilings.json"
 COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
 BOUNDS = (COMPUTE, MEMORY, LAUNCH)

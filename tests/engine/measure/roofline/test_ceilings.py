@@ -50,7 +50,7 @@ def test_ceilings_are_kept_per_device(monkeypatch, tmp_path):
     assert store.kept(one.key).launch_seconds == 3e-6 and store.kept(other.key) == other
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"schema": 99}', '{"schema": 1, "ceilings": [{"device": 1}]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"schema": 99}', '{"schema": 2, "ceilings": [{"device": 1}]}'])
 def test_a_damaged_file_counts_as_none(monkeypatch, tmp_path, content):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     (tmp_path / store.FILE).write_text(content)
