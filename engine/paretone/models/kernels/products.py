@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from timeit import Timer
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -164,9 +164,16 @@ class PackableLinear(nn.Linear):
     def unpack(self) -> None:
         self._product = None
 
+    def train(self, mode: bool = True) -> Self:
+        """Forgets what was packed if its weights may change from now on."""
+        if mode:
+            self.unpack()
+        return super().train(mode)
+
     def is_packed(self, x: Tensor) -> bool:
         """Whether ``x`` can be processed in blocks."""
-        return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not x.requires_grad
+        learns = torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad)
+        return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not learns
 
     def forward(self, x: Tensor) -> Tensor:
         if self._product is None or not self.is_packed(x):
@@ -175,7 +182,7 @@ class PackableLinear(nn.Linear):
 
 
 def packed(network: Network) -> Network:
-    """``network``, with all layers packed that can be. Its weights must not change any more."""
+    """``network``, with all layers packed that can be: its weights must not change any more, unless it is trained."""
     for one in network.modules():
         if isinstance(one, PackableLinear):
             one.pack()

@@ -68,6 +68,22 @@ def test_packed_layers_give_what_plain_ones_give(rows: int) -> None:
     assert torch.allclose(layer(x.expand(2, 1, -1, -1)), plain.expand(2, 1, -1, -1), atol=TOLERANCE, rtol=0)
 
 
+@needs_packing
+def test_layers_that_learn_do_not_use_what_was_packed() -> None:
+    torch.manual_seed(0)
+    network = products.packed(nn.Sequential(PackableLinear(40, 24)))
+    layer, x = network[0], torch.randn(9, 40)
+    with torch.no_grad():
+        assert layer.is_packed(x)
+    assert not layer.is_packed(x)
+    network(x).sum().backward()
+    assert layer.weight.grad is not None
+    network.train()
+    with torch.no_grad():
+        layer.weight.add_(1)
+        assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
+
+
 def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PackedProduct, "__call__", lambda self, x: self.plain(x) + (len(x) != ROWS))
     assert not products.available.__wrapped__()
