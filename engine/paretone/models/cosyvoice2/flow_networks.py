@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig
+from paretone.models.kernels.products import PackableLinear
 from paretone.models.networks.diffusion import intervals
 from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import sinusoids, split_heads
@@ -48,10 +49,10 @@ class RelativeAttention(nn.Module):
         head_width = config.width // config.heads
         self.pos_bias_u = nn.Parameter(torch.zeros(config.heads, head_width))
         self.pos_bias_v = nn.Parameter(torch.zeros(config.heads, head_width))
-        self.linear_q = nn.Linear(config.width, config.width)
-        self.linear_k = nn.Linear(config.width, config.width)
-        self.linear_v = nn.Linear(config.width, config.width)
-        self.linear_out = nn.Linear(config.width, config.width)
+        self.linear_q = PackableLinear(config.width, config.width)
+        self.linear_k = PackableLinear(config.width, config.width)
+        self.linear_v = PackableLinear(config.width, config.width)
+        self.linear_out = PackableLinear(config.width, config.width)
         self.linear_pos = nn.Linear(config.width, config.width, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
@@ -96,8 +97,8 @@ class RelativeAttention(nn.Module):
 class EncoderFeedForward(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.w_1 = nn.Linear(width, inner)
-        self.w_2 = nn.Linear(inner, width)
+        self.w_1 = PackableLinear(width, inner)
+        self.w_2 = PackableLinear(inner, width)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.w_2(F.silu(self.w_1(x)))
@@ -239,10 +240,10 @@ class EstimatorAttention(nn.Module):
         super().__init__()
         self.heads = config.heads
         inner = config.heads * config.head_width
-        self.to_q = nn.Linear(config.channels, inner, bias=False)
-        self.to_k = nn.Linear(config.channels, inner, bias=False)
-        self.to_v = nn.Linear(config.channels, inner, bias=False)
-        self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
+        self.to_q = PackableLinear(config.channels, inner, bias=False)
+        self.to_k = PackableLinear(config.channels, inner, bias=False)
+        self.to_v = PackableLinear(config.channels, inner, bias=False)
+        self.to_out = nn.ModuleList([PackableLinear(inner, config.channels)])
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n): visible keys."""
@@ -258,7 +259,7 @@ class EstimatorAttention(nn.Module):
 class GeluLinear(nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.proj = nn.Linear(inputs, outputs)
+        self.proj = PackableLinear(inputs, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.gelu(self.proj(x))
@@ -267,7 +268,8 @@ class GeluLinear(nn.Module):
 class EstimatorFeedForward(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.net = nn.Sequential(GeluLinear(channels, 4 * channels), nn.Identity(), nn.Linear(4 * channels, channels))
+        enter, leave = GeluLinear(channels, 4 * channels), PackableLinear(4 * channels, channels)
+        self.net = nn.Sequential(enter, nn.Identity(), leave)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.net(x)

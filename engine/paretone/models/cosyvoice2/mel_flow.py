@@ -27,6 +27,7 @@ from paretone.models.families.flow import Backbones, PlannedFlow
 from paretone.models.families.passages import Sampler
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.kernels.graphs import GraphCache
+from paretone.models.kernels.products import packed
 from paretone.models.networks.incremental import Memory
 from paretone.observer import SILENT, Observer
 from paretone.sampling.flow import euler_steps
@@ -71,7 +72,7 @@ class PlannedMel(PlannedFlow):
     def __init__(self, flow: TokenFlow, info: ModelInfo | None = None, read_script: ReadScript | None = None) -> None:
         """``info`` describes the flow as a model; ``read_script`` speaks a text up to its tokens, for techniques that
         measure before the first take."""
-        self.flow, self._read_script = flow, read_script
+        self.flow, self._read_script = packed(flow), read_script
         self.info = info or _INFO
         self._backbone, self._device = flow.estimator, flow.noise.device
         self._backbones = Backbones(flow.estimator, self._read, lambda estimator: None)
@@ -142,7 +143,7 @@ class PlannedMel(PlannedFlow):
             return made
 
         path = Path(weights.path)
-        return loaded_strictly(make, own_names(read_float_weights(path)), str(path)).to(self._device)
+        return packed(loaded_strictly(make, own_names(read_float_weights(path)), str(path)).to(self._device))
 
 
 class MelStream:

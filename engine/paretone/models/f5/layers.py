@@ -230,7 +230,7 @@ class F5Attention(SelfAttention):
         super().__init__()
         inner = config.heads * config.dim_head
         self.heads, self.rotary_heads = config.heads, config.pe_attn_head
-        self.to_q, self.to_k, self.to_v = (nn.Linear(config.dim, inner) for _ in range(3))
+        self.to_q, self.to_k, self.to_v = (PackableLinear(config.dim, inner) for _ in range(3))
         self.to_out = Modules([PackableLinear(inner, config.dim)])
         self.q_norm, self.k_norm = (
             nn.RMSNorm(config.dim_head, eps=NORM_EPSILON) if config.qk_norm else None for _ in range(2)
