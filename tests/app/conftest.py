@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
@@ -46,6 +47,14 @@ def _collected_here() -> Iterator[None]:
     collect()
     # What is left, PyTorch's two hundred thousand objects for one, is not looked through again.
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _no_key_stays_pressed() -> Iterator[None]:
+    """Qt keeps the modifiers of a test's last key, and would select further rows where the next test selects one."""
+    yield
+    if QApplication.instance() is not None and QApplication.keyboardModifiers() != Qt.KeyboardModifier.NoModifier:
+        QTest.keyRelease(QWidget(), Qt.Key.Key_Control)
 
 
 @pytest.fixture(autouse=True, scope="module")
