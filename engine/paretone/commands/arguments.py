@@ -198,8 +198,10 @@ seed = _number(int, lambda value: 0 <= value <= LARGEST_SEED, "a whole number be
 def model(options: argparse.Namespace, profile: Profile | None = None) -> str:
     """The id of the arguments' model, otherwise the profile's, otherwise that of the release in ``--folder``, otherwise
     the usual one."""
-    if options.model or profile:
-        return str(options.model or (profile and profile.setting.model))
+    if options.model:
+        return str(options.model)
+    if profile is not None:
+        return profile.setting.model
     return catalogue.id_of(options.folder) or str(options.usual_model)
 
 

@@ -195,12 +195,12 @@ def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> 
 def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_speech` and :func:`add_training` for a
     :class:`paretone.training.requests.FineTuningRequest`. Raises :class:`paretone.errors.TextError`."""
-    texts = arguments.typed_lines(options.texts) if options.texts else ()
+    model, texts = arguments.model(options), arguments.typed_lines(options.texts) if options.texts else ()
     sentences = options.sentences or len(texts)
     if not texts and options.sentences is None and options.manifest is None:
-        sentences = usual_own_sentences(catalogue.entry(arguments.model(options)).bundled)
+        sentences = usual_own_sentences(catalogue.entry(model).bundled)
     return {
-        "model": arguments.model(options),
+        "model": model,
         "corpus": path_text(options.corpus),
         "sentences": sentences,
         "texts": texts,
