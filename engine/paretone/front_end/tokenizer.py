@@ -74,7 +74,7 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
     if left is not None and (dash := _RANGE.match(text, start)):
         last, right_kind, right = _longest(text, dash.end(), british, _QUANTITIES)
         joined = None if right is None or last <= end else _range(left, left_kind, right, right_kind, text[place:last])
-        if joined is not None and not text[last:].startswith(("-",) if right_kind == "time" else ("-", "/")):
+        if joined is not None and not text.startswith("-" if right_kind == "time" else ("-", "/"), last):
             end, kind, said = last, "range", joined
     if said is None:
         return place, None
