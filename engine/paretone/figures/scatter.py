@@ -145,9 +145,9 @@ class Scale:
         return tuple(number * step for number in range(first, last + 1))
 
 
-def tick_text(value: float) -> str:
+def tick_text(value: float, form: str = ".6g") -> str:
     """A round number without floating-point noise."""
-    return f"{0.0 if abs(value) < 1e-12 else value:.6g}".replace("-", "−")
+    return f"{0.0 if abs(value) < 1e-12 else value:{form}}".replace("-", "−")
 
 
 def tick_texts(values: Sequence[float]) -> list[str]:
@@ -156,7 +156,7 @@ def tick_texts(values: Sequence[float]) -> list[str]:
     if any("e" in one for one in texts) or not np.allclose(gaps, gaps[:1], atol=0.0):
         return texts
     places = max((len(one.partition(".")[2]) for one in texts), default=0)
-    return [f"{0.0 if abs(one) < 1e-12 else one:.{places}f}".replace("-", "−") for one in values]
+    return [tick_text(one, f".{places}f") for one in values]
 
 
 Corners = list[tuple[float, float]]
