@@ -86,11 +86,15 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
     return (*stages, once("decoder", "Decoder", DECODER, partial(_hear, works, cycles), shape)), seconds
 
 
+OF_FLOW = "flow-"
+"""Begins the names of a flow's phases after a language model."""
+
+
 def _of_flow(works: FlowInternals) -> Iterator[TimedPhase]:
     """The phases of a flow after the tokens, and its vocoder, over the whole passage at once."""
     for stage in flow_stages(works, "the flow"):
         title = "Vocoder" if stage.name == "decoder" else f"Flow: {stage.title.lower()}"
-        yield replace(stage, name=f"flow-{stage.name}", title=title)
+        yield replace(stage, name=f"{OF_FLOW}{stage.name}", title=title)
 
 
 class _Choosing:

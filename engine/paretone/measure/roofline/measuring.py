@@ -17,7 +17,7 @@ from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, run_all, write_chrome_trace
 from paretone.measure.roofline.flow_stages import flow_stages
-from paretone.measure.roofline.language_stages import language_stages
+from paretone.measure.roofline.language_stages import OF_FLOW, language_stages
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
 from paretone.measure.roofline.report import RooflineReport, on_paper
 from paretone.models.base import SpeechModel, Utterance
@@ -142,7 +142,7 @@ def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
     graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
     return tuple(
         stage
-        if stage.name in ONCE or stage.name.startswith("flow-")  # The plan's launching is the language model's.
+        if stage.name in ONCE or stage.name.startswith(OF_FLOW)  # The plan's launching is the language model's.
         else replace(stage, graphed=graphed and parts.device.type == "cuda", compiled=compiled)
         for stage in parts.stages
     )
