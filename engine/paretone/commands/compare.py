@@ -199,9 +199,8 @@ class _Compared:
 
     @cached_property
     def spreads(self) -> list[dict[str, Interval | None]]:
-        found: list[dict[str, Interval | None]] = []
+        measured, found = self.measured, list[dict[str, Interval | None]]()
         for index in range(len(SIDES)):  # Over the texts or, for a single text, over its repeats.
-            measured = self.measured
             rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
             found.append({name: None if self.alone else _spread([row[name] for row in rows]) for name in SPREAD})
         return found

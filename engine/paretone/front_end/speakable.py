@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
+from functools import cache
 
 from paretone.errors import TextError
 from paretone.front_end import MOST_CHARACTERS
@@ -55,8 +55,8 @@ def sentences(text: str) -> list[str]:
 def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
     """Cut ``text`` into as few chunks of whole sentences as possible, of at most ``budget`` seconds each; see
     :func:`packed`. ``seconds`` estimates the duration of a piece; it is asked once for each."""
-    each = lru_cache(maxsize=None)(seconds)
-    found = packed(sentences(text), lambda parts: sum(map(each, parts)), budget, first_budget)
+    once = cache(seconds)
+    found = packed(sentences(text), lambda parts: sum(map(once, parts)), budget, first_budget)
     return [" ".join(parts) for parts in found]
 
 

@@ -65,7 +65,9 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
         raise StudyError(f"{where}.clients must be from 1 to 1,000, not {wrong}.")
     named = {one: fields.text(one) for one in ("model", "voice") if one in fields}
     given = dict(_flat(fields.table("fields")))
-    request = dict(_flat(_request(root / file, where) if (file := fields.text("request")) else {})) | given | named
+    file = fields.text("request")
+    request = dict(_flat(_request(root / file, where))) if file else {}
+    request |= given | named
     varied: dict[str, list[object]] = {}
     for one, values in _flat(fields.table("vary")):
         if not isinstance(values, list) or not values:
@@ -74,8 +76,8 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     own = {_URL: url, _TOKEN: fields.flag("token"), _SEEDED: bool(fields.get("seeded", True))}
     fields.require_known()
     # An export's request names a seed; the study's is sent in its place.
-    studys = {"input", "seed", "extra_params.seed"} if own[_SEEDED] else {"input"}
-    if taken := studys & {*given, *varied}:
+    reserved = {"input", "seed", "extra_params.seed"} if own[_SEEDED] else {"input"}
+    if taken := reserved & {*given, *varied}:
         raise StudyError(f"{where}: the field {shown(min(taken))} of a request is the study's; leave it out.")
     for clients, chosen in product(loads, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}

@@ -68,7 +68,8 @@ def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[
 
 def speaker() -> JudgeKind:
     """The papers' judge of similarity if it is installed, else the bundled one."""
-    return next((one for one in map(judge_named, ("similarity", "voice")) if not one.problem()), judge_named("voice"))
+    of_papers = judge_named("similarity")
+    return judge_named("voice") if of_papers.problem() else of_papers
 
 
 def judges_of_papers() -> list[tuple[JudgeKind, Axis]]:

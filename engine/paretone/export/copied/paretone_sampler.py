@@ -83,7 +83,7 @@ class Sampler:
         self.steps = torch.diff(torch.tensor(times, dtype=torch.float32)).tolist()
         evaluations = evaluation_times(times, self.profile["solver"])
         self.nfe_steps = len(evaluations)
-        # Sines and cosines of ``times``, (1, times, FEATURES), as in the official embedding.
+        # Sines and cosines of the evaluations, (1, evaluations, FEATURES), as in the official embedding.
         half = FEATURES // 2
         frequencies = 1000 * torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
         angles = torch.tensor(evaluations, dtype=torch.float32)[:, None] * frequencies
