@@ -285,7 +285,7 @@ class CosySpeech(LanguageSpeech):
         )
         voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self._flow.config.bands)
         prompt = AcousticPrompt(*voice, torch.ones(1, self._flow.config.speaker_width))
-        decoder = CosyDecoder(self._flow, self._vocoder, prompt)
+        decoder = CosyDecoder(self._mel, self._vocoder, prompt)
         decoder.push([0] * WARM_UP_TOKENS)
         decoder.finish()
         devices.synchronise(tokens.device)
