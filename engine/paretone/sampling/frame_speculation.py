@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretone.sampling.autoregressive import Check, Decoding, Frame, Reader, Request, after_prompt, within_length
 from paretone.sampling.cache import TokenScorer
-from paretone.sampling.speculative import BEGAN, DRAFTED, PROMPT, Mark, resampled, timed
+from paretone.sampling.speculative import BEGAN, DRAFTED, PROMPT, Mark, checked, resampled, timed
 from paretone.sampling.tokens import TokenSampler, draw
 from paretone.sampling.verification import Rule
 
@@ -49,14 +49,8 @@ def speculate_frames(
             drafted, proposals, frames = _drafted(lower, request, sampler, uniforms, tokens, read, wanted, check)
             mark(DRAFTED)
             with torch.inference_mode():
-                sequence = [*tokens, *drafted[: len(frames)]]
-                logits = within_length(whole.logits(sequence, len(frames) + 1), target, request, len(sequence))
-                cycle = resampled(
-                    drafted,
-                    rule(drafted, proposals, sampler.probabilities(logits, sequence), uniforms),
-                    target.codes,
-                    uniforms,
-                )
+                found = checked(whole, request, sampler, tokens, drafted)
+                cycle = resampled(drafted, rule(drafted, proposals, found, uniforms), target.codes, uniforms)
                 operations = sum(one.operations for one in frames)
                 del frames[min(cycle.accepted, len(cycle.tokens)) :]
                 del read[first + len(frames) :]

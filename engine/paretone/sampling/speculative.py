@@ -55,7 +55,7 @@ def speculate(
         drafted, p = _draft(draft, request, sampler, uniforms, tokens, wanted)
         mark(DRAFTED)
         # The target's distributions q at each of them and at the next place, in one pass.
-        q = _check(target, request, sampler, tokens, drafted)
+        q = checked(target, request, sampler, tokens, drafted)
         # Accept the first n of them.
         verdict = rule(drafted, p, q, uniforms)
         # The next token: drawn again if x_{n+1} was rejected, else from q at the next place.
@@ -97,7 +97,7 @@ def _draft(
 
 
 @torch.inference_mode()
-def _check(
+def checked(
     reader: Reader, request: Request, sampler: TokenSampler, tokens: Sequence[int], drafted: tuple[int, ...]
 ) -> Tensor:
     """The target's distributions (n, ids) at the drafted places and at the next one, unless the draft ends with a stop
