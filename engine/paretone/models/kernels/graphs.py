@@ -100,8 +100,7 @@ class GraphCache(Generic[Entry]):
         """Status callback for recording, which takes long."""
         self._memory = memory or CudaMemory()
         self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
-        self._failed: dict[Hashable, Callable[[], object]] = {}
-        """Weak references to what the keys name."""
+        self._failed: set[Hashable] = set()
         self._said: list[str] = []
 
     def __len__(self) -> int:
@@ -120,12 +119,12 @@ class GraphCache(Generic[Entry]):
             self._failed.clear()
         self._make_room(0)
 
-    def find(self, key: Hashable, make: Callable[[], Entry], what: str, of: object = None) -> Entry | None:
-        """The recording under ``key``, made on demand; ``None`` if impossible. ``what`` describes it for people. ``of``
-        is what ``key`` names by its identity, which another object may get later."""
-        if key in self._failed and self._failed[key]() is of:
+    def find(self, key: Hashable, make: Callable[[], Entry], what: str) -> Entry | None:
+        """The recording under ``key``, made on demand; ``None`` if impossible. ``what`` describes it for people.
+        ``key`` names a network by a weak reference: another one may get its identity later."""
+        if key in self._failed:
             return None
-        if key not in self._kept and not self._make(key, make, what, of):
+        if key not in self._kept and not self._make(key, make, what):
             return None
         self._kept.move_to_end(key)
         return self._kept[key].entry
@@ -143,12 +142,12 @@ class GraphCache(Generic[Entry]):
 
         for key in filter(names_it, tuple(self._kept)):
             del self._kept[key]
-        self._failed = {key: of for key, of in self._failed.items() if not names_it(key)}
+        self._failed = {key for key in self._failed if not names_it(key)}
 
     def clear(self) -> None:
         self._kept.clear()
 
-    def _make(self, key: Hashable, make: Callable[[], Entry], what: str, of: object) -> bool:
+    def _make(self, key: Hashable, make: Callable[[], Entry], what: str) -> bool:
         """Record and keep; return whether that succeeded."""
         self._make_room(1)
         self.status(f"Recording a CUDA graph of {what} …")
@@ -158,11 +157,11 @@ class GraphCache(Generic[Entry]):
         except RuntimeError as error:
             if is_out_of_memory(error):
                 self.clear()
-            self._refuse(key, of, what, str(error).splitlines()[0] if str(error) else type(error).__name__)
+            self._refuse(key, what, str(error).splitlines()[0] if str(error) else type(error).__name__)
             return False
         made.bytes = max(0, self._memory.held() - held)
         if self.room is not None and made.bytes > self.room:
-            self._refuse(key, of, what, f"it takes {made.bytes / 1e6:.0f} MB, and there are {self.room / 1e6:.0f} MB")
+            self._refuse(key, what, f"it takes {made.bytes / 1e6:.0f} MB, and there are {self.room / 1e6:.0f} MB")
             return False
         self._kept[key] = made
         self._make_room(0)
@@ -171,8 +170,8 @@ class GraphCache(Generic[Entry]):
         self._said.append(f"Recording a CUDA graph of {what} took {took}; later takes reuse it.")
         return True
 
-    def _refuse(self, key: Hashable, of: object, what: str, reason: str) -> None:
-        self._failed[key] = (lambda: None) if of is None else ref(of)
+    def _refuse(self, key: Hashable, what: str, reason: str) -> None:
+        self._failed.add(key)
         self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without one.")
 
     def _make_room(self, more: int) -> None:
@@ -256,7 +255,6 @@ class GraphedTransformer(nn.Module):
             ("language", ref(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
             lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
             f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
-            self.plain,
         )
         if found is None:
             return self.plain(embedded, cache, positions)
@@ -338,7 +336,6 @@ class GraphedEvaluator:
             key,
             lambda: _Evaluation(self._backbone, self._cache.record, state, run, frames, masked=self._bucket > 1),
             f"an evaluation of {frames} frames in {run.branches} branch{'es' if run.branches > 1 else ''}",
-            self._backbone,
         )
         if found is None:
             return self._backbone.velocity(state, evaluation, run)
@@ -473,7 +470,6 @@ class GraphedRun(MaskedRun):
             ("masked", ref(self._network), sizes, possible, self._guidance, self._bucket > 1),
             lambda: _DemaskingStep(self, sizes, possible, self._cache.record, masked=self._bucket > 1),
             f"a step with {sizes.prefix + branches * sizes.frames} rows",
-            self._network,
         )
         if found is None:
             return super().scores(codes, first, last, guide)

@@ -147,7 +147,6 @@ class FramePredictor:
                 ("frame", ref(self), sampler),
                 lambda: _Recorded(self, sampler, rows, given, self._graphs),
                 f"a frame of {self.groups + 1} codes",
-                self,
             )
             if recorded is not None:
                 return recorded.predict(rows, given), self.operations
