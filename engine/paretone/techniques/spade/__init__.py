@@ -209,9 +209,10 @@ def _student(
         if (model := find(info.id)) and not (model.teacher or info.students):
             raise SettingError(f"No student of {info.title} can be trained; hear it pruned: recovery=none.")
         kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
-        kept += " --original-layers" if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
         which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else counted(depth, "layer", "layers")
-        which += ", learned from the original layers," if knobs.get("targets", FOLLOWING) == ORIGINAL else ""
+        if knobs.get("targets", FOLLOWING) == ORIGINAL:
+            kept += " --original-layers"
+            which += ", learned from the original layers,"
         state = stage_title(str(knobs["recovery"])).lower()
         there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
         has = f"; there are some with {there}" if there else ""
