@@ -112,8 +112,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for number, one in enumerate(calibrations):
         started = time.perf_counter()
         derived = ((other, other.calibrated.derive(one.threshold)) for other in calibrations[:number])
-        other, known = next((pair for pair in derived if pair[1].exact), (None, None))
-        if other is not None and known is not None:  # The table follows from that of another threshold.
+        exact = next((pair for pair in derived if pair[1].exact), None)
+        if exact is not None:  # The table follows from that of another threshold.
+            other, known = exact
             one.record = replace(other.calibrated, table=known.table, knobs=one.knobs)
             one.same_as = other.threshold
         else:
