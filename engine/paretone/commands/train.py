@@ -75,12 +75,14 @@ def add_validation(group: argparse._ArgumentGroup) -> None:
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device`` for a
-    :class:`paretone.training.requests.TrainingRequest`."""
-    catalogue.entry(arguments.model(options)).require_vocoder(options.vocoder)
+    """Values of the model, :func:`add_run`, :func:`add_budget`, manifest, validation, ``--vocoder`` and ``--device``
+    for a :class:`paretone.training.requests.TrainingRequest`."""
+    model = arguments.model(options)
+    catalogue.entry(model).require_vocoder(options.vocoder)
     paths = ("manifest", "validation", "validation_audio", "work", "export")
     same = ("vocoder", "minutes", "steps", "epochs", "resume", "rate_scale", "device", "threads")
     return {
+        "model": model,
         **{name: path_text(getattr(options, name)) for name in paths},
         **{name: getattr(options, name) for name in same},
         "half_precision": options.half,
@@ -145,7 +147,6 @@ def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
     same = ("folder", "sentences", "positions", "rate", "matrix_rate", "seed")
     return {
-        "model": arguments.model(options),
         **{name: getattr(options, name) for name in same},
         "corpus": path_text(options.corpus),
         **training_request(options),
@@ -195,18 +196,18 @@ def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> 
 def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_speech` and :func:`add_training` for a
     :class:`paretone.training.requests.FineTuningRequest`. Raises :class:`paretone.errors.TextError`."""
-    model, texts = arguments.model(options), arguments.typed_lines(options.texts) if options.texts else ()
+    texts = arguments.typed_lines(options.texts) if options.texts else ()
+    request = training_request(options)
     sentences = options.sentences or len(texts)
     if not texts and options.sentences is None and options.manifest is None:
-        sentences = usual_own_sentences(catalogue.entry(model).bundled)
+        sentences = usual_own_sentences(catalogue.entry(request["model"]).bundled)
     return {
-        "model": model,
         "corpus": path_text(options.corpus),
         "sentences": sentences,
         "texts": texts,
         "learning_rate": options.rate,
         **{name: getattr(options, name) for name in ("matrix_rate", "frames", "seed", "folder", "variant")},
-        **training_request(options),
+        **request,
     }
 
 
