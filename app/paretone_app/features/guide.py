@@ -59,7 +59,8 @@ class Guide(QWidget):
             number = index + 1 - sum(left_out[:index])
             shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             how_far = "done" if done[index] else "changed" if changed[index] else ""
-            _hold_width(button, step.title)
+            if not button.minimumWidth():  # A step that is done moves none after it.
+                build.hold_width(button, *(f"{mark}  {step.title}" for mark in (_DONE, _AGAIN, "0")))
             button.setText(f"{_DONE if done[index] else _AGAIN if changed[index] else number}  {step.title}")
             button.setAccessibleName(", ".join(filter(None, (f"Step {number}: {step.title}", how_far))))
             tip = f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip()
@@ -76,15 +77,6 @@ class Guide(QWidget):
             # The reason why a step is unavailable replaces its hint.
             self.hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
         self.hint.setToolTip(self.hint.text())
-
-
-def _hold_width(button: QToolButton, title: str) -> None:
-    """Make ``button`` wide enough for every mark, so that a step that is done moves none after it."""
-    if not button.minimumWidth():
-        button.ensurePolished()
-        for mark in (_DONE, _AGAIN, "0"):
-            button.setText(f"{mark}  {title}")
-            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
 
 
 class GuidePresenter(Presenter):

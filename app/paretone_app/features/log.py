@@ -132,10 +132,6 @@ class LogPresenter(Presenter):
         self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.bell.setProperty("look", "quiet")
         self.bell.clicked.connect(self._actions["messages"].trigger)
-        self.bell.setIcon(icon("bell"))
-        self.bell.setText("00")
-        self.bell.ensurePolished()
-        self.bell.setMinimumWidth(self.bell.sizeHint().width())  # A count moves nothing.
         services.status.add(self.bell)
         services.notices.history_changed.connect(self._show_bell)
         services.theme.changed.connect(self._show_bell)
@@ -153,6 +149,7 @@ class LogPresenter(Presenter):
     def _show_bell(self) -> None:
         missed = self._notices.missed
         self.bell.setIcon(icon("bell"))
+        build.hold_width(self.bell, "00")
         self.bell.setText(str(missed) if missed else "")
         gone = counted(missed, "message went", "messages went")
         self.bell.setAccessibleName(f"Messages: {gone} by itself" if missed == 1 else f"Messages: {gone} by themselves")

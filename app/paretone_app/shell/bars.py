@@ -75,9 +75,7 @@ class Header(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.queue.setText("Queue 00")  # Styled only now: nothing moves while it counts.
-        self.queue.setMinimumWidth(self.queue.sizeHint().width())
-        self._show_queue()
+        build.hold_width(self.queue, "Queue 00")
 
     def _show_queue(self) -> None:
         jobs = self._state.jobs

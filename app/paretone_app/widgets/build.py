@@ -6,6 +6,7 @@ from typing import TypeVar
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, SignalInstance
 from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QBoxLayout,
     QComboBox,
     QDialog,
@@ -171,6 +172,17 @@ def keeping_room(one: Built) -> Built:
     policy.setRetainSizeWhenHidden(True)
     one.setSizePolicy(policy)
     return one
+
+
+def hold_width(button: QAbstractButton, *texts: str) -> None:
+    """Keep ``button`` wide enough for each of these ``texts``, so that it moves nothing when it shows another. Call it
+    once the style sheet is in force."""
+    shown = button.text()
+    button.ensurePolished()
+    for text in texts:
+        button.setText(text)
+        button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
+    button.setText(shown)
 
 
 def title_of(text: str, field: QWidget) -> QLabel:

@@ -158,10 +158,8 @@ class StudiesPanel(QWidget):
         files = self.new_button, self.open_button, ActionButton(can.folder, "Fol&der…"), self.recent_button
         top = build.row((self.chooser, 1), *files, self.example_button)
 
-        self.run_button = ActionButton(can.run, "Ru&n again")
-        self.run_button.ensurePolished()
-        self.run_button.setMinimumWidth(self.run_button.sizeHint().width())  # Other texts move nothing.
-        self.run_button.set_text("Ru&n")
+        self.run_button = ActionButton(can.run, "Ru&n")
+        build.hold_width(self.run_button, "Ru&n again")
         self.pause_button, self.cancel_button = ActionButton(can.pause, "&Pause"), ActionButton(can.cancel, "Ca&ncel")
         self.where = build.combo("Where it runs", (("On this machine", HERE), ("On a Ray cluster", CLUSTER)))
         self.where.currentIndexChanged.connect(lambda _: self._show())
