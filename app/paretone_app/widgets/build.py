@@ -30,6 +30,7 @@ Placed = Part | tuple[Part, int] | int
 Offered = tuple[str, object] | tuple[str, object, str]
 """An entry of a choice: title, value and, if wanted, tooltip."""
 Built = TypeVar("Built", bound=QWidget)
+Box = TypeVar("Box", bound=QComboBox)
 
 
 _SPACE, _FIXED_SPACE = " %", "\N{NO-BREAK SPACE}%"
@@ -164,6 +165,13 @@ def show(dialog: QDialog) -> None:
     """Open ``dialog`` without blocking; it is deleted when it closes."""
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.open()
+
+
+def narrow(box: Box, letters: int) -> Box:
+    """``box``, with room for a number of ``letters``: it cuts longer texts off instead of widening the panel."""
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(letters)
+    return box
 
 
 def keeping_room(one: Built) -> Built:

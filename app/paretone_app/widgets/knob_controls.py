@@ -183,9 +183,7 @@ class KnobControls(QWidget):
             box.toggled.connect(lambda on, name=knob.name: self.changed.emit(name, on))
             return box
         if isinstance(knob, Choice):
-            combo = ComboBox()
-            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            combo.setMinimumContentsLength(6)
+            combo = build.narrow(ComboBox(), 6)
             build.offer(combo, zip(knob.titles or knob.values, knob.values, strict=True), None)
             combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))
             return combo

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QTableWidgetItem
+from PySide6.QtWidgets import QSizePolicy, QTableWidgetItem
 
 from paretone.errors import PlainError
 from paretone.measure.roofline import ceilings
@@ -118,7 +118,7 @@ class RooflineTable(TextsTable):
                 below = one.why_below_floor(report.ceilings)
                 parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
                 tip = " ".join(f"{part}." for part in parts if part)
-                for column, text in enumerate(cells(report, phase, one)):
+                for column, text in enumerate(texts[number]):
                     item = QTableWidgetItem(aligned(text, places[column]) if column else f"    {text}")
                     item.setTextAlignment(_aligned(column))
                     item.setData(_ROW, number)
@@ -255,11 +255,9 @@ class RooflinePanel(SidePanel):
         top.addWidget(self.again_button)
         tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
         cards = [(one.device, one) for one in self._known_cards()]
-        self.ceilings_box = build.combo("Ceilings", [("This machine", None), *cards], tip)
-        self.ceilings_box.currentIndexChanged.connect(self._show)
         # Narrow, so that Cancel and the progress of a measurement have room next to it and push nothing away.
-        self.ceilings_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.ceilings_box.setMinimumContentsLength(8)
+        self.ceilings_box = build.narrow(build.combo("Ceilings", [("This machine", None), *cards], tip), 8)
+        self.ceilings_box.currentIndexChanged.connect(self._show)
         top.addWidget(self.ceilings_box)
         self.cancel_button = ActionButton(can.cancel, "Cance&l")
         top.addWidget(self.cancel_button)

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGroupBox, QLabel, QSizePolicy, QWidget
 
 from paretone.errors import PlainError, SettingError
 from paretone.measure.metrics import metric
@@ -182,7 +182,7 @@ class TechniqueCard(QGroupBox):
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
         self.controls = KnobControls(technique.title, foremost=1)
-        self.weights = ComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.weights = build.narrow(ComboBox(), 0)
         self.weights.setAccessibleName(f"Weights of {technique.title}")
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))

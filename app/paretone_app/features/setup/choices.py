@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QProgressBar, QWidget
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QWidget
 
 from paretone.models import catalogue
 from paretone.models.base import Voice
@@ -26,16 +26,7 @@ CHECKPOINT_FOLDER = "Folder with the checkpoint"
 VOCODER_FOLDER = "Folder with the vocoder"
 
 
-class NarrowBox(ComboBox):
-    """A combo box that cuts its text off instead of widening the panel."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(10)
-
-
-class _ModelBox(NarrowBox):
+class _ModelBox(ComboBox):
     """The choice of a model, which Enter confirms."""
 
     confirmed = Signal()
@@ -67,7 +58,7 @@ class ModelChoice(QWidget):
         super().__init__()
         self._selection = selection
         self.can = can
-        self.box = build.named(_ModelBox(), "Model")
+        self.box = build.narrow(build.named(_ModelBox(), "Model"), 10)
         build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.models()], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(can.load.trigger)
@@ -149,8 +140,7 @@ class VoiceChoice(QWidget):
         """Number of the last check; findings of earlier checks are ignored."""
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
-        self.voice = build.named(NarrowBox(), "Voice")
-        self.voice.setMinimumContentsLength(18)
+        self.voice = build.narrow(build.named(ComboBox(), "Voice"), 18)
         self.voice.activated.connect(lambda: state.editing.choose_voice(self.voice.currentData()))
         self.own = build.button("O&wn…", name="Own recording")
         self.own.setCheckable(True)

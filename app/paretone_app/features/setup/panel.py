@@ -9,7 +9,7 @@ from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
 from paretone.techniques import resolve
 from paretone_app.features.setup.cards import StepGrid, TechniqueList
-from paretone_app.features.setup.choices import ModelActions, ModelChoice, NarrowBox, VoiceChoice
+from paretone_app.features.setup.choices import ModelActions, ModelChoice, VoiceChoice
 from paretone_app.features.setup.spoken import AsSpoken
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
@@ -19,7 +19,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import prepared_entry
 from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build
-from paretone_app.widgets.boxes import SpinBox
+from paretone_app.widgets.boxes import ComboBox, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 
@@ -149,7 +149,7 @@ class SetupPanel(QWidget):
         self.text.setPlaceholderText("Type any English sentence")
         self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
         self.text.textChanged.connect(lambda: self._pending_text.start())
-        self.sentences = build.named(NarrowBox(), "Sentences to choose from", "Replaces the text")
+        self.sentences = build.narrow(build.named(ComboBox(), "Sentences to choose from", "Replaces the text"), 10)
         self.sentences.addItem("Choose a sentence…")
         for sentence in catalogue.sentences():
             self.sentences.addItem(sentence, sentence)

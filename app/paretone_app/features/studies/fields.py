@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
@@ -192,8 +192,8 @@ class _Line(_Entry):
         self._model = ""
         self._knobs: tuple[Knob, ...] = ()
         """Of the chosen technique, or the model's options."""
-        self.owner = build.named(ComboBox(), "Technique or model")
-        self.knob = build.named(ComboBox(), "Parameter")
+        self.owner = build.narrow(build.named(ComboBox(), "Technique or model"), 10)
+        self.knob = build.narrow(build.named(ComboBox(), "Parameter"), 10)
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.choices = Flow(GAP)
         self._boxes: dict[tuple[str, str], tuple[tuple[str, QCheckBox], ...]] = {}
@@ -201,9 +201,6 @@ class _Line(_Entry):
         self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
         line = (self.owner, 3), (self.knob, 3), (self.values, 4), self.without, self.remove
         build.fill(VBoxLayout(self), (build.fill(HBoxLayout(), line), self.choices))
-        for combo in (self.owner, self.knob):
-            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            combo.setMinimumContentsLength(10)
         self.owner.currentIndexChanged.connect(self._change_owner)
         self.knob.currentIndexChanged.connect(self._change_knob)
         self.values.textChanged.connect(self.changed)

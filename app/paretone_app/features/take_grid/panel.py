@@ -352,9 +352,7 @@ class TakeGridPanel(QWidget):
         self._show_page()
 
     def _combo(self, name: str, slot: object = None) -> ComboBox:
-        combo = build.named(ComboBox(), name)
-        combo.setSizeAdjustPolicy(ComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        combo.setMinimumContentsLength(6)
+        combo = build.narrow(build.named(ComboBox(), name), 6)
         combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         combo.activated.connect(self._choose if slot is None else slot)
         return combo

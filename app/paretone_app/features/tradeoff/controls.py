@@ -7,7 +7,7 @@ from html import escape
 
 from PySide6.QtCore import QPointF, QSignalBlocker, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.models.voices import shown_name
@@ -282,9 +282,7 @@ class FilterLine(QWidget):
 
 def _choice(name: str, slot: Callable[..., object] | SignalInstance, least: int = 4) -> ComboBox:
     """``least``: letters that it has room for."""
-    combo = build.named(ComboBox(), name)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(least)
+    combo = build.narrow(build.named(ComboBox(), name), least)
     combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     combo.activated.connect(slot)
     return combo
