@@ -135,7 +135,9 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     missing = maker.judges["words"]
-    assert not missing.isEnabled() and missing.toolTip().startswith("On gpu1: Word errors"), "said beforehand"
+    assert (
+        not missing.isChecked() and not missing.isEnabled() and missing.toolTip().startswith("On gpu1: Word errors")
+    ), "said beforehand"
     maker.reject()
 
     chosen.set_option("steps", 4)

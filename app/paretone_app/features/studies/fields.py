@@ -16,7 +16,7 @@ from paretone_app.features.studies.forms import KINDS, Bound, Goals, Server, Var
 from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
 from paretone_app.shell.theme import GAP
-from paretone_app.state.machine import Installing, Machine
+from paretone_app.state.machine import Machine
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.build import cross_button
@@ -159,21 +159,15 @@ class JudgeBoxes(QWidget):
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine) -> None:
         super().__init__()
-        self._machine = Machine()
+        self._machine = machine
         self.boxes: dict[str, QCheckBox] = {}
         for one in JUDGES:
             box = self.boxes[one.name] = QCheckBox(one.title)
             box.toggled.connect(self.changed)
         self.install = InstallOffer()
         build.fill(VBoxLayout(self), [*self.boxes.values(), self.install])
-        self.show_missing()
-
-    def follow(self, installing: Installing, machine: Machine) -> None:
-        self._machine = machine
-        self.install.follow(installing)
-        self.show_missing()
 
     def show_missing(self) -> None:
         """Enable the judges available where the engine runs."""

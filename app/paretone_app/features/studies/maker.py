@@ -70,12 +70,18 @@ class StudyMaker(QDialog):
     """Write this definition to this path, and optionally run the study."""
 
     def __init__(
-        self, selection: Selection, folder: Path, kinds: Sequence[OfferedKind] = (), parent: QWidget | None = None
+        self,
+        selection: Selection,
+        machine: Machine,
+        folder: Path,
+        kinds: Sequence[OfferedKind] = (),
+        parent: QWidget | None = None,
     ) -> None:
-        """``selection``: Setup's; ``folder``: proposed for files; ``kinds``: further kinds of studies."""
+        """``selection``: Setup's; ``machine``: the engine's; ``folder``: proposed for files; ``kinds``: further kinds
+        of studies."""
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
-        self._machine = Machine()
+        self._machine = machine
         self._own = tuple(selection.own_voices)
         self._offered: tuple[Voice, ...] = ()
         """Voices in the list."""
@@ -151,7 +157,7 @@ class StudyMaker(QDialog):
         self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
         rounds = SpinBox(minimum=1, maximum=100, value=1)
         self.rounds = build.named(rounds, tip="Speed measurements per take, interleaved with the others")
-        self._judge_boxes = JudgeBoxes()
+        self._judge_boxes = JudgeBoxes(self._machine)
         self._judge_boxes.changed.connect(self._changed)
         self.judges = self._judge_boxes.boxes
         self.install_search = InstallOffer()
@@ -209,10 +215,9 @@ class StudyMaker(QDialog):
         below = hint, (self.about_kind, 1), self.selected, self.options
         return build.fill(VBoxLayout(), (*above, (area, 1), *below))
 
-    def follow(self, installing: Installing, machine: Machine) -> None:
-        self._machine = machine
-        self._judge_boxes.follow(installing, machine)
-        self.install_search.follow(installing)
+    def follow(self, installing: Installing) -> None:
+        for offer in (self._judge_boxes.install, self.install_search):
+            offer.follow(installing)
         installing.changed.connect(self.show_missing)
         self.show_missing()
 

@@ -418,9 +418,9 @@ class StudiesPresenter(Presenter):
 
         selection = self._state.selection
         kinds = offered_kinds(selection.info if selection.ready else None)
-        self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
+        self.maker = maker = StudyMaker(selection, self._state.machine, self._studies, kinds, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        maker.follow(self._state.installing, self._state.machine)
+        maker.follow(self._state.installing)
         maker.definition_changed.connect(self._check)
         maker.submitted.connect(self._write_new)
         maker.destroyed.connect(self._maker_gone)

@@ -24,6 +24,7 @@ from paretone_app.features.studies.panel import CLUSTER, StudiesActions, Studies
 from paretone_app.results.study import FailedTake, OpenStudy, read_study
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.machine import Machine
 from paretone_app.state.selection import Selection
 from tests.app.acting import acts_of
 from tests.app.conftest import in_front, on_screen
@@ -190,7 +191,7 @@ def test_open_and_recent_studies_are_offered_and_told_apart(panel: StudiesPanel,
 
 
 def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Selection(Artefacts()), tmp_path)
+    maker = StudyMaker(Selection(Artefacts()), Machine(), tmp_path)
     qtbot.addWidget(maker)
     wanted: list[object] = []
     maker.definition_changed.connect(wanted.append)
@@ -213,7 +214,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     selection = Selection(Artefacts())
     for one in selection.techniques:
         selection.switch(one.name, False)
-    maker = StudyMaker(selection, tmp_path)
+    maker = StudyMaker(selection, Machine(), tmp_path)
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
     bounds = [maker.goals.bounds.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
