@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,15 +199,15 @@ class TradeoffPresenter(Presenter):
             "selection_open": partial(
                 self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
             ),
-            "front_play": partial(self._do_along, methodcaller("toggle")),
-            "front_mark": partial(self._do_along, methodcaller("mark")),
-            "front_heard": partial(self._do_along, methodcaller("find")),
+            "front_play": partial(self._do_along, lambda along: along.toggle()),
+            "front_mark": self._mark,
+            "front_heard": partial(self._do_along, lambda along: along.find()),
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
         for name, do in of_points.items():
             actions.bind(actions[name], do, self._why_no_points)
         actions.bind(actions["shown_study"], self.study_within, self._why_not_within)
-        actions.bind(actions["shown_rank"], partial(self._do_along, methodcaller("rank")), self._why_not_rank)
+        actions.bind(actions["shown_rank"], self._rank, self._why_not_rank)
         of_point: dict[str, tuple[Callable[[Point, Sound | None], object], Callable[[], str]]] = {
             "point_hear": (self.hear, self._player.why_not_hear),
             "point_a": (partial(self.set_side, "A"), str),
@@ -282,6 +281,12 @@ class TradeoffPresenter(Presenter):
             finally:
                 self._show_along()
 
+    def _mark(self) -> None:
+        self._do_along(lambda along: along.mark())
+
+    def _rank(self) -> None:
+        self._do_along(lambda along: along.rank())
+
     def _show_along(self) -> None:
         self._actions["front_play"].setChecked(self.along is not None and self.along.row.on)
 
@@ -338,7 +343,7 @@ class TradeoffPresenter(Presenter):
         attempt = self._actions.attempt
         panel.plot.activated.connect(lambda: attempt(partial(self._with_point, self.hear)))
         panel.plot.side_chosen.connect(lambda side: attempt(partial(self._with_point, partial(self.set_side, side))))
-        panel.plot.marked.connect(lambda: attempt(partial(self._do_along, methodcaller("mark"))))
+        panel.plot.marked.connect(lambda: attempt(self._mark))
         panel.recall(str(self._settings.value(_SHOWN, "")))
         for slot in (self.refresh, self._remember):
             panel.scene_changed.connect(slot)
@@ -373,8 +378,7 @@ class TradeoffPresenter(Presenter):
         rank, study = self._actions["shown_rank"], self._actions["shown_study"]
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
-        by_ear = partial(self._do_along, methodcaller("rank"))
-        self.parallel.axes.activated.connect(lambda: self._actions.attempt(by_ear))
+        self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
         self._results.watch(self.parallel, self.parallel.shown)
         return self.parallel
 
