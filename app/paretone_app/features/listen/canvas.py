@@ -65,6 +65,11 @@ class Lane:
         return len(self.samples) / self.rate
 
     @property
+    def has_spectrogram(self) -> bool:
+        """Whether it has one: not a take that is still made."""
+        return self.facts is not None or bool(self.minus)
+
+    @property
     def top(self) -> float:
         """Decibels of its loudest band; of a difference 0."""
         return self.facts.top if self.facts is not None else 0.0
@@ -311,8 +316,8 @@ class Canvas(QWidget):
                 painter.setFont(self._small)
                 # Everything is drawn at its place on the whole axis, of which the tile shows a part.
                 painter.translate(-number * TILE, 0)
-                bare = lane.facts is None and not lane.minus  # As while it is made: no spectrogram yet.
-                self._draw_wave(painter, lane, time, heights.wave + bare * heights.spectrogram)
+                instead = 0 if lane.has_spectrogram else heights.spectrogram
+                self._draw_wave(painter, lane, time, heights.wave + instead)
                 area = QRectF(number * TILE, heights.wave, TILE, heights.spectrogram)
                 if tile is not None:
                     painter.drawImage(area, tile.image)
@@ -403,7 +408,7 @@ class Canvas(QWidget):
 
     def _draw_scales(self, painter: QPainter, lane: Lane, area: QRectF) -> None:
         """Frequencies on the left, the colour scale on the right, of what is drawn."""
-        if lane.facts is None and not lane.minus:
+        if not lane.has_spectrogram:
             return
         flags, above = Qt.AlignmentFlag, area.top() - self._line
         for hertz in _FREQUENCIES:
