@@ -46,11 +46,12 @@ def significant(value: float, places: int = 9) -> str:
 
 def aligned(text: str, places: int) -> str:
     """``text``, with room after its number for ``places`` decimals: right-aligned, points are below each other."""
-    number = _NUMBER.match(text)
-    if number is None or not places:
+    number = _NUMBER.match(text) if places else None
+    if number is None:
         return text
-    room = _DIGIT_SPACE * (places - decimals(text))
-    return f"{number[0]}{'' if decimals(text) else _POINT_SPACE}{room}{text[number.end() :]}"
+    there = decimals(number[0])
+    room = ("" if there else _POINT_SPACE) + _DIGIT_SPACE * (places - there)
+    return f"{number[0]}{room}{text[number.end() :]}"
 
 
 def decimals(text: str) -> int:

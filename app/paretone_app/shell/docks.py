@@ -30,7 +30,7 @@ class Docks(QObject):
         self.families: tuple[str, ...] = ()
         """Families that the shown panels suit; empty before a model is used."""
         self._next_families: tuple[str, ...] = ()
-        """Family of a model chosen while a panel is maximised."""
+        """Families of a model chosen while a panel is maximised."""
         self._front = ""
         """The last front panel of the centre."""
         self._wanted: dict[Region, QDockWidget] = {}

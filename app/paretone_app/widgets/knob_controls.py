@@ -87,7 +87,8 @@ class KnobControls(QWidget):
         """Give the labels ``width`` or more; returns the width left of the editors."""
         width = max([width, *(one.sizeHint().width() for one in self._rows.labels.values())])
         self._rows.grid.setColumnMinimumWidth(0, width)
-        return width + sum(one.sizeHint().width() + 2 * NEAR for one in [*self._rows.resets.values()][:1])
+        reset = next(iter(self._rows.resets.values()), None)
+        return width if reset is None else width + NEAR + reset.sizeHint().width() + NEAR
 
     def set_knobs(
         self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None

@@ -270,11 +270,14 @@ def _interval(low: float, high: float, places: int) -> str:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
     """The first cell of a row is plain text, the others rich."""
-    lines = []
-    for number, (title, *cells) in enumerate((columns, *((escape(title), *cells) for title, *cells in rows))):
-        look = "padding-right:1.5em" + (f"; color:{muted}" if not number else "")
-        figures = "".join(f"<td align='right' style='{look}'>{cell}</td>" for cell in cells)
-        lines.append(f"<tr><td style='{look}'>{title}</td>{figures}</tr>")
+
+    def line(first: str, figures: Sequence[str], look: str = "") -> str:
+        look = f"padding-right:1.5em{look}"
+        cells = "".join(f"<td align='right' style='{look}'>{one}</td>" for one in figures)
+        return f"<tr><td style='{look}'>{first}</td>{cells}</tr>"
+
+    lines = [line(columns[0], columns[1:], f"; color:{muted}")]
+    lines += [line(escape(title), figures) for title, *figures in rows]
     return f"<table>{''.join(lines)}</table>"
 
 

@@ -217,8 +217,11 @@ class SetupPresenter(Presenter):
         if files := self._files:
             self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
         elif self._candidates:
-            again = lambda one: load(command.model, command.folder, one, command.device, command.vocoder)  # noqa: E731
-            self._notices.ask(sentence, self._candidates, again)
+            self._notices.ask(
+                sentence,
+                self._candidates,
+                lambda variant: load(command.model, command.folder, variant, command.device, command.vocoder),
+            )
         elif kept is not None:
             self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
         elif chosen.loading:

@@ -129,7 +129,7 @@ def made_at(take: TakeSummary | Take) -> str:
 
 def _figure(name: str, places: int, unit: str = "", title: str = "", width: int = 9) -> Column:
     """A column for the metric ``name`` of :mod:`paretone.measure.metrics`, with three significant digits and at most
-    ``places`` decimals; with all of them in percent and dB. Missing values sort as the greatest."""
+    ``places`` decimals; levels and percentages have exactly so many. Missing values sort as the greatest."""
     one = metric(name)
     of = one.of
     if of is None:
@@ -396,11 +396,9 @@ class TakesModel(QAbstractTableModel):
         take, column = self._shown[index.row()], COLUMNS[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return (
-                    self._sides.get(take.id, "")
-                    if index.column() == _SIDE
-                    else aligned(column.text(take), column.places)
-                )
+                if index.column() == _SIDE:
+                    return self._sides.get(take.id, "")
+                return aligned(column.text(take), column.places)
             case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
                 return icon("speaker")
             case Qt.ItemDataRole.DecorationRole if column.doubtful(take):

@@ -58,7 +58,6 @@ def doubt(point: Point) -> str:
     return localised(busy_line(during="" if point.kind == TAKE else several))
 
 
-ITSELF = "compared with itself"
 _OWN = "Each baseline is compared with itself alone: 0 does not tell which of them is better."
 
 
@@ -73,7 +72,7 @@ def on_axes(point: Point, options: PlotOptions) -> list[str]:
         figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
             reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
-            reference += f" ({ITSELF})" if is_own_reference(point, one) else ""
+            reference += " (compared with itself)" if is_own_reference(point, one) else ""
             found.append(f"{one.label}: {figure_text(one, figure)}{reference}")
     return found
 

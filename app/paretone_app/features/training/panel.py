@@ -259,7 +259,7 @@ class TrainingPanel(QWidget):
         self._form = form = FormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
         fields = ("&Time", self.minutes), ("Ep&ochs", self.epochs), ("Learnin&g rate", self.rate)
-        self._titles = [build.title_of(title, field) for title, field in fields]
+        time, epochs, rate = self._titles = [build.title_of(title, field) for title, field in fields]
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
             ("Validation", self.validation, choose_validation),
@@ -275,10 +275,10 @@ class TrainingPanel(QWidget):
             self._rows[editor] = row
         form.addRow(controls)
         form.addRow(self.remark)
-        form.addRow(self._titles[0], self.minutes)
-        form.addRow(self._titles[1], self.epochs)
+        form.addRow(time, self.minutes)
+        form.addRow(epochs, self.epochs)
         form.addRow(self.estimate)
-        form.addRow(self._titles[2], self.rate)
+        form.addRow(rate, self.rate)
         form.addRow(self.half)
         for action in (can.start, can.resume):
             action.explain(self._missing)
