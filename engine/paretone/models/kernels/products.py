@@ -143,7 +143,8 @@ class PackedProduct:
 def can_pack(weight: Tensor) -> bool:
     """Whether packing this weight is possible and useful."""
     plain = weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.layout == torch.strided
-    return available() and plain and weight.shape[1] >= (NARROWEST // 4 if onednn_pays() else NARROWEST)
+    # Nothing is tried or measured for weights that are elsewhere, as on a graphics card.
+    return plain and available() and weight.shape[1] >= (NARROWEST // 4 if onednn_pays() else NARROWEST)
 
 
 def notes_of(backbone: nn.Module) -> tuple[str, ...]:
@@ -182,7 +183,8 @@ class PackableLinear(nn.Linear):
 
 
 def packed(network: Network) -> Network:
-    """``network``, with all layers packed that can be: its weights must not change any more, unless it is trained."""
+    """``network``, whose :class:`PackableLinear` layers are now packed where that is possible. Its weights must not
+    change any more, unless it is trained."""
     for one in network.modules():
         if isinstance(one, PackableLinear):
             one.pack()

@@ -156,8 +156,7 @@ class SelfAttention(nn.Module):
             self.project_by(PackedProduct(weight, bias, many_rows=True))
         else:
             self.project_by(partial(F.linear, weight=weight, bias=bias))
-        if isinstance(self.output, PackableLinear):
-            self.output.pack()
+        products.packed(self.output)
 
     def project_by(self, projection: Callable[[Tensor], Tensor]) -> None:
         """Compute queries, keys and values, side by side, by ``projection``."""
@@ -254,8 +253,7 @@ class FeedForward(nn.Module):
     def fuse(self) -> None:
         """Pack the weights: see :mod:`paretone.models.kernels.products`."""
         for one in (self.first, self.last):
-            if isinstance(one, PackableLinear):
-                one.pack()
+            products.packed(one)
 
     def is_packed(self, x: Tensor) -> bool:
         """Whether ``x`` can be processed in blocks."""
