@@ -1,4 +1,4 @@
-"""Files of jobs on a host: those that a command needs go there first, those that it makes are fetched. Torch-free."""
+"""Files of jobs on a host: what a command needs is sent before it, and what it makes is fetched. Torch-free."""
 
 from __future__ import annotations
 

@@ -417,8 +417,8 @@ def _value(grid: TakeGrid, take: TakeSummary | None, reference: TakeSummary) -> 
 
 
 def _rest(take: TakeSummary, free: Sequence[Dimension]) -> Iterator[object]:
-    """All but the sentence and the values in ``free`` dimensions, what is told apart soonest first: equal for takes of
-    one grid. Options, weights and voices differ between models."""
+    """What takes of one grid have in common: everything but the sentence and the values in ``free`` dimensions. What
+    differs most often comes first, so that comparing ends early. Options, weights and voices differ between models."""
     names, setting = {one.name for one in free}, take.setting
     of_any = MODEL in names
     yield None if SEED in names else setting.seed

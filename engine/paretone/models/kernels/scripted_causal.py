@@ -93,7 +93,7 @@ class Frames(NamedTuple):
 MOST_TOKENS = 16
 """Of more tokens, the time of the calls does not count."""
 MOST_GATHERED, LEAST_SEEN = 6, 256
-"""Values are gathered for at most so many tokens, from caches of more than so many."""
+"""A pass gathers values if it has at most the first number of tokens, and its cache more than the second."""
 
 
 def _norm(x: Tensor, scaled: Tensor, floor: Tensor) -> Tensor:
@@ -199,8 +199,9 @@ def _pass_together(
     # Of each group, scores and shares (key_heads, queries, tokens): −∞ and 0 after a sequence's end.
     scores: list[Tensor] = []
     shares: list[Tensor] = []
-    # Of each sequence: by layer, the place of its new keys and values, its own keys, and all rows; queries, scores,
-    # mask, shares and sum of its own values, and rows and beginnings of these.
+    # Of each sequence, by layer: where its new keys and values go, its own keys, and the whole cache as rows of a
+    # table. For all layers: what its own keys and values need (queries, scores, mask, shares, sum), and which rows of
+    # the table its own values are, with the first of each head.
     places: list[list[Tensor]] = []
     keys: list[list[Tensor]] = []
     tables: list[list[Tensor]] = []
