@@ -80,12 +80,12 @@ def judges_of_papers() -> list[tuple[JudgeKind, Axis]]:
 
 def measured(ear: Ear, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> tuple[float, float, float]:
     """Word error rate in per cent or mean similarity, by the judge, with its 95 % bootstrap interval over sentences. A
-    take without speech resembles nobody."""
+    take without speech resembles nobody, and says none of its words."""
     found = []
     for one, said in zip(utterances, spoken, strict=True):
         try:
             figures = ear.hear(one.text, one.voice, said.samples, said.sample_rate).figures
-        except AudioError:
+        except AudioError:  # of judges of similarity
             figures = {"similarity": 0.0}
         if "words" in figures:
             found.append((100 * figures["edits"], figures["words"]))
