@@ -7,14 +7,14 @@ table inside a backbone: :mod:`paretone.sampling.skipping`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import TABLE, Carried, Line, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.models.base import SpeechModel, Utterance, flow_model
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
@@ -43,7 +43,6 @@ from paretone.techniques.ditreducio.table import (
 from paretone.wording import percent
 
 NAME = "ditreducio"
-METRICS = ("mae", "relative")
 UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
 """Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
 before its last projection, whose units have no name."""
@@ -106,7 +105,11 @@ ONE_COLUMN = "DiTReducio's strategy table has one column per Euler step"
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     require_sampling(context, plan)
-    plan = plan.noted(*remarks(plan.options))
+    if plan.options["steps"] <= 8:
+        plan = plan.noted(
+            f"At {plan.options['steps']} steps, neighbouring steps differ much: little can be skipped, and skips are "
+            "more audible. Listen before you trust it."
+        )
     table = context.artefact
     if not isinstance(table, StrategyTable):
         raise NotPrepared(
@@ -161,31 +164,15 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
         )
 
 
-FEW_STEPS = 8
-"""Up to this number of steps, neighbouring steps differ much."""
-
-
-def remarks(options: Values) -> tuple[str, ...]:
-    """Remark on a risky number of steps."""
-    if options["steps"] > FEW_STEPS:
-        return ()
-    return (
-        f"At {options['steps']} steps, neighbouring steps differ much: little can be skipped, and skips are "
-        "more audible. Listen before you trust it.",
-    )
-
-
 def calibrates_alike(knobs: Values, other: Values) -> bool:
     """Whether calibrations with these knobs differ at most in the threshold, which a record can vary. Knobs missing in
     an older record have their defaults."""
-    return _deciding(knobs) == _deciding(other)
-
-
-def _deciding(knobs: Values) -> dict[str, object]:
-    """The knobs that a calibration's measurements depend on."""
-    given = defaults(TECHNIQUE.knobs).replace(**knobs)
-    passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "check_phase", "marked")
-    return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
+    deciding = []
+    for each in (knobs, other):
+        given = defaults(TECHNIQUE.knobs).replace(**each)
+        passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "check_phase", "marked")
+        deciding.append({name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)})
+    return deciding[0] == deciding[1]
 
 
 def _published(
@@ -201,15 +188,13 @@ def _published(
             models,
             knobs.replace(threshold=round(place * step, 2), temporal="reuse", objective=PUBLISHED),
             options.replace(steps=32, sway=-1.0),
-            main=place == RECOMMENDED,
+            main=place == 4,  # The paper recommends it.
             remark="Its δ are of the official code's relative error; the paper's text has the mean absolute one.",
         )
         for place in range(7)
     )
 
 
-RECOMMENDED = 4
-"""Column of table 1 that the paper recommends."""
 _F5 = Values(guidance=2.0, solver="euler")
 _MEGATTS3 = Values(intelligibility=1.6, similarity=2.5, overshoot=3.0)
 TECHNIQUE = Technique(
@@ -286,7 +271,7 @@ TECHNIQUE = Technique(
             "belong.",
             default="mae",
             effect=Effect.AFTER_CALIBRATION,
-            values=METRICS,
+            values=tuple(UNITS),
             titles=("Mean absolute error (paper)", "Relative (official code)"),
         ),
         Choice(
@@ -338,53 +323,36 @@ TECHNIQUE = Technique(
 )
 
 
-def preparer() -> Calibrations:
-    return Calibrations()
-
-
-class Calibrations:
+def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], StrategyTable]:
     """Calibrates, unless an earlier calibration gives exactly the same table at another threshold."""
+    records: list[CalibrationRecord] = []
 
-    def __init__(self) -> None:
-        self._records: list[CalibrationRecord] = []
-
-    def __call__(
-        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+    def prepare(
+        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
-        """Strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
-        flow = flow_model(model, "Calibrating")
-        derived = self._derived(flow, setting)
-        if derived is not None:
-            return derived
+        flow, used = flow_model(model, "Calibrating"), setting.technique(NAME)
+        assert used is not None
+        compatibility = compatibility_of(flow.info, setting, of_flow=True)
+        threshold = float(used.knobs["threshold"])
+        for record in records:
+            alike = record.knobs.replace(threshold=threshold) == used.knobs and record.seed == setting.seed
+            if alike and not record.table.compatibility.mismatch(compatibility):
+                derived = record.derive(threshold)
+                if derived.exact:
+                    return derived.table
         # Imported by name, because it imports torch.
         calibrate_model = imported("paretone.techniques.ditreducio.preparation:calibrate_model")
-        record: CalibrationRecord = calibrate_model(flow, utterances, setting, observer)
-        self._records.append(record)
-        return record.table
+        records.append(calibrate_model(flow, utterances, setting, observer))
+        return records[-1].table
 
-    def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
-        compatibility, used = compatibility_of(model.info, setting, of_flow=True), setting.technique(TECHNIQUE.name)
-        assert used is not None
-        threshold = used.knobs["threshold"]
-        for record in self._records:
-            alike = record.knobs.replace(threshold=threshold) == used.knobs and record.seed == setting.seed
-            if not alike or record.table.compatibility.mismatch(compatibility):
-                continue
-            derived = record.derive(float(threshold))
-            if derived.exact:
-                return derived.table
-        return None
-
-
-REUSE = "reuse"
-"""The only kind of temporal skip in the official code."""
+    return prepare
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None) -> Carried:
     """Carry the strategy table, unless it uses forecasts."""
     if TABLE not in target.takes or artefact is None:
         return lacking(target, entry)
-    if artefact.temporal != REUSE:
+    if artefact.temporal != TEMPORAL.default:
         reason = (
             f"the strategy table was calibrated with forecasts, which {target.program} cannot run; calibrate without "
             "them"

@@ -6,7 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class _Calibration:
 
     knobs: Values
     places: dict[str, Path]
-    record: CalibrationRecord | None = None
+    record: CalibrationRecord = field(init=False)
     seconds: float = 0.0
     same_as: float | None = None
     """Threshold with an identical calibration, which made this one unnecessary."""
@@ -94,13 +94,6 @@ class _Calibration:
             return f"for the end at {self.knobs['operations']:g} % of the operations"
         return f"at threshold {self.threshold:g}"
 
-    @property
-    def calibrated(self) -> CalibrationRecord:
-        """The record. Raises :class:`ValueError` before the calibration."""
-        if self.record is None:
-            raise ValueError("This threshold is not calibrated yet.")
-        return self.record
-
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     model_id = arguments.model(options)
@@ -111,11 +104,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
         started = time.perf_counter()
-        derived = ((other, other.calibrated.derive(one.threshold)) for other in calibrations[:number])
+        derived = ((other, other.record.derive(one.threshold)) for other in calibrations[:number])
         exact = next((pair for pair in derived if pair[1].exact), None)
         if exact is not None:  # The table follows from that of another threshold.
             other, known = exact
-            one.record = replace(other.calibrated, table=known.table, knobs=one.knobs)
+            one.record = replace(other.record, table=known.table, knobs=one.knobs)
             one.same_as = other.threshold
         else:
             session.terminal.status(f"Calibrating {one.words}")
@@ -129,14 +122,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     found = []
     for one in calibrations:
         setting = _reduced(plain, one)
-        table = one.calibrated.table
+        table = one.record.table
         if "profile" in one.places:
             Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
         if "table" in one.places:
             write_json(one.places["table"], table.to_json())
         if "official" in one.places:
             write_json(one.places["official"], table.to_official())
-        ops_ratio = flow_of(resolve(model.info, setting, (one.calibrated.table,))).ops_ratio(operations)
+        ops_ratio = flow_of(resolve(model.info, setting, (one.record.table,))).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
     data: dict[str, Any] = found[0] if options.thresholds is None else {"calibrations": found}
@@ -154,8 +147,13 @@ def _planned(options: argparse.Namespace, model: str) -> list[_Calibration]:
     given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     published = arguments.published(options, model, NAME_OF).get(NAME_OF)
     own = published.knobs if published is not None else {}
+
+    def planned(places: Mapping[str, str | Path], **more: float) -> _Calibration:
+        knobs = checked(ditreducio.TECHNIQUE.knobs, {**own, **given, **more}, ditreducio.TECHNIQUE.title)
+        return _Calibration(knobs, {kind: writable(place) for kind, place in places.items()})
+
     if options.thresholds is None:
-        return [_Calibration(_knobs({**own, **given}), {kind: writable(name) for kind, name in names.items()})]
+        return [planned(names)]
     if "threshold" in given:
         raise SettingError("Give either --threshold or --thresholds.")
     if given.get("objective") == ditreducio.END:
@@ -165,21 +163,12 @@ def _planned(options: argparse.Namespace, model: str) -> list[_Calibration]:
         )
     if len(set(options.thresholds)) < len(options.thresholds):
         raise SettingError("--thresholds has a threshold twice; give each of them once.")
-    return [
-        _Calibration(
-            _knobs({**own, **given, "threshold": threshold}),
-            {kind: writable(_named(Path(name), threshold)) for kind, name in names.items()},
-        )
-        for threshold in options.thresholds
-    ]
-
-
-def _knobs(given: Mapping[str, object]) -> Values:
-    return checked(ditreducio.TECHNIQUE.knobs, given, ditreducio.TECHNIQUE.title)
-
-
-def _named(path: Path, threshold: float) -> Path:
-    return path.with_name(f"{path.stem}-{threshold!r}{path.suffix}")
+    calibrations = []
+    for one in options.thresholds:
+        paths = {kind: Path(name) for kind, name in names.items()}
+        places = {kind: path.with_name(f"{path.stem}-{one!r}{path.suffix}") for kind, path in paths.items()}
+        calibrations.append(planned(places, threshold=one))
+    return calibrations
 
 
 class _Trials:
@@ -206,7 +195,7 @@ class _Trials:
 
 
 def _reduced(plain: Setting, one: _Calibration) -> Setting:
-    return plain.with_technique(UsedTechnique(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
+    return plain.with_technique(UsedTechnique(NAME_OF, one.knobs, one.record.table.fingerprint))
 
 
 def _measure(calibrations: list[_Calibration], session: Session, utterance: Utterance, plain: Setting) -> None:
@@ -220,32 +209,32 @@ def _measure(calibrations: list[_Calibration], session: Session, utterance: Utte
     baseline = take(plain.baseline)
     for one in calibrations:
         session.terminal.status(f"Measuring the accelerated synthesis, calibrated {one.words}")
-        accelerated = take(_reduced(plain, one), one.calibrated.table)
+        accelerated = take(_reduced(plain, one), one.record.table)
         distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
         accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
         one.evidence = Evidence.of(accelerated, baseline)
 
 
 def _figures(one: _Calibration) -> dict[str, object]:
-    table = one.calibrated.table
-    low, high = one.calibrated.exact_interval
+    table = one.record.table
+    low, high = one.record.exact_interval
     return {
         **{kind: str(path) for kind, path in one.places.items()},
         "objective": one.knobs["objective"],
-        "operations": one.knobs["operations"] if one.calibrated.is_for_end else None,
-        "threshold": None if one.calibrated.is_for_end else one.threshold,
+        "operations": one.knobs["operations"] if one.record.is_for_end else None,
+        "threshold": None if one.record.is_for_end else one.threshold,
         "metric": one.knobs["metric"],
         "compare": one.knobs["compare"],
-        "sentences": [asdict(sentence) for sentence in one.calibrated.sentences],
-        "combine": one.calibrated.combine if len(one.calibrated.sentences) > 1 else None,
+        "sentences": [asdict(sentence) for sentence in one.record.sentences],
+        "combine": one.record.combine if len(one.record.sentences) > 1 else None,
         # JSON has no infinity.
         "exact_interval": [low, high if math.isfinite(high) else None],
         "same_as": one.same_as,
         "seconds": one.seconds,
         "cells": {action.name: table.count(action) for action in SkipAction},
         "skipped_share": table.skipped_share,
-        "trials": len(one.calibrated.trials),
-        "accepted": sum(trial.accepted for trial in one.calibrated.trials),
+        "trials": len(one.record.trials),
+        "accepted": sum(trial.accepted for trial in one.record.trials),
         "layers": table.layers,
         "steps": table.steps,
         "evidence": None if one.evidence is None else dict(one.evidence.metrics),
@@ -256,7 +245,7 @@ def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
     rows = [_row(one, figures) for one, figures in zip(calibrations, found, strict=True)]
     ratio = "Ops ratio: operations left of the baseline's."
     exact = "The table is the same for every threshold δ of its exact range."
-    lines = [*table_lines(rows), "", ratio if calibrations[0].calibrated.is_for_end else f"{exact} {ratio}"]
+    lines = [*table_lines(rows), "", ratio if calibrations[0].record.is_for_end else f"{exact} {ratio}"]
     if calibrations[0].evidence is not None:
         lines.append("RTF and speed-up come from one run each; paretone compare measures them with an interval.")
     lines += [
@@ -277,7 +266,7 @@ def _row(one: _Calibration, figures: dict) -> dict[str, object]:
         "trials": figures["trials"],
         "accepted": figures["accepted"],
     }
-    if one.calibrated.is_for_end:
+    if one.record.is_for_end:
         head = {"budget (%)": one.knobs["operations"], "changes": figures["trials"]}
     row = {
         **head,

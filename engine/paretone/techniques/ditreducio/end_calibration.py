@@ -35,7 +35,7 @@ from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial, end_origin
+from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 
 ROUNDS = 6
@@ -87,7 +87,9 @@ def calibrate_end(
         best, distance = search.rows, found
         tell(chosen)
     work.finish()
-    words = end_origin(float(knobs["operations"]), len(targets))
+    words = f"calibrated for the end at {knobs['operations']:g} % of the operations"
+    if len(targets) > 1:
+        words += f" on {len(targets)} sentences"
     actions = tuple(map(tuple, best))
     table = StrategyTable(first.compatibility, actions, str(knobs["branch_skip"]), words, str(knobs["temporal"]))
     unknown = np.full((layers, steps), np.nan)
@@ -253,7 +255,7 @@ class EndPath:
         self._times = target.times.tolist()
         self._forecasts = knobs["temporal"] == "forecast"
         self._spares = knobs["branch_skip"] == "attention"
-        self._gains: list[float] = []
+        self._gains = [1.0] * self._steps
         values = target.noise[0, target.prompt_frames :].numel()
         self._stride = max(1, values // SAMPLES)
         computing = [[SkipAction.NONE] * self._steps] * self._layers
@@ -273,16 +275,12 @@ class EndPath:
         memory = [LayerMemory() for _ in range(self._layers)]
         for at in range(self._steps):
             step, memory = self._taken(rows, at, state, memory)
-            for change in [one for one in late if rows[one.layer][at] is SkipAction.NONE]:
-                del late[change]
-            for change, own in late.items():
-                difference, late[change] = self._measured(rows, at, step, change, own)
-                moved[change] += self._gain(at) * difference
-            for change in changes.get(at, ()):
-                own = step.before[change.layer]
-                difference, late[change] = self._measured(rows, at, step, change, own)
-                moved[change] = self._gain(at) * difference
-            state = step.following
+            state, following = step.following, self.seen(step.following)
+            late = {one: own for one, own in late.items() if rows[one.layer][at] is not SkipAction.NONE}
+            for change in (*late, *changes.get(at, ())):
+                before = late.get(change, step.before[change.layer])
+                changed, late[change] = self._changed(rows, at, step, change, before)
+                moved[change] = moved.get(change, 0.0) + self._gains[at] * (self.seen(changed) - following)
         return self.seen(state), moved
 
     def find_gains(self) -> None:
@@ -306,9 +304,6 @@ class EndPath:
         self._gains = [lengths[-1] / (one or first) for one in lengths]
 
     # --- Parts --------------------------------------------------------------------------------------------------------
-    def _gain(self, at: int) -> float:
-        return self._gains[at] if self._gains else 1.0
-
     def _taken(self, rows: Rows, at: int, state: Tensor, before: list[LayerMemory]) -> tuple[_Step, list[LayerMemory]]:
         """Take a step under ``rows``; return it and the memories after it."""
         after = [_copied(one) for one in before]
@@ -322,13 +317,6 @@ class EndPath:
         following = self._target.follow(state, self._target.guide(left), at)
         self._work.done(self._layers)
         return _Step(state, following, entered, inputs, before), after
-
-    def _measured(
-        self, rows: Rows, at: int, step: _Step, change: Change, memory: LayerMemory
-    ) -> tuple[Tensor, LayerMemory]:
-        """Change of the next state, and the layer's memory after it."""
-        following, after = self._changed(rows, at, step, change, memory)
-        return self.seen(following) - self.seen(step.following), after
 
     def _changed(
         self, rows: Rows, at: int, step: _Step, change: Change, memory: LayerMemory

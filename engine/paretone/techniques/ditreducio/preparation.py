@@ -42,14 +42,7 @@ def calibrate_model(
     trajectory always uses the mean. Raises :class:`SettingError` if ``setting`` rules DiTReducio out, and
     :class:`paretone.errors.Cancelled`.
     """
-    return calibrate_scripts(model, scripts_of(model, utterances, setting), setting, observer, combine)
-
-
-def calibrate_scripts(
-    model: SpeechModel, scripts: Sequence[Script], setting: Setting, observer: Observer, combine: str = "worst"
-) -> CalibrationRecord:
-    """Like :func:`calibrate_model`, for utterances already read."""
-    knobs = knobs_of(setting)
+    scripts, knobs = scripts_of(model, utterances, setting), knobs_of(setting)
     targets, sentences = prepared(model, scripts)
     with torch.inference_mode():
         if knobs["objective"] == ditreducio.END:
@@ -150,11 +143,11 @@ def transfer(
 def carry_out_calibration(task: JobTask) -> Calibrated:
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
-    scripts = scripts_of(model, request.utterances, request.setting)
-    record = calibrate_scripts(model, scripts, request.setting, task.observer, request.combine)
+    record = calibrate_model(model, request.utterances, request.setting, task.observer, request.combine)
     task.observer.check()
     record = replace(record, created=task.created, machine=task.machine)
-    return Calibrated(record, model.operations(scripts[0]), time.perf_counter() - started)
+    (script,) = scripts_of(model, request.utterances[:1], request.setting)
+    return Calibrated(record, model.operations(script), time.perf_counter() - started)
 
 
 def carry_out_transfer(task: JobTask) -> TransferMeasured:

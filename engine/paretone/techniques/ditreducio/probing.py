@@ -57,11 +57,6 @@ def run_through(
     return state
 
 
-def cosine_similarity(one: Tensor, other: Tensor) -> float:
-    one, other = one.flatten().double(), other.flatten().double()
-    return float(torch.dot(one, other) / (one.norm() * other.norm()).clamp_min(1e-12))
-
-
 class ModuleClock:
     """Measures every call of a module while entered: CPU time of all threads on a CPU, device events on a GPU."""
 

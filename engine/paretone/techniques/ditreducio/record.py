@@ -184,12 +184,6 @@ def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
     return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"
 
 
-def end_origin(operations: float, sentences: int) -> str:
-    """Description of the origin of a table that was calibrated for the end of the trajectory."""
-    words = f"calibrated for the end at {operations:g} % of the operations"
-    return words if sentences < 2 else f"{words} on {sentences} sentences"
-
-
 DISTANCE_TOLERANCE = 1.25
 """A table transfers well if the log-mel distance of other sentences is at most this factor times that of its own …"""
 EXCEEDING_TOLERANCE = 0.10

@@ -11,7 +11,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
 from paretone.observer import Work
-from paretone.setting.knobs import Choice, Effect, Knob, Number, defaults
+from paretone.setting.knobs import Choice, Effect, Number, defaults
 from paretone.speaking import scripted
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
 from paretone.views.view import Findings, Stages, Task, View, count_knob
@@ -28,7 +28,7 @@ def compute_branches(task: Task) -> Findings:
     """Compare the first branch's output with each other branch's, layer by layer, over one sampling run."""
     import torch
 
-    from paretone.techniques.ditreducio.probing import MODULES, cosine_similarity, run_through, target_of
+    from paretone.techniques.ditreducio.probing import MODULES, run_through, target_of
 
     target = target_of(task)
     if target.branches == 1:
@@ -44,9 +44,10 @@ def compute_branches(task: Task) -> Findings:
     }
 
     def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
-        rows = output.split(items)
-        for other in range(1, target.branches):
-            found[other, name][layer][step] = cosine_similarity(rows[0], rows[other])
+        first, *others = output.double().split(items)
+        for other, one in enumerate(others, start=1):
+            cosine = torch.nn.functional.cosine_similarity(first.flatten(), one.flatten(), dim=0)
+            found[other, name][layer][step] = cosine.item()
 
     task.observer.status("Comparing the branches")
     with torch.inference_mode():
@@ -60,13 +61,11 @@ def compute_branches(task: Task) -> Findings:
 
 
 def _words(panel: HeatMap) -> str:
-    values = [value for row in panel.values for value in row]
-    cells = [(layer, step) for layer in range(len(panel.rows)) for step in range(len(panel.columns))]
-    least = min(cells, key=lambda cell: panel.values[cell[0]][cell[1]])
-    high = sum(value > 0.9 for value in values) / len(values)
+    values = np.array(panel.values)
+    layer, step = np.unravel_index(values.argmin(), values.shape)
     return (
-        f"{panel.title}: {sum(values) / len(values):.3f} on average, above 0.9 in {percent(high)} of the cells, least "
-        f"{panel.values[least[0]][least[1]]:.3f} in layer {least[0] + 1} at step {least[1] + 1}."
+        f"{panel.title}: {values.mean():.3f} on average, above 0.9 in {percent((values > 0.9).mean())} of the cells, "
+        f"least {values.min():.3f} in layer {layer + 1} at step {step + 1}."
     )
 
 
@@ -79,33 +78,6 @@ BRANCH_REDUNDANCY = View(
     of_mel_flow=True,
     compute=compute_branches,
 )
-
-
-def similarity_knobs(layers: int) -> tuple[Knob, ...]:
-    """Knobs: the threshold of redundancy and the width of the intervals."""
-    return (
-        Number(
-            "redundant_from",
-            "Redundant above",
-            "A layer-step pair is highly redundant when 1 − mean absolute change of the output lies above this.",
-            default=0.9,
-            symbol="R",
-            maximum=1.0,
-            minimum=0.0,
-            effect=Effect.NEXT_VIEW,
-            step=0.01,
-        ),
-        Number(
-            "width",
-            "Interval width",
-            "Width of the intervals of diagonal similarity.",
-            default=0.02,
-            minimum=0.01,
-            maximum=0.5,
-            effect=Effect.NEXT_VIEW,
-            step=0.01,
-        ),
-    )
 
 
 def compute_similarity(task: Task) -> Findings:
@@ -140,36 +112,38 @@ def compute_similarity(task: Task) -> Findings:
     pairs = [
         (similarities[layer][step], redundancies[layer][step]) for layer in range(layers) for step in range(1, steps)
     ]
-    bars, caption = shares(pairs, float(task.knobs["redundant_from"]), float(task.knobs["width"]))
-    similarity = HeatMap.by_layer("Diagonal similarity", "Cosine similarity", similarities)
-    return Findings((bars, similarity, HeatMap.by_layer("Temporal redundancy R", "R", redundancies)), caption)
+    redundant_from = float(task.knobs["redundant_from"])
+    panels = (
+        shares(pairs, redundant_from, float(task.knobs["width"])),
+        HeatMap.by_layer("Diagonal similarity", "Cosine similarity", similarities),
+        HeatMap.by_layer("Temporal redundancy R", "R", redundancies),
+    )
+    return Findings(panels, _similarity_caption(pairs, redundant_from))
 
 
-def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
-    """Share of redundant pairs in every interval, from pairs of similarity and redundancy, with a caption."""
+def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> Bars:
+    """Share of redundant pairs in every interval, from pairs of similarity and redundancy."""
     count = max(1, math.floor(max((one for one, _ in pairs), default=0.0) / width + 1e-9) + 1)
     inside: list[list[bool]] = [[] for _ in range(count)]
     for similarity, redundancy in pairs:
         index = math.floor(similarity / width + 1e-9)
         inside[min(max(index, 0), count - 1)].append(redundancy > redundant_from)
     groups = tuple(f"{index * width:.2f}–{(index + 1) * width:.2f}" for index in range(count))
-    percent = tuple(100 * sum(one) / len(one) if one else math.nan for one in inside)
     bounds = [wilson_interval(sum(one), len(one)) if one else (math.nan, math.nan) for one in inside]
     series = BarSeries(
         "Redundant pairs",
-        percent,
+        tuple(100 * sum(one) / len(one) if one else math.nan for one in inside),
         tuple(100 * low for low, _ in bounds),
         tuple(100 * high for _, high in bounds),
         tuple(f"{sum(one)} of {len(one)} pairs" for one in inside),
     )
-    bars = Bars(
+    return Bars(
         f"Pairs with R above {redundant_from:g}",
         Axis("Diagonal similarity of the attention"),
         Axis("Redundant pairs", "%"),
         groups,
         (series,),
     )
-    return bars, _similarity_caption(pairs, redundant_from)
 
 
 def _similarity_caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str:
@@ -206,21 +180,31 @@ ATTENTION_SIMILARITY = View(
     source="DiTReducio (arXiv 2509.09748), figure 4",
     families=("flow",),
     of_mel_flow=True,
-    knobs=similarity_knobs,
+    knobs=lambda layers: (
+        Number(
+            "redundant_from",
+            "Redundant above",
+            "A layer-step pair is highly redundant when 1 − mean absolute change of the output lies above this.",
+            default=0.9,
+            symbol="R",
+            maximum=1.0,
+            minimum=0.0,
+            effect=Effect.NEXT_VIEW,
+            step=0.01,
+        ),
+        Number(
+            "width",
+            "Interval width",
+            "Width of the intervals of diagonal similarity.",
+            default=0.02,
+            minimum=0.01,
+            maximum=0.5,
+            effect=Effect.NEXT_VIEW,
+            step=0.01,
+        ),
+    ),
     compute=compute_similarity,
 )
-
-
-DEPTHS = (0.45, 0.90)
-"""Relative depths of the paper's layers: 10 and 20 of F5-TTS's 22, and 10 and 22 of MegaTTS 3's 24."""
-
-
-def temporal_knobs(layers: int) -> tuple[Knob, ...]:
-    titles = {"first_layer": "First layer", "second_layer": "Second layer"}
-    return tuple(
-        count_knob(name, title, "Number of the layer, from 1 at the input.", max(1, round(depth * layers)), layers)
-        for (name, title), depth in zip(titles.items(), DEPTHS, strict=True)
-    )
 
 
 def compute_temporal(task: Task) -> Findings:
@@ -236,36 +220,22 @@ def compute_temporal(task: Task) -> Findings:
 
     def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
         if (layer + 1, name) in kept:
-            row = torch.nn.functional.normalize(output[:items].float().flatten(), dim=0)
             # bfloat16 keeps cosines to six digits and the memory small.
-            kept[layer + 1, name].append(row.to(torch.bfloat16))
+            kept[layer + 1, name].append(output[:items].flatten().to(torch.bfloat16))
 
     task.observer.status("Comparing module outputs")
     with torch.inference_mode():
         run_through(target, Stages(task.observer, target.steps * target.backbone.layers), see)
-        grams = {key: _cosines(rows) for key, rows in kept.items()}
     steps = tuple(float(step + 1) for step in range(target.steps))
-    panels = tuple(
-        HeatMap(
-            f"{MODULES[name]}, layer {layer}", Axis("Step"), Axis("Step"), Axis("Cosine similarity"), steps, steps, gram
-        )
-        for (layer, name), gram in grams.items()
-    )
-    return Findings(panels, _temporal_caption(panels, target.steps))
+    panels, axes = [], (Axis("Step"), Axis("Step"), Axis("Cosine similarity"))
+    for (layer, name), rows in kept.items():
+        unit = torch.nn.functional.normalize(torch.stack(rows).float(), dim=1)
+        cosines = tuple(map(tuple, (unit @ unit.T).fill_diagonal_(1.0).tolist()))
+        panels.append(HeatMap(f"{MODULES[name]}, layer {layer}", *axes, steps, steps, cosines))
+    return Findings(tuple(panels), _temporal_caption(panels, target.steps))
 
 
-def _cosines(rows: list) -> tuple[tuple[float, ...], ...]:
-    """Cosine similarity of every pair of ``rows``, which have unit length up to rounding."""
-    found = [[1.0] * len(rows) for _ in rows]
-    for later, row in enumerate(rows):
-        for earlier in range(later):
-            pair = row.float(), rows[earlier].float()
-            cosine = float(pair[0] @ pair[1] / (pair[0].norm() * pair[1].norm()).clamp_min(1e-12))
-            found[later][earlier] = found[earlier][later] = cosine
-    return tuple(map(tuple, found))
-
-
-def _temporal_caption(panels: tuple[HeatMap, ...], steps: int) -> str:
+def _temporal_caption(panels: Sequence[HeatMap], steps: int) -> str:
     if steps < 2:
         return "A single step cannot repeat another; choose more steps."
     parts, nearest = [], []
@@ -291,33 +261,16 @@ TEMPORAL_REDUNDANCY = View(
     source="DiTReducio (arXiv 2509.09748), figure 7",
     families=("flow",),
     of_mel_flow=True,
-    knobs=temporal_knobs,
+    # The paper's layers: 10 and 20 of F5-TTS's 22, and 10 and 22 of MegaTTS 3's 24.
+    knobs=lambda layers: tuple(
+        count_knob(name, title, "Number of the layer, from 1 at the input.", max(1, round(depth * layers)), layers)
+        for name, title, depth in (("first_layer", "First layer", 0.45), ("second_layer", "Second layer", 0.90))
+    ),
     compute=compute_temporal,
 )
 
 
 LINEAR, LOGARITHMIC = "linear", "logarithmic"
-_DECADES = 6
-"""Smallest attention of the logarithmic scale, in decades below 1."""
-
-
-def map_knobs(layers: int) -> tuple[Knob, ...]:
-    """Layer and step, by default those of the paper's diagonal pattern, and the drawing."""
-    pooled = "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum."
-    return (
-        count_knob("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), layers),
-        count_knob("step", "Step", "Number of the sampling step, from 1.", 1, 1000),
-        count_knob("cells", "Cells", pooled, 64, 256),
-        Choice(
-            "scale",
-            "Scale",
-            "Attention, or its decimal logarithm, which shows weak stripes beside a strong diagonal.",
-            default=LINEAR,
-            effect=Effect.NEXT_VIEW,
-            values=(LINEAR, LOGARITHMIC),
-            titles=("Linear", "Logarithmic"),
-        ),
-    )
 
 
 def compute_maps(task: Task) -> Findings:
@@ -331,17 +284,16 @@ def compute_maps(task: Task) -> Findings:
     work.done(1)
     logarithmic = task.knobs["scale"] == LOGARITHMIC
     maps = pooled(captured.maps, int(task.knobs["cells"]))
-    names = branch_names(len(maps))
-    width = -(-captured.frames // maps.shape[-1])
-    places = tuple(1.0 + width * cell for cell in range(maps.shape[-1]))
+    names, cells = branch_names(len(maps)), maps.shape[-1]
+    width = -(-captured.frames // cells)
+    places = tuple(1.0 + width * cell for cell in range(cells))
     colour = Axis("log10 of the attention" if logarithmic else "Attention")
     panels = []
     for name, one in zip(names if len(maps) > 1 else ("attention",), maps, strict=True):
-        shown = np.log10(np.maximum(one, 10.0**-_DECADES)) if logarithmic else one
+        shown = np.log10(np.maximum(one, 1e-6)) if logarithmic else one
         values = tuple(map(tuple, shown.astype(float).tolist()))
         title = f"{name.capitalize()}: layer {layer}, step {step}"
         panels.append(HeatMap(title, Axis("Key", "frame"), Axis("Query", "frame"), colour, places, places, values))
-    cells = maps.shape[-1]
     alike = ", ".join(f"{name} {one:.3f}" for name, one in zip(names, captured.similarities, strict=False))
     drawn = "" if cells == captured.frames else f", drawn as {cells} × {cells} cells"
     return Findings(
@@ -369,6 +321,26 @@ ATTENTION_MAPS = View(
     source="DiTReducio (arXiv 2509.09748), figure 3",
     families=("flow",),
     of_mel_flow=True,
-    knobs=map_knobs,
+    # By default the layer and step of the paper's diagonal pattern.
+    knobs=lambda layers: (
+        count_knob("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), layers),
+        count_knob("step", "Step", "Number of the sampling step, from 1.", 1, 1000),
+        count_knob(
+            "cells",
+            "Cells",
+            "Most queries and keys that are drawn; longer speech is pooled: queries by the mean, keys by the sum.",
+            64,
+            256,
+        ),
+        Choice(
+            "scale",
+            "Scale",
+            "Attention, or its decimal logarithm, which shows weak stripes beside a strong diagonal.",
+            default=LINEAR,
+            effect=Effect.NEXT_VIEW,
+            values=(LINEAR, LOGARITHMIC),
+            titles=("Linear", "Logarithmic"),
+        ),
+    ),
     compute=compute_maps,
 )

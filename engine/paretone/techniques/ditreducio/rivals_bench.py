@@ -197,7 +197,10 @@ class Entrants:
         """All techniques at all targets within their range."""
         for temporal in TABLES:
             yield from self._tables(temporal)
-        yield from map(self._for_end, self.targets)
+        for target in self.targets:
+            bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
+            used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
+            yield self._with_table(FOR_END, target, percent(target), used, self._calibrated(used).table)
         for searched, target in product(SEARCHED, self.targets):
             yield self._searched(searched, target)
         for target in self.targets:
@@ -230,12 +233,6 @@ class Entrants:
 
     def _predicted(self, record: CalibrationRecord, target: float) -> float:
         return _threshold_for(target, lambda one: record.derive(one).table.ops_ratio(self._operations))
-
-    def _for_end(self, target: float) -> Contender:
-        """A table calibrated for the end of the trajectory."""
-        bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
-        used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
-        return self._with_table(FOR_END, target, percent(target), used, self._calibrated(used).table)
 
     def _searched(self, rival: Rival, target: float) -> Contender:
         bundled.say(f"{rival.title}: searching the threshold for {target:g} …")

@@ -75,13 +75,10 @@ def run(arguments: argparse.Namespace) -> Report:
         if ratios[threshold] < 1
     }
     baseline = sample(target, None)
-
-    def distance(mel: Tensor) -> float:
-        """Distance of the new speech alone: the prompt's frames are cut off before playback."""
-        return (mel - baseline)[:, target.prompt_frames :].abs().mean().item()
-
     rows: list[dict[str, object]] = []
     for threshold, table in tables.items():
+        # Of the new speech alone: the prompt's frames are cut off before playback.
+        differences = (sample(target, table) - baseline)[:, target.prompt_frames :]
         rows.append(
             {
                 "threshold": threshold,
@@ -92,7 +89,7 @@ def run(arguments: argparse.Namespace) -> Report:
                 "predicted speed-up": 1 / ratios[threshold],
                 **comparison.speed_up[f"{threshold:g}"].columns("measured speed-up"),
                 "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
-                "log-mel distance": distance(sample(target, table)),
+                "log-mel distance": differences.abs().mean().item(),
             }
         )
     rows.append({"threshold": "A/A", "measured speed-up": comparison.same.median})

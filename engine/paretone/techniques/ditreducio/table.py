@@ -6,7 +6,6 @@ Torch-free: a front end draws, edits and prices tables without loading the engin
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from paretone.errors import ProfileError
@@ -19,9 +18,6 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Choice, Effect, Values
 from paretone.setting.setting import UsedTechnique
 
-TEMPORAL_VARIANTS = ("reuse", "forecast")
-"""Outputs of temporal skips: that of the last computed step (the paper), or extrapolated from the last two (ours)."""
-
 TEMPORAL = Choice(
     "temporal",
     "Skipped output",
@@ -29,7 +25,7 @@ TEMPORAL = Choice(
     "two, after TaylorSeer (arXiv 2503.06923) and Adams–Bashforth.",
     default="reuse",
     effect=Effect.AFTER_CALIBRATION,
-    values=TEMPORAL_VARIANTS,
+    values=("reuse", "forecast"),
     titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
 )
 
@@ -39,8 +35,6 @@ BRANCH_SKIP_VARIANTS = ("both", "attention")
 ``attention`` only (the official F5 code of 2026)."""
 
 
-_FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
-"""Fields of a table in a file."""
 _BY_HAND = "edited by hand"
 _IMPORTED = "imported from "
 _FOLDER = re.compile(rf"^{_IMPORTED}.*[/\\]")
@@ -56,14 +50,14 @@ class StrategyTable:
     branch_skip: str = "both"
     origin: str = ""
     """Description of the origin: calibrated at a threshold, edited by hand, or imported from a file."""
-    temporal: str = TEMPORAL_VARIANTS[0]
-    """Output of temporal skips; see :data:`paretone.techniques.ditreducio.table`."""
+    temporal: str = "reuse"
+    """Output of temporal skips; see :data:`TEMPORAL`."""
     edited: StrategyTable | None = field(default=None, repr=False, compare=False)
     """The table before editing by hand, in this session."""
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps
-        for name, known in (("branch_skip", BRANCH_SKIP_VARIANTS), ("temporal", TEMPORAL_VARIANTS)):
+        for name, known in (("branch_skip", BRANCH_SKIP_VARIANTS), ("temporal", TEMPORAL.values)):
             if (said := getattr(self, name)) not in known:
                 raise ProfileError(f"The strategy table's {name} must be one of {', '.join(known)}, not {shown(said)}.")
         if not self.actions:
@@ -80,7 +74,7 @@ class StrategyTable:
 
     @classmethod
     def computing(
-        cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
+        cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = "reuse"
     ) -> StrategyTable:
         """Table without skips."""
         actions = ((SkipAction.NONE,) * compatibility.steps,) * layers
@@ -144,7 +138,7 @@ class StrategyTable:
         return {
             "belonging": self.compatibility.to_json(),
             "branch_skip": self.branch_skip,
-            **({"temporal": self.temporal} if self.temporal != TEMPORAL_VARIANTS[0] else {}),
+            **({"temporal": self.temporal} if self.temporal != TEMPORAL.default else {}),
             "origin": self.origin,
             "actions": [[action.name for action in row] for row in self.actions],
         }
@@ -152,26 +146,35 @@ class StrategyTable:
     @classmethod
     def from_json(cls, data: object, where: str = "strategy table") -> StrategyTable:
         """Read the result of :meth:`to_json`. Raises :class:`ProfileError`, which names the faulty field."""
-        found = exact(data, where, _FIELDS, ProfileError, optional=("temporal", "origin"))
+        fields = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
+        found = exact(data, where, fields, ProfileError, optional=("temporal", "origin"))
         return cls(
             Compatibility.from_json(found["belonging"], f"{where}.belonging"),
             read_actions(found["actions"], f"{where}.actions"),
             found["branch_skip"],
             _FOLDER.sub(_IMPORTED, found.get("origin", "")),
-            found.get("temporal", TEMPORAL_VARIANTS[0]),
+            found.get("temporal", TEMPORAL.default),
         )
 
     def to_official(self) -> dict:
         """The official code's format: ``methods[layer][step]``, and the steps at which module outputs are cached.
         Raises :class:`ProfileError` for a table with forecasts, which the official code lacks."""
-        if self.temporal != TEMPORAL_VARIANTS[0]:
+        if self.temporal != TEMPORAL.default:
             raise ProfileError(
                 "The strategy table was calibrated with forecasts, which the official code does not know; calibrate "
                 "with reuse for it."
             )
+        needed = [[False] * self.steps for _ in self.actions]
+        for layer, row in enumerate(self.actions):
+            last = 0  # The last step that was not itself a temporal skip: a skip after it uses its output.
+            for step, action in enumerate(row):
+                if action is not SkipAction.NONE:
+                    needed[layer][last] = True
+                if action is not SkipAction.TS:
+                    last = step
         return {
             "methods": [[action.name for action in row] for row in self.actions],
-            "need_cached_output": [_needed_outputs(row) for row in self.actions],
+            "need_cached_output": needed,
         }
 
     @classmethod
@@ -194,18 +197,6 @@ def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]
             if not isinstance(name, str) or name not in SkipAction.__members__:
                 raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {shown(name)}.")
     return tuple(tuple(SkipAction[name] for name in row) for row in data)
-
-
-def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
-    """Steps whose output a later skip uses: the last step before each skip that is not itself a temporal skip."""
-    needed = [False] * len(row)
-    last = 0
-    for step, action in enumerate(row):
-        if action is not SkipAction.NONE:
-            needed[last] = True
-        if action is not SkipAction.TS:
-            last = step
-    return needed
 
 
 def check_profile(table: StrategyTable, entry: UsedTechnique, compatibility: Compatibility) -> None:

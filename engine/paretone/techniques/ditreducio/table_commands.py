@@ -17,13 +17,14 @@ from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
 from paretone.models.voices import shown_name
 from paretone.session.commands import Prepare
+from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import checked
 from paretone.setting.profile import Profile, read_artefact
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
-from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport, TransferRequest
-from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.record import SentenceTransfer, TransferRequest
+from paretone.techniques.ditreducio.table import StrategyTable, fixed_knobs
 from paretone.wording import percent
 
 TITLE = "strategy table"
@@ -62,11 +63,15 @@ def _run_import(options: argparse.Namespace, session: Session) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, (table,))
-    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True))
+    profile.check(model.info, _belonging(model, setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {percent(table.skipped_share)} skipped"
     return Result(data, f"Wrote a profile of {size}, to {out}.")
+
+
+def _belonging(model: SpeechModel, setting: Setting) -> Compatibility:
+    return compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True)
 
 
 def with_table(
@@ -76,19 +81,17 @@ def with_table(
 
     ``knobs`` are those given by the user. Raises :class:`ProfileError` if the table cannot be used here.
     """
-    compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True)
+    compatibility = _belonging(model, setting)
     data = read_artefact(path, TITLE)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
         table = StrategyTable.from_json(data, path)
-        if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
-            raise ProfileError(f"{path} was calibrated with branch skipping {table.branch_skip!r}; omit that option.")
-        if "temporal" in knobs and knobs["temporal"] != table.temporal:
-            raise ProfileError(f"{path} was calibrated with skipped outputs {table.temporal!r}; omit that option.")
-        values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
+        for name, words in (("branch_skip", "branch skipping"), ("temporal", "skipped outputs")):
+            if name in knobs and knobs[name] != (own := getattr(table, name)):
+                raise ProfileError(f"{path} was calibrated with {words} {own!r}; omit that option.")
     else:
         table = StrategyTable.from_official(data, compatibility, str(values["branch_skip"]), path)
-        values = values.replace(temporal=table.temporal)
+    values = fixed_knobs(table, values)
     mismatch = table.compatibility.mismatch(compatibility)
     if mismatch:
         raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
@@ -100,15 +103,14 @@ def with_table(
     return setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
 
 
-EPILOGUE = (
-    "Every text is spoken in every voice, twice from the same noise: in full and with the table. Every skip of the "
-    "table is measured as in a calibration."
-)
 SENTENCES = 4
 
 
 def _declare_transfer(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOGUE
+    parser.epilog = (
+        "Every text is spoken in every voice, twice from the same noise: in full and with the table. Every skip of the "
+        "table is measured as in a calibration."
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--table", metavar="FILE", help="strategy table, Paretone's or the official form")
     source.add_argument("--profile", metavar="FILE", help="profile with a table; also gives model and options")
@@ -143,9 +145,7 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
         model = arguments.load(options, session, plain.model, options.variant or profile.named_variant)
         if profile.artefact("table") is None:
             raise ProfileError(f"{options.profile} has no strategy table; choose a profile that uses DiTReducio.")
-        profile.check(
-            model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting, of_flow=True)
-        )
+        profile.check(model.info, _belonging(model, profile.setting))
         setting, table = profile.setting, profile.artefact("table")
     request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
     report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
@@ -154,7 +154,15 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
         model.operations(scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False))
     )
     data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
-    return Result(data, "\n".join(_shown_transfer(report, table, ops_ratio)))
+    rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
+    lines = [
+        *table_lines(rows),
+        "",
+        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio {ops_ratio:.3f}; "
+        f"errors are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
+        report.verdict,
+    ]
+    return Result(data, "\n".join(lines))
 
 
 def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> list[Utterance]:
@@ -179,17 +187,6 @@ def _plain(options: argparse.Namespace) -> Setting:
     model = options.model or compatibility.model
     setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)
     return replace(setting, options=setting.options.replace(**{**compatibility.sampling, **given}))
-
-
-def _shown_transfer(report: TransferReport, table: StrategyTable, ops_ratio: float) -> list[str]:
-    rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
-    return [
-        *table_lines(rows),
-        "",
-        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio {ops_ratio:.3f}; "
-        f"errors are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
-        report.verdict,
-    ]
 
 
 def _row(kind: str, one: SentenceTransfer) -> dict[str, object]:

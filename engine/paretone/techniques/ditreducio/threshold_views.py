@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import fmean, median
+
+import numpy as np
 
 from paretone.errors import SettingError
 from paretone.measure.processor_time import clock_name
@@ -238,11 +239,6 @@ Latencies = Mapping[str, Mapping[str, Sequence[float]]]
 """Seconds of every round, by variant and module."""
 
 
-def latency_knobs(layers: int) -> tuple[Knob, ...]:
-    meaning = "Number of rounds; each times all tables and the baseline."
-    return *threshold_knobs(), count_knob("rounds", "Rounds", meaning, 7, 51, least=3)
-
-
 def compute_latencies(task: Task) -> Findings:
     """Calibrate, then time the modules with and without all tables in the same rounds."""
     import torch
@@ -267,15 +263,11 @@ def compute_latencies(task: Task) -> Findings:
             for name in running_order(tuple(variants), max(number, 0)):
                 clock.reset()
                 # Always with an observer: otherwise layers may run block by block, in which a module is not one call.
-                run_through(target, work, ignore_output, table=variants[name])
+                run_through(target, work, lambda *_: None, table=variants[name])
                 for module, seconds in clock.read().items():
                     if number >= 0:
                         latencies[name][module].append(seconds)
     return _latencies_found(latencies, found, clock_name(target.noise.device.type), MODULES)
-
-
-def ignore_output(step: int, layer: int, module: str, output: object) -> None:
-    """Observe without effect."""
 
 
 def _latencies_found(latencies: Latencies, found: Calibrations, clock: str, modules: Mapping[str, str]) -> Findings:
@@ -322,7 +314,10 @@ MODULE_LATENCIES = View(
     question="How much time do attention and feed-forward save as the threshold rises?",
     source="DiTReducio (arXiv 2509.09748), figure 5",
     families=("flow",),
-    knobs=latency_knobs,
+    knobs=lambda layers: (
+        *threshold_knobs(),
+        count_knob("rounds", "Rounds", "Number of rounds; each times all tables and the baseline.", 7, 51, least=3),
+    ),
     compute=ruled(compute_latencies),
 )
 
@@ -343,13 +338,6 @@ VARIANTS = (
     Variant("temporal skipping only", (SkipAction.TS,), True),
     Variant("branch skipping only", (SkipAction.BS,), False),
 )
-
-
-def ablation_knobs(layers: int) -> tuple[Knob, ...]:
-    return (
-        *threshold_knobs(count=4, tables=CALIBRATED),
-        sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
-    )
 
 
 @dataclass(frozen=True)
@@ -464,13 +452,14 @@ def _judged(points: Mapping[str, Sequence[Point]], at: int, floor: float, title:
 def _ablation_caption(
     points: Mapping[str, Sequence[Point]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
 ) -> str:
-    largest = max(one.threshold for one in points[FULL.title])
+    full = points[FULL.title]
+    largest = max(one.threshold for one in full)
     parts = [
         f"{name} needs {percent(row[-1].ops_ratio)} of the operations at a distance of {row[-1].distance:.3f}"
         for name, row in points.items()
     ]
-    words = f"At δ = {largest:g}: {'; '.join(parts)}. "
-    words += " ".join(filter(None, (_against_full(name, row, points[FULL.title]) for name, row in points.items())))
+    against = (_against_full(name, row, full) for name, row in points.items() if name != FULL.title)
+    words = f"At δ = {largest:g}: {'; '.join(parts)}. {' '.join(filter(None, against))}"
     heard = "." if judged else "; word error rates need pip install 'paretone[judge]'."
     exact = all(one.exact == len(one.tables) for one in calibrations)
     tables = "every table calibrated at its threshold" if exact else "tables predicted from one calibration a variant"
@@ -479,13 +468,9 @@ def _ablation_caption(
 
 def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str:
     """Compare the cost of a variant with the full method's at equal savings, where these overlap."""
-    if name == FULL.title:
-        return ""
-    excess = [
-        one.distance / between
-        for one in row
-        if (between := _interpolated(one.ops_ratio, full)) is not None and between > 0
-    ]
+    shares, distances = zip(*sorted((one.ops_ratio, one.distance) for one in full), strict=True)
+    between = np.interp([one.ops_ratio for one in row], shares, distances, left=0.0, right=0.0)
+    excess = [one.distance / distance for one, distance in zip(row, between, strict=True) if distance > 0]
     if not excess:
         return ""
     ratio = fmean(excess)
@@ -495,16 +480,6 @@ def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str
     return f"At equal operations {name} is {percent(abs(ratio - 1))} {more} the baseline than the full method."
 
 
-def _interpolated(ops_ratio: float, points: Sequence[Point]) -> float | None:
-    """Distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
-    ordered = sorted(points, key=lambda point: point.ops_ratio)
-    for left, right in pairwise(ordered):
-        if left.ops_ratio <= ops_ratio <= right.ops_ratio and left.ops_ratio < right.ops_ratio:
-            share = (ops_ratio - left.ops_ratio) / (right.ops_ratio - left.ops_ratio)
-            return left.distance + share * (right.distance - left.distance)
-    return None
-
-
 ABLATION = View(
     name="ablation",
     title="Ablation",
@@ -512,32 +487,15 @@ ABLATION = View(
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
     of_mel_flow=True,
-    knobs=ablation_knobs,
+    knobs=lambda layers: (
+        *threshold_knobs(count=4, tables=CALIBRATED),
+        sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
+    ),
     compute=ruled(compute_ablation),
 )
 
 
 PUBLISHED, OURS = "published: error of the step", "ours: end of the trajectory"
-
-
-def objective_knobs(layers: int) -> tuple[Knob, ...]:
-    """Knobs: thresholds of the published calibration, budgets of ours, and the number of judged sentences."""
-    return (
-        *threshold_knobs(count=4, tables=PREDICTED),
-        Number(
-            "smallest",
-            "Smallest budget",
-            "Budgets are spaced evenly down to this share of the baseline's operations.",
-            default=40.0,
-            unit="%",
-            minimum=15.0,
-            maximum=95.0,
-            step=5.0,
-            effect=Effect.NEXT_VIEW,
-        ),
-        count_knob("budgets", "Budgets", "Number of budgets, each a separate calibration.", 3, 8),
-        sentences_knob(3, "that every table speaks, to compare with the baseline"),
-    )
 
 
 def compute_objectives(task: Task) -> Findings:
@@ -567,22 +525,19 @@ def compute_objectives(task: Task) -> Findings:
             spoken = speak_all(model, sentences, used, work, spoken_units, f"{name}, {label}", (table,))
             ratio = fmean(one.measurements.ops_ratio for one in spoken)
             points.setdefault(name, []).append(Point(label, ratio, distance(baseline, spoken)))
-    return Findings((_saving_and_cost(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences)
+    last = points[OURS][-1]
+    nearest = min(points[PUBLISHED], key=lambda one: abs(one.ops_ratio - last.ops_ratio))
+    caption = (
+        f"At {percent(last.ops_ratio)} of the operations a table calibrated for the end is {last.distance:.3f} from "
+        f"the baseline; the published table nearest to it, at {percent(nearest.ops_ratio)}, is {nearest.distance:.3f}. "
+        f"Means over {len(sentences)} sentences other than the selected one, on which ours is calibrated. {found.words}"
+    )
+    return Findings((_saving_and_cost(points),), caption, 1, sentences)
 
 
 def _saving_and_cost(points: Mapping[str, Sequence[Point]]) -> Lines:
     cost = Axis("Log-mel distance to the baseline", "natural-log units")
     return Lines("Saving and cost", SAVED, cost, _curves(points, Point.operations, lambda one: one.distance))
-
-
-def _objectives_caption(points: dict[str, list[Point]], sentences: int, exactness: str) -> str:
-    last = points[OURS][-1]
-    nearest = min(points[PUBLISHED], key=lambda one: abs(one.ops_ratio - last.ops_ratio))
-    return (
-        f"At {percent(last.ops_ratio)} of the operations a table calibrated for the end is {last.distance:.3f} from "
-        f"the baseline; the published table nearest to it, at {percent(nearest.ops_ratio)}, is {nearest.distance:.3f}. "
-        f"Means over {sentences} sentences other than the selected one, on which ours is calibrated. {exactness}"
-    )
 
 
 OBJECTIVES = View(
@@ -592,6 +547,21 @@ OBJECTIVES = View(
     source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
     of_mel_flow=True,
-    knobs=objective_knobs,
+    knobs=lambda layers: (
+        *threshold_knobs(count=4, tables=PREDICTED),
+        Number(
+            "smallest",
+            "Smallest budget",
+            "Budgets are spaced evenly down to this share of the baseline's operations.",
+            default=40.0,
+            unit="%",
+            minimum=15.0,
+            maximum=95.0,
+            step=5.0,
+            effect=Effect.NEXT_VIEW,
+        ),
+        count_knob("budgets", "Budgets", "Number of budgets, each a separate calibration.", 3, 8),
+        sentences_knob(3, "that every table speaks, to compare with the baseline"),
+    ),
     compute=ruled(compute_objectives),
 )

@@ -131,7 +131,6 @@ class Trajectory:
         """Last two steps at which each layer's memory was stored, latest first."""
         self._recalled = self._memories
         """Memories for skips at the current step, extrapolated if forecasting."""
-        self._nothing = (SkipAction.NONE,) * self._layers
 
     # --- Without skips ------------------------------------------------------------------------------------------------
     def explore(self, step: int) -> np.ndarray:
@@ -170,7 +169,7 @@ class Trajectory:
         """Take ``step`` as in :meth:`explore`, valid while nothing has been skipped. With ``remember``, store the
         layers' outputs for skips at the next step; earlier steps that such a skip uses must be remembered, too."""
         if remember:
-            self.begin(step, self._nothing)
+            self.begin(step, (SkipAction.NONE,) * self._layers)
             for layer in range(self._layers):
                 self.settle(layer, SkipAction.NONE)
         self.state = self._states[step + 1]
@@ -250,10 +249,13 @@ class Trajectory:
             return self._backbone.layer(layer, hidden, self._step, self._run, REUSING, before), before
         # The first branch is unchanged; the others follow by their stored residuals.
         plain, items = self._path.memories[layer], self._items
-        attention, feed_forward = (
-            ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
-            for now, then in ((plain.attention, before.attention), (plain.feed_forward, before.feed_forward))
-        )
+        following = []
+        for now, then in ((plain.attention, before.attention), (plain.feed_forward, before.feed_forward)):
+            first = now.kept[:items]
+            following.append(
+                ModuleMemory(torch.cat([first[None], first + then.kept_residual]).flatten(0, 1), then.residual)
+            )
+        attention, feed_forward = following
         others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
         plan = SPARING_ATTENTION
         if self._branch_skip == "both":
@@ -313,11 +315,6 @@ class Trajectory:
 
     def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
         return self.calibration_target.follow(state, self.calibration_target.guide(velocities), step)
-
-
-def _following(first: Tensor, distances: Tensor) -> Tensor:
-    """All branches, from the first one's output and the others' residuals."""
-    return torch.cat([first[None], first + distances]).flatten(0, 1)
 
 
 def _chosen(memory: LayerMemory, rows: slice | Tensor) -> LayerMemory:
