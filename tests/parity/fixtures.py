@@ -25,6 +25,8 @@ from tests.workload import crossed
 ROUNDING = 2**-20
 """Of the largest number: eight units in its last place. Processors with other instructions sum products in another
 order than the one on which the fixtures were made."""
+RELATIVE = 1e-4
+"""Of the range of what is compared."""
 GOLDEN_PREFIX = "golden."
 SHIPPED = Path(__file__).resolve().parent.parent / "golden"
 
@@ -61,6 +63,16 @@ class Fixture:
         """The official state dict."""
         return {name: value for name, value in self.tensors.items() if not name.startswith(GOLDEN_PREFIX)}
 
+    def part(self, prefix: str) -> dict[str, Tensor]:
+        """The weights whose names begin with ``prefix``, without it."""
+        found = self.weights.items()
+        return {name.removeprefix(prefix): value for name, value in found if name.startswith(prefix)}
+
+    def beside(self, name: str) -> Fixture:
+        """Another fixture of the same folder, or as shipped."""
+        found = Fixture(self.folder, name)
+        return found if (self.folder / f"{name}.json").is_file() else Fixture(SHIPPED / self.folder.name, name)
+
     @property
     def names(self) -> list[str]:
         """Names of the golden tensors."""
@@ -88,12 +100,18 @@ def fixtures(subfolder: str, is_kind: Callable[[dict], bool]) -> list:
     return parameters
 
 
-def cases(parameters: list, listed: Callable[[Fixture], Iterable[str]]) -> list:
-    """Parameters for (fixture, case): the fixtures of :func:`fixtures` with each case that ``listed`` finds in it."""
+def qwen3_fixtures(kind: str) -> list:
+    return fixtures("qwen3", lambda said: said.get("kind") == f"qwen3_{kind}")
+
+
+def cases(parameters: list, listed: Callable[[Fixture], Iterable[object]]) -> list:
+    """Parameters for (fixture, case): the fixtures of :func:`fixtures` with each case that ``listed`` finds in it. A
+    tuple is several arguments."""
     return [
-        pytest.param(one.values[0], case, id=f"{one.id}-{case}", marks=one.marks)
+        pytest.param(one.values[0], *values, id="-".join(map(str, (one.id, *values))), marks=one.marks)
         for one in parameters
         for case in listed(one.values[0])
+        for values in [case if isinstance(case, tuple) else (case,)]
     ]
 
 
@@ -120,8 +138,12 @@ def assert_close(found: Tensor, expected: Tensor, tolerance: float, what: str) -
     assert difference <= allowed, f"{what} differs by {difference:.3g}, more than {allowed:.3g}"
 
 
+def assert_near(found: Tensor, expected: Tensor, what: str) -> None:
+    """:func:`assert_close` up to :data:`RELATIVE` of the range of ``expected``."""
+    assert_close(found, expected, RELATIVE * (expected.max() - expected.min()).item(), what)
+
+
 def full_precision() -> None:
-    """Fixtures were made in float32 on one thread of a CPU."""
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("highest")
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from paretone.audio.mel import STYLES, MelFrontEnd, htk_filterbank
 from paretone.measure.evaluation import naturalness, speakers
 from paretone.models.networks.vocos import Vocos
-from tests.parity.fixtures import Fixture, assert_close, fixtures
+from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures
 
 MEL = 3e-5
 """Logarithms of what is left in quiet bands next to loud ones: 1.5e-5 was found without vector instructions."""
@@ -92,7 +92,8 @@ def test_parity_vocos_layers_and_audio(fixture: Fixture, tmp_path: Path) -> None
 # here: it needs torchaudio, librosa and webrtcvad.
 
 RATE = 16_000
-RECORDED = Path(__file__).resolve().parent.parent / "golden" / "judges" / "scores.json"
+RECORDED = json.loads((SHIPPED / "judges" / "scores.json").read_text(encoding="utf-8"))
+"""By the seconds of the recording: ``naturalness`` and ``embedding``."""
 SECONDS = (0.5, 1.7, 8.5)
 
 
@@ -107,20 +108,15 @@ def voiced(seconds: float) -> np.ndarray:
     return (0.1 * tone * open_mouth + 0.002 * noise).astype(np.float32)
 
 
-def recorded() -> dict[str, dict]:
-    """By the seconds of the recording: ``naturalness`` and ``embedding``."""
-    return json.loads(RECORDED.read_text(encoding="utf-8"))
-
-
 @pytest.mark.skipif(find_spec(naturalness.PACKAGE) is None, reason="distillmos is not installed")
 def test_naturalness_is_the_packages_own() -> None:
     judge = naturalness.load((), Path(), "cpu")
     for seconds in SECONDS:
-        assert judge.score(voiced(seconds)) == pytest.approx(recorded()[str(seconds)]["naturalness"], abs=2e-4)
+        assert judge.score(voiced(seconds)) == pytest.approx(RECORDED[str(seconds)]["naturalness"], abs=2e-4)
 
 
 @pytest.mark.skipif(find_spec(speakers.PACKAGE) is None, reason="resemblyzer is not installed")
 def test_voice_embeddings_are_the_packages_own() -> None:
     judge = speakers.load((), Path(), "cpu")
     for seconds in SECONDS:
-        np.testing.assert_allclose(judge.embed(voiced(seconds)), recorded()[str(seconds)]["embedding"], atol=2e-5)
+        np.testing.assert_allclose(judge.embed(voiced(seconds)), RECORDED[str(seconds)]["embedding"], atol=2e-5)

@@ -23,7 +23,7 @@ from paretone.models.f5.unett import UNetT
 from paretone.sampling.flow import integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.schedules import evaluation_times
-from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures
+from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures
 
 ONE_FORWARD = 1e-5
 WHOLE_RUN = 3e-5
@@ -101,21 +101,16 @@ def sample(backbone: DiT | UNetT, task: Task, on_step: Callable[[int, Tensor], N
     durations = task.durations if len(task.durations) > 1 else None
     run = backbone.begin(task.prompt, task.ids, evaluation_times(times, solver), is_guided(strength), durations)
     with torch.inference_mode():
-        result = integrate(
-            lambda state, evaluation: guided_velocity(backbone.velocity(state, evaluation, run), strength),
-            task.noise,
-            times,
-            solver,
-            on_step,
-        )
+
+        def velocity(state: Tensor, evaluation: int) -> Tensor:
+            return guided_velocity(backbone.velocity(state, evaluation, run), strength)
+
+        result = integrate(velocity, task.noise, times, solver, on_step)
     return torch.where(task.is_prompt, task.prompt, result)
 
 
-RUNS = [
-    pytest.param(parameter.values[0], run, id=f"{parameter.id}-{run}", marks=parameter.marks)
-    for parameter in fixtures("dit", is_backbone)
-    for run in parameter.values[0].description["runs"]
-]
+BACKBONES = fixtures("dit", is_backbone)
+RUNS = cases(BACKBONES, lambda fixture: fixture.description["runs"])
 
 
 @pytest.mark.parametrize(("fixture", "name", "fused"), alternating(RUNS, (False, True)))
@@ -135,7 +130,7 @@ def test_parity_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
         assert_close(torch.stack(states), fixture[f"{name}.trajectory"], WHOLE_RUN, f"{name}.trajectory")
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_backbone))
+@pytest.mark.parametrize("fixture", BACKBONES)
 def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
     wanted = [name for name in fixture.names if name.startswith("step.")]
     if not wanted:
@@ -186,9 +181,8 @@ def test_parity_is_not_vacuous_another_architecture_is_far_away(fixture: Fixture
         flips["text_mask_padding"] = not config.text_mask_padding
     name = next(iter(fixture.description["runs"]))
     for entry, value in flips.items():
-        other = F5Checkpoint(
-            fixture.folder, fixture.name, replace(config, **{entry: value}), backbone.state_dict()
-        ).build()
+        flipped = replace(config, **{entry: value})
+        other = F5Checkpoint(fixture.folder, fixture.name, flipped, backbone.state_dict()).build()
         missed = (sample(other, Task.of(fixture, name)) - fixture[f"{name}.out"]).abs().max().item()
         assert missed > 10 * WHOLE_RUN, f"flipping {entry} changes {name}.out by {missed:.3g} only"
 
@@ -220,11 +214,7 @@ def vocabulary(fixture: Fixture) -> Vocabulary:
     return Vocabulary(ids)
 
 
-ROWS = [
-    pytest.param(one.values[0], index, id=f"{one.id}-{index}", marks=one.marks)
-    for one in fixtures("dit", is_text)
-    for index in range(len(one.values[0].description["rows"]))
-]
+ROWS = cases(fixtures("dit", is_text), lambda fixture: range(len(fixture.description["rows"])))
 
 
 @pytest.mark.parametrize(("fixture", "index"), ROWS)
@@ -262,11 +252,7 @@ def test_parity_time_grids(fixture: Fixture, entry: str, sway: float) -> None:
         assert np.array_equal(sampling_grid(int(steps), "epss", sway), np.array(grid, np.float32)), steps
 
 
-SCENARIOS = [
-    pytest.param(one.values[0], index, id=f"{one.id}-{scenario['name']}", marks=one.marks)
-    for one in fixtures("dit", is_pipeline)
-    for index, scenario in enumerate(one.values[0].description["scenarios"])
-]
+SCENARIOS = cases(fixtures("dit", is_pipeline), lambda fixture: range(len(fixture.description["scenarios"])))
 
 
 @pytest.mark.parametrize(("fixture", "index"), SCENARIOS)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from paretone.audio.mel import resample_prompt
@@ -26,19 +25,15 @@ from paretone.models.cosyvoice2.speech_tokenizer import (
     speaker_features,
     whisper_mel,
 )
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.incremental import Memory
 from tests.engine.models.cosyvoice2.small_release import NoNoise
-from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_close, cases, fixtures
 
 
 def is_front_end(description: dict) -> bool:
     return {"whisper", "kaldi"} <= set(description)
-
-
-def tensors(fixture: Fixture) -> dict[str, Tensor]:
-    return load_file(fixture.folder / f"{fixture.name}.io.safetensors")
 
 
 front_ends = pytest.mark.parametrize("fixture", fixtures("ar", is_front_end))
@@ -46,20 +41,18 @@ front_ends = pytest.mark.parametrize("fixture", fixtures("ar", is_front_end))
 
 @front_ends
 def test_parity_cosyvoice2_frontend_resampling(fixture: Fixture) -> None:
-    golden, rate = tensors(fixture), fixture.description["input_sample_rate"]
-    mono = golden["wav"].mean(dim=0)
-    assert_close(resample_prompt(mono, rate, ENCODER_RATE), golden["wav_16k"][0], 1e-6, "wav_16k")
-    assert_close(resample_prompt(mono, rate, SPEECH_RATE), golden["wav_24k"][0], 1e-6, "wav_24k")
+    mono, rate = fixture["wav"].mean(dim=0), fixture.description["input_sample_rate"]
+    assert_close(resample_prompt(mono, rate, ENCODER_RATE), fixture["wav_16k"][0], 1e-6, "wav_16k")
+    assert_close(resample_prompt(mono, rate, SPEECH_RATE), fixture["wav_24k"][0], 1e-6, "wav_24k")
 
 
 @front_ends
 def test_parity_cosyvoice2_frontend_features(fixture: Fixture) -> None:
-    golden = tensors(fixture)
-    assert_close(MEL(golden["wav_24k"][0])[0], golden["prompt_speech_feat"][0], TOLERANCE, "prompt_speech_feat")
-    heard = golden["wav_16k"][0]
-    assert_close(whisper_mel(heard), golden["whisper_log_mel128"][0], TOLERANCE, "whisper_log_mel128")
-    assert_close(kaldi_filter_bank(heard), golden["kaldi_fbank80"], TOLERANCE, "kaldi_fbank80")
-    assert_close(speaker_features(heard), golden["kaldi_fbank80_cmn"][0], TOLERANCE, "kaldi_fbank80_cmn")
+    assert_close(MEL(fixture["wav_24k"][0])[0], fixture["prompt_speech_feat"][0], TOLERANCE, "prompt_speech_feat")
+    heard = fixture["wav_16k"][0]
+    assert_close(whisper_mel(heard), fixture["whisper_log_mel128"][0], TOLERANCE, "whisper_log_mel128")
+    assert_close(kaldi_filter_bank(heard), fixture["kaldi_fbank80"], TOLERANCE, "kaldi_fbank80")
+    assert_close(speaker_features(heard), fixture["kaldi_fbank80_cmn"][0], TOLERANCE, "kaldi_fbank80_cmn")
 
 
 TOLERANCE = 1e-4
@@ -98,77 +91,77 @@ def flow_config(description: dict) -> FlowConfig:
     )
 
 
-def build_flow(fixture: Fixture) -> TokenToMel:
+def build_flow(fixture: Fixture, chunk: int = 0) -> TokenToMel:
     config = flow_config(fixture.description)
+    config = replace(config, encoder=replace(config.encoder, chunk=chunk or config.encoder.chunk))
     return loaded_strictly(lambda: TokenToMel(config), fixture.weights, fixture.name)
 
 
-def is_flow(description: dict) -> bool:
-    return "cfm" in description
+flows = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "cfm" in said))
 
 
 def prompt_of(fixture: Fixture) -> AcousticPrompt:
     return AcousticPrompt(fixture["prompt_token"], fixture["prompt_feat"], fixture["embedding"])
 
 
-def decoded(model: TokenToMel, fixture: Fixture, chunked: bool, final: bool) -> Tensor:
-    stream, tokens = MelStream(model, prompt_of(fixture), chunked), fixture["token"][0].tolist()
+def decoded(model: TokenFlow, fixture: Fixture, chunked: bool, final: bool, count: int | None = None) -> Tensor:
+    stream, tokens = MelStream(model, prompt_of(fixture), chunked), fixture["token"][0].tolist()[:count]
     if not final:
         return stream.unfinished(tokens)
     return torch.cat([stream.push(tokens), stream.finish()], dim=-1)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("fixture", fixtures("ar", is_flow))
+@flows
 def test_parity_cosyvoice2_flow_mel(fixture: Fixture, case: str) -> None:
-    full_precision()
     assert_close(decoded(build_flow(fixture), fixture, **CASES[case]), fixture[f"{case}.feat"], TOLERANCE, case)
 
 
-@pytest.mark.parametrize("fixture", fixtures("ar", is_flow))
+@flows
 def test_parity_cosyvoice2_flow_without_prompt(fixture: Fixture) -> None:
-    full_precision()
+    assert_without_prompt(build_flow(fixture), fixture)
+
+
+def assert_without_prompt(model: TokenFlow, fixture: Fixture) -> None:
     prompt = AcousticPrompt(fixture["prompt_token"][:, :0], fixture["prompt_feat"][:, :0], fixture["embedding"])
-    stream = MelStream(build_flow(fixture), prompt, chunked=False)
+    stream = MelStream(model, prompt, chunked=False)
     assert stream.push(fixture["token"][0].tolist()).shape[-1] == 0
     assert_close(stream.finish(), fixture["noprompt.feat"], TOLERANCE, "noprompt")
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("fixture", fixtures("ar", is_flow))
+@flows
 def test_parity_cosyvoice2_flow_encoder_and_every_step(fixture: Fixture, case: str) -> None:
-    full_precision()
     model, (chunked, final) = build_flow(fixture), CASES[case].values()
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) if final else len(tokens) - model.config.encoder.look_ahead
     memory, ahead = Memory(), None if final else model.embed(tokens[kept:])
     hidden = model.encoder(model.embed(tokens[:kept]), ahead, 0, chunked, memory)
     assert_close(hidden, fixture[f"{case}.encoder_out"], TOLERANCE, "encoder_out")
-    encoded = model.encoder_proj(hidden).mT
-    assert_close(encoded, fixture[f"{case}.mu"], TOLERANCE, "mu")
+    assert_every_step(model, fixture, case, model.encoder_proj(hidden).mT, Memory)
 
+
+def assert_every_step(
+    model: TokenFlow, fixture: Fixture, case: str, encoded: Tensor, memory: Callable[[], Memory]
+) -> None:
+    """The conditions, the times, the noise and, from each recorded state, the velocity and the next state."""
+    chunked = CASES[case]["chunked"]
+    assert_close(encoded, fixture[f"{case}.mu"], TOLERANCE, "mu")
     speaker = model.speaker(fixture["embedding"])
     assert_close(speaker, fixture["spks"], TOLERANCE, "spks")
-    stream = MelStream(model, prompt_of(fixture), chunked)
-    times = torch.from_numpy(stream.script.times)
+    times = torch.from_numpy(MelStream(model, prompt_of(fixture), chunked).script.times)
     assert_close(times[:-1], fixture["t_per_step"], 1e-7, "t_per_step")
-    states = fixture[f"{case}.x_in_per_step"]
-    given = conditions(encoded, speaker, fixture["cond"][..., : 2 * kept])
-    table = model.estimator.time_table(fixture["t_per_step"])
+    given = conditions(encoded, speaker, fixture["cond"][..., : encoded.shape[-1]])
+    states, table = fixture[f"{case}.x_in_per_step"], model.estimator.time_table(fixture["t_per_step"])
+    assert_close(model.noise[..., : states.shape[-1]], states[:1], 1e-6, "noise")
     for step, state in enumerate(states):
-        velocity = model.estimator(state[None], given, table[step], 0, chunked, Memory())
+        velocity = model.estimator(state[None], given, table[step], 0, chunked, memory())
         if (name := f"{case}.velocity_step{step}") in fixture:
             assert_close(velocity, fixture[name], TOLERANCE, name)
         if step + 1 < len(states):
             guided = (1 + model.config.guidance) * velocity[0] - model.config.guidance * velocity[1]
             length = times[step + 1] - times[step]
             assert_close(state + length * guided, states[step + 1], TOLERANCE, f"state of step {step + 1}")
-
-
-@pytest.mark.parametrize("fixture", fixtures("ar", is_flow))
-def test_parity_cosyvoice2_flow_noise(fixture: Fixture) -> None:
-    model, recorded = build_flow(fixture), fixture["rand_noise_slice"]
-    assert_close(model.noise[..., : recorded.shape[-1]], recorded, 1e-6, "noise")
 
 
 def hift_config(said: dict) -> HiftConfig:
@@ -214,24 +207,18 @@ vocoders = pytest.mark.parametrize("fixture", fixtures("ar", is_hift))
 
 @vocoders
 def test_parity_cosyvoice2_hift_pitch_and_source(fixture: Fixture) -> None:
-    full_precision()
     vocoder, mel = build_vocoder(fixture), fixture["mel"]
     assert_close(vocoder.f0_predictor(mel, Progress(last=True)), fixture["f0"], TOLERANCE, "f0")
     quiet = vocoder.source(mel, NoNoise(vocoder.config), Progress(last=True))
     assert_close(quiet, fixture["zero.source"], TOLERANCE, "zero.source")
     noisy = vocoder.source(mel, Recorded(fixture["noise.sine_noise"]), Progress(last=True))
     assert_close(noisy, fixture["noise.source"], TOLERANCE, "noise.source")
-    assert_close(
-        vocoder.source_spectrum(fixture["zero.source"], Progress(last=True)),
-        fixture["zero.source_stft"],
-        TOLERANCE,
-        "zero.source_stft",
-    )
+    spectrum = vocoder.source_spectrum(fixture["zero.source"], Progress(last=True))
+    assert_close(spectrum, fixture["zero.source_stft"], TOLERANCE, "zero.source_stft")
 
 
 @vocoders
 def test_parity_cosyvoice2_hift_layers(fixture: Fixture) -> None:
-    full_precision()
     vocoder = build_vocoder(fixture)
     hidden = vocoder.conv_pre(fixture["mel"], Progress(last=True))
     assert_close(hidden, fixture["conv_pre"], TOLERANCE, "conv_pre")
@@ -245,7 +232,6 @@ def test_parity_cosyvoice2_hift_layers(fixture: Fixture) -> None:
 
 @vocoders
 def test_parity_cosyvoice2_hift_speech(fixture: Fixture) -> None:
-    full_precision()
     vocoder, mel = build_vocoder(fixture), fixture["mel"]
     cached = fixture["zero.source"].clone()
     cached[..., : fixture["cache.cache_source"].shape[-1]] = fixture["cache.cache_source"]
@@ -333,11 +319,8 @@ SPEED = re.compile(r"offline_speech|speed(?P<percent>\d+)_speech")
 
 def build_both(fixture: Fixture) -> tuple[TokenToMel, Hift]:
     """The models that the two other fixtures hold the weights of, with the chunks of this one."""
-    flow, vocoder = (replace(fixture, name=f"cosyvoice2_{part}") for part in ("flow", "hift"))
-    config = flow_config(flow.description)
-    chunk = fixture.description["flow_static_chunk_size"]
-    config = replace(config, encoder=replace(config.encoder, chunk=chunk))
-    return loaded_strictly(lambda: TokenToMel(config), flow.weights, flow.name), build_vocoder(vocoder)
+    flow = build_flow(fixture.beside("cosyvoice2_flow"), fixture.description["flow_static_chunk_size"])
+    return flow, build_vocoder(fixture.beside("cosyvoice2_hift"))
 
 
 def is_stream(description: dict) -> bool:
@@ -349,7 +332,6 @@ streams = pytest.mark.parametrize("fixture", fixtures("ar", is_stream))
 
 @streams
 def test_parity_cosyvoice2_stream_of_every_request(fixture: Fixture) -> None:
-    full_precision()
     flow, vocoder = build_both(fixture)
     for _ in range(2):  # upstream, the second one would come in a single chunk
         stream = UpstreamStream(flow, vocoder, prompt_of(fixture), lambda: NoNoise(vocoder.config))
@@ -367,7 +349,6 @@ def test_parity_cosyvoice2_stream_of_every_request(fixture: Fixture) -> None:
 
 @streams
 def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> None:
-    full_precision()
     flow, rounded = build_both(fixture)
     vocoder = Hift(replace(rounded.config, float32_phases=False)).eval().requires_grad_(False)
     vocoder.load_state_dict(rounded.state_dict())
@@ -381,13 +362,10 @@ def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> N
     assert_close(audio, torch.from_numpy(decoder.whole(tokens).samples), OWN, "streamed audio")
 
 
-def not_streamed(fixture: Fixture) -> list[str]:
-    return [name for name in fixture.names if SPEED.fullmatch(name)]
-
-
-@pytest.mark.parametrize(("fixture", "name"), cases(fixtures("ar", is_stream), not_streamed))
+@pytest.mark.parametrize(
+    ("fixture", "name"), cases(fixtures("ar", is_stream), lambda one: filter(SPEED.fullmatch, one.names))
+)
 def test_parity_cosyvoice2_stream_not_streamed(fixture: Fixture, name: str) -> None:
-    full_precision()
     percent = SPEED.fullmatch(name)["percent"]
     speed = int(percent) / 100 if percent else 1.0
     flow, vocoder = build_both(fixture)

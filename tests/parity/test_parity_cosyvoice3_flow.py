@@ -9,22 +9,20 @@ import torch
 from torch import Tensor
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_networks import conditions
 from paretone.models.cosyvoice2.mel_flow import MelStream
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
 from paretone.models.cosyvoice3.config import ESTIMATOR, FlowConfig
 from paretone.models.cosyvoice3.flow import CausalDiT, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.incremental import Memory
-from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
-
-TOLERANCE = 1e-4
-CASES = {
-    "offline": {"chunked": False, "final": True},
-    "stream_mid": {"chunked": True, "final": False},
-    "stream_final_chunkmask": {"chunked": True, "final": True},
-    "nostream_mid": {"chunked": False, "final": False},
-}
+from tests.parity.fixtures import Fixture, assert_close, fixtures
+from tests.parity.test_parity_cosyvoice2_sound import (
+    CASES,
+    TOLERANCE,
+    assert_every_step,
+    assert_without_prompt,
+    decoded,
+    prompt_of,
+)
 
 
 def flow_config(description: dict) -> FlowConfig:
@@ -42,20 +40,13 @@ def flow_config(description: dict) -> FlowConfig:
     )
 
 
-def build_flow(fixture: Fixture) -> TokenToMel:
+def build_flow(fixture: Fixture, chunk: int = 0) -> TokenToMel:
     config = flow_config(fixture.description)
+    config = replace(config, chunk=chunk or config.chunk)
     return loaded_strictly(lambda: TokenToMel(config), fixture.weights, fixture.name)
 
 
-def is_flow(description: dict) -> bool:
-    return "pre_lookahead_layer" in description
-
-
-flows = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", is_flow))
-
-
-def prompt_of(fixture: Fixture) -> AcousticPrompt:
-    return AcousticPrompt(fixture["prompt_token"], fixture["prompt_feat"], fixture["embedding"])
+flows = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", lambda said: "pre_lookahead_layer" in said))
 
 
 def closing() -> Memory:
@@ -64,25 +55,30 @@ def closing() -> Memory:
     return memory
 
 
+def assert_at_once(
+    estimator: CausalDiT, fixture: Fixture, run: str, states: Tensor, times: Tensor, chunked: bool, expected: Tensor
+) -> None:
+    """Velocities of ``states`` under the conditions of ``run``, within its mask."""
+    encoded, speakers, prompt, mask = (fixture[f"{run}.{name}"] for name in ("mu", "spks", "cond", "mask"))
+    together = torch.cat([encoded, speakers[..., None].expand_as(encoded), prompt], dim=1)
+    within = mask[:, 0].bool()
+    found = estimator.at_once(states, together, times, within, chunked)
+    valid = within[:, None].expand_as(found)
+    assert_close(found[valid], expected[valid], TOLERANCE, f"velocities of {run}, {chunked=}")
+
+
 @pytest.mark.parametrize("chunked", [False, True], ids=["whole", "stream"])
 @flows
 def test_parity_cosyvoice3_estimator_at_several_lengths(fixture: Fixture, chunked: bool) -> None:
-    full_precision()
     estimator: CausalDiT = build_flow(fixture).estimator
     for length in map(str, fixture.description["estimator_lengths"]):
-        given = {name: fixture[f"dit{length}.{name}"] for name in ("x", "mu", "cond", "spks", "t", "mask")}
-        frames = given["x"].shape[-1]
-        together = torch.cat([given["mu"], given["spks"][..., None].expand(-1, -1, frames), given["cond"]], dim=1)
-        within = given["mask"][:, 0].bool()
-        found = estimator.at_once(given["x"], together, given["t"], within, chunked)
-        expected = fixture[f"dit{length}.{'stream' if chunked else 'whole'}"]
-        valid = within[:, None].expand_as(found)
-        assert_close(found[valid], expected[valid], TOLERANCE, f"velocity of {length} frames")
+        run = f"dit{length}"
+        expected = fixture[f"{run}.{'stream' if chunked else 'whole'}"]
+        assert_at_once(estimator, fixture, run, fixture[f"{run}.x"], fixture[f"{run}.t"], chunked, expected)
 
 
 @flows
 def test_parity_cosyvoice3_look_ahead(fixture: Fixture) -> None:
-    full_precision()
     model = build_flow(fixture)
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) - model.config.look_ahead
@@ -95,62 +91,33 @@ def test_parity_cosyvoice3_look_ahead(fixture: Fixture) -> None:
 @pytest.mark.parametrize("case", CASES)
 @flows
 def test_parity_cosyvoice3_flow_every_step(fixture: Fixture, case: str) -> None:
-    full_precision()
     model, (chunked, final) = build_flow(fixture), CASES[case].values()
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) if final else len(tokens) - model.config.look_ahead
     encoded = model.encode(tokens[:kept], tokens[kept:], 0, chunked, closing())
-    assert_close(encoded, fixture[f"{case}.mu"], TOLERANCE, "mu")
-    speaker = model.speaker(fixture["embedding"])
-    assert_close(speaker, fixture["spks"], TOLERANCE, "spks")
-    stream = MelStream(model, prompt_of(fixture), chunked)
-    times = torch.from_numpy(stream.script.times)
-    assert_close(times[:-1], fixture["t_per_step"], 1e-7, "t_per_step")
-    given = conditions(encoded, speaker, fixture["cond"][..., : 2 * kept])
-    states, table = fixture[f"{case}.x_in_per_step"], model.estimator.time_table(fixture["t_per_step"])
-    assert_close(model.noise[..., : states.shape[-1]], states[:1], 1e-6, "noise")
-    for step, state in enumerate(states):
-        velocity = model.estimator(state[None], given, table[step], 0, chunked, closing())
-        if (name := f"{case}.velocity_step{step}") in fixture:
-            assert_close(velocity, fixture[name], TOLERANCE, name)
-        if step + 1 < len(states):
-            guided = (1 + model.config.guidance) * velocity[0] - model.config.guidance * velocity[1]
-            length = times[step + 1] - times[step]
-            assert_close(state + length * guided, states[step + 1], TOLERANCE, f"state of step {step + 1}")
-
-
-def decoded(model: TokenToMel, fixture: Fixture, chunked: bool, final: bool, count: int | None = None) -> Tensor:
-    stream, tokens = MelStream(model, prompt_of(fixture), chunked), fixture["token"][0].tolist()[:count]
-    if not final:
-        return stream.unfinished(tokens)
-    return torch.cat([stream.push(tokens), stream.finish()], dim=-1)
+    assert_every_step(model, fixture, case, encoded, closing)
 
 
 @pytest.mark.parametrize("case", CASES)
 @flows
 def test_parity_cosyvoice3_mel(fixture: Fixture, case: str) -> None:
-    full_precision()
     assert_close(decoded(build_flow(fixture), fixture, **CASES[case]), fixture[f"{case}.feat"], TOLERANCE, case)
 
 
 @flows
 def test_parity_cosyvoice3_mel_of_other_lengths_and_without_prompt(fixture: Fixture) -> None:
-    full_precision()
     model = build_flow(fixture)
     for count in fixture.description["other_lengths"]:
         for name, chunked in (("feat", False), ("stream_feat", True)):
             found = decoded(model, fixture, chunked, final=True, count=count)
             assert_close(found, fixture[f"tokens{count}.{name}"], TOLERANCE, f"{count} tokens, {name}")
-    prompt = AcousticPrompt(fixture["prompt_token"][:, :0], fixture["prompt_feat"][:, :0], fixture["embedding"])
-    found = MelStream(model, prompt, chunked=False).whole(fixture["token"][0].tolist())
-    assert_close(found, fixture["noprompt.feat"], TOLERANCE, "noprompt")
+    assert_without_prompt(model, fixture)
 
 
 @flows
 def test_parity_cosyvoice3_chunks_as_they_come(fixture: Fixture) -> None:
     """Chunk by chunk, from memory, the frames are those that upstream computes anew each time; its last call, with the
     masks of the others, too."""
-    full_precision()
     stream, tokens = MelStream(build_flow(fixture), prompt_of(fixture)), fixture["token"][0].tolist()
     chunks = [part for token in tokens if (part := stream.push([token])).shape[-1]]
     chunks.append(stream.finish())
@@ -162,13 +129,7 @@ def test_parity_cosyvoice3_chunks_as_they_come(fixture: Fixture) -> None:
 
 @flows
 def test_parity_cosyvoice3_training(fixture: Fixture) -> None:
-    full_precision()
     estimator: CausalDiT = build_flow(fixture).estimator
-    frames = fixture["train_whole.y"].shape[-1]
-    speakers = fixture["train_whole.spks"][..., None].expand(-1, -1, frames)
-    together = torch.cat([fixture["train_whole.mu"], speakers, fixture["train_whole.cond"]], dim=1)
-    within = fixture["train_whole.mask"][:, 0].bool()
+    states, times = fixture["train_whole.y"], fixture["train.t"]
     for name, chunked in (("train_whole", False), ("train_stream", True)):
-        found = estimator.at_once(fixture["train_whole.y"], together, fixture["train.t"], within, chunked)
-        valid = within[:, None].expand_as(found)
-        assert_close(found[valid], fixture[f"{name}.pred"][valid], TOLERANCE, name)
+        assert_at_once(estimator, fixture, "train_whole", states, times, chunked, fixture[f"{name}.pred"])

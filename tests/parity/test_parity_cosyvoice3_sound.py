@@ -12,28 +12,18 @@ from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, Progress
 from paretone.models.cosyvoice2.mel_flow import MelStream
 from paretone.models.cosyvoice3.flow import TokenToMel
-from paretone.models.files.checkpoints import loaded_strictly
 from tests.engine.models.cosyvoice2.small_release import NoNoise
-from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
-from tests.parity.test_parity_cosyvoice2_sound import hift_config
-from tests.parity.test_parity_cosyvoice3_flow import flow_config, prompt_of
+from tests.parity.fixtures import Fixture, assert_close, fixtures
+from tests.parity.test_parity_cosyvoice2_sound import STREAMED, TOLERANCE, hift_config, prompt_of
+from tests.parity.test_parity_cosyvoice3_flow import build_flow
 
-TOLERANCE = 1e-4
 PITCH = 1e-3
 """Hertz."""
-STREAMED = 1e-3
-"""As in CosyVoice 2's tests: float32 phases."""
 
 
 def build_vocoder(fixture: Fixture, weights: dict[str, Tensor] | None = None, **changes: object) -> Hift:
     said = fixture.description["config"]
-    config = hift_config(
-        {
-            **said,
-            "resblock_dilations": said["resblock_dilation_sizes"][0],
-            "source_resblock_kernel_sizes": said["source_resblock_kernel_sizes"],
-        }
-    )
+    config = hift_config(said | {"resblock_dilations": said["resblock_dilation_sizes"][0]})
     vocoder = Hift(replace(config, causal=True, **changes))
     vocoder.load_official(fixture.weights | (weights or {}), fixture.name)
     return vocoder.eval().requires_grad_(False)
@@ -50,11 +40,9 @@ class Recorded:
         return self._noise[:, first : self._given]
 
 
-def is_hift(description: dict) -> bool:
-    return "conv_pre_look_right" in description.get("config", {})
-
-
-vocoders = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", is_hift))
+vocoders = pytest.mark.parametrize(
+    "fixture", fixtures("cosyvoice3", lambda said: "conv_pre_look_right" in said.get("config", {}))
+)
 
 
 def noise_of(fixture: Fixture, name: str, vocoder: Hift) -> NoNoise | Recorded:
@@ -64,7 +52,6 @@ def noise_of(fixture: Fixture, name: str, vocoder: Hift) -> NoNoise | Recorded:
 
 @vocoders
 def test_parity_cosyvoice3_hift_layers(fixture: Fixture) -> None:
-    full_precision()
     vocoder, mel, whole = build_vocoder(fixture), fixture["mel"], Progress(last=True)
     assert_close(vocoder.f0_predictor(mel, whole), fixture["f0"].double(), PITCH, "f0")
     for name in ("zero", "noise"):
@@ -83,24 +70,19 @@ def test_parity_cosyvoice3_hift_layers(fixture: Fixture) -> None:
 
 @vocoders
 def test_parity_cosyvoice3_hift_speech(fixture: Fixture) -> None:
-    full_precision()
     vocoder, mel = build_vocoder(fixture), fixture["mel"]
     for name in ("zero", "noise"):
         speech = AudioStream(vocoder, noise_of(fixture, name, vocoder)).push(mel, last=True)
         assert_close(speech, fixture[f"{name}.speech"], TOLERANCE, name)
-    cases = {
-        "decode_only": (mel, fixture["decode_only.source"]),
-        "loud": (1.5 * mel, 8 * fixture["decode_only.source"]),
-    }
-    for name, (frames, source) in cases.items():
-        found = vocoder.decode(frames, source, Progress(last=True))
+    source = fixture["decode_only.source"]
+    for name, mels, sources in (("decode_only", mel, source), ("loud", 1.5 * mel, 8 * source)):
+        found = vocoder.decode(mels, sources, Progress(last=True))
         assert_close(found, fixture[f"{name}.speech"], TOLERANCE, name)
 
 
 @vocoders
 def test_parity_cosyvoice3_hift_in_parts(fixture: Fixture) -> None:
     """Upstream vocodes everything so far for each part; here each part continues, and gives at least as much."""
-    full_precision()
     vocoder, mel, ends = build_vocoder(fixture), fixture["mel"], fixture.description["config"]["given"]
     for name in ("zero", "noise"):
         stream, parts, begin = AudioStream(vocoder, noise_of(fixture, name, vocoder)), [], 0
@@ -112,26 +94,19 @@ def test_parity_cosyvoice3_hift_in_parts(fixture: Fixture) -> None:
         assert parts[0].shape[-1] >= fixture[f"{name}.loop0"].shape[-1]
 
 
-def is_stream(description: dict) -> bool:
-    return "silent_tokens" in description
-
-
-streams = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", is_stream))
+streams = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", lambda said: "silent_tokens" in said))
 
 
 def build_both(fixture: Fixture, **changes: object) -> tuple[TokenToMel, Hift]:
     """The models that the two other fixtures hold the weights of, with this one's chunks and voicing."""
-    flow, vocoder = (replace(fixture, name=f"cosyvoice3_{part}") for part in ("flow", "hift"))
-    config = replace(flow_config(flow.description), chunk=fixture.description["flow_static_chunk_size"] // 2)
+    flow = build_flow(fixture.beside("cosyvoice3_flow"), fixture.description["flow_static_chunk_size"] // 2)
     voicing = {f"f0_predictor.classifier.{name}": fixture[f"classifier_{name}"] for name in ("weight", "bias")}
-    made = loaded_strictly(lambda: TokenToMel(config), flow.weights, flow.name)
-    return made, build_vocoder(vocoder, voicing, **changes)
+    return flow, build_vocoder(fixture.beside("cosyvoice3_hift"), voicing, **changes)
 
 
 @streams
 def test_parity_cosyvoice3_stream_is_the_chunk_masked_whole(fixture: Fixture) -> None:
     """Ours keeps the masks in the last call, too, so that the stream equals one pass."""
-    full_precision()
     flow, vocoder = build_both(fixture)
     tokens = fixture["token_kept"].tolist()
     mel = MelStream(flow, prompt_of(fixture)).whole(tokens)
@@ -145,7 +120,6 @@ def test_parity_cosyvoice3_stream_is_the_chunk_masked_whole(fixture: Fixture) ->
 
 @streams
 def test_parity_cosyvoice3_stream_as_upstream_until_its_last_call(fixture: Fixture) -> None:
-    full_precision()
     flow, vocoder = build_both(fixture)
     tokens, offset, parts = fixture["token_kept"].tolist(), 0, []
     heard = torch.zeros(1, flow.config.bands, 0)
@@ -165,7 +139,6 @@ def test_parity_cosyvoice3_stream_as_upstream_until_its_last_call(fixture: Fixtu
 @pytest.mark.parametrize("name", ["offline", "speed"])
 @streams
 def test_parity_cosyvoice3_not_streamed(fixture: Fixture, name: str) -> None:
-    full_precision()
     flow, vocoder = build_both(fixture)
     mel = MelStream(flow, prompt_of(fixture), chunked=False).whole(fixture["token_kept"].tolist())
     speed = fixture.description["speed"] if name == "speed" else 1.0
@@ -175,7 +148,6 @@ def test_parity_cosyvoice3_not_streamed(fixture: Fixture, name: str) -> None:
 
 @streams
 def test_cosyvoice3_parts_of_our_own_are_the_whole(fixture: Fixture) -> None:
-    full_precision()
     flow, vocoder = build_both(fixture, float32_phases=False)
     decoder, tokens = CosyDecoder(flow, vocoder, prompt_of(fixture)), fixture["token_kept"].tolist()
     parts = [torch.from_numpy(decoder.push([token])) for token in tokens]

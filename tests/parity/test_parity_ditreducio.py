@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
-from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures
+from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone
 from tests.parity.test_parity_megatts3 import Task as MegaTask
 from tests.parity.test_parity_megatts3 import build as build_mega
@@ -37,6 +38,9 @@ def is_ditreducio(description: dict) -> bool:
     return "calibration" in description or any(
         isinstance(part, dict) and {"weights", "table"} <= set(part) for part in description.values()
     )
+
+
+DITREDUCIO = fixtures("dit", is_ditreducio)
 
 
 def weights_of(fixture: Fixture, target: str) -> Fixture | None:
@@ -107,36 +111,24 @@ def layer_major(rows: list[list[str]]) -> tuple[tuple[SkipAction, ...], ...]:
     return tuple(tuple(SkipAction[name] for name in column) for column in zip(*rows, strict=True))
 
 
-def table_cases() -> list:
-    cases = []
-    for parameter in fixtures("dit", is_ditreducio):
-        fixture = parameter.values[0]
-        for target in fixture.description:
-            if weights_of(fixture, target) is None:
-                continue
-            for output, branch_skip in VARIANTS.items():
-                if f"{target}.{output}" in fixture:
-                    values = fixture, target, output, branch_skip
-                    cases.append(pytest.param(*values, id=f"{fixture.name}-{target}-{output}", marks=parameter.marks))
-    return cases
+def tables(fixture: Fixture) -> Iterator[tuple[str, str]]:
+    """Targets and their outputs."""
+    for target, output in itertools.product(fixture.description, VARIANTS):
+        if f"{target}.{output}" in fixture and weights_of(fixture, target) is not None:
+            yield target, output
 
 
-def calibration_cases() -> list:
-    cases = []
-    for parameter in fixtures("dit", is_ditreducio):
-        fixture = parameter.values[0]
-        for name, entries in fixture.description.get("calibration", {}).items():
-            target, _, metric = name.rpartition("_")
-            if metric in METRICS and weights_of(fixture, target) is not None:
-                for entry in entries:
-                    identity = f"{fixture.name}-{name}-{entry['delta']:g}"
-                    cases.append(pytest.param(fixture, target, metric, entry, id=identity, marks=parameter.marks))
-    return cases
+def calibrations(fixture: Fixture) -> Iterator[tuple[str, str, int]]:
+    """Targets, metrics and numbers of entries."""
+    for name, entries in fixture.description.get("calibration", {}).items():
+        target, _, metric = name.rpartition("_")
+        if metric in METRICS and weights_of(fixture, target) is not None:
+            yield from ((target, metric, number) for number in range(len(entries)))
 
 
-@pytest.mark.parametrize(("fixture", "target", "output", "branch_skip"), table_cases())
-def test_parity_strategy_table(fixture: Fixture, target: str, output: str, branch_skip: str | None) -> None:
-    prepared = prepare(fixture, target)
+@pytest.mark.parametrize(("fixture", "target", "output"), cases(DITREDUCIO, tables))
+def test_parity_strategy_table(fixture: Fixture, target: str, output: str) -> None:
+    branch_skip, prepared = VARIANTS[output], prepare(fixture, target)
     sampled, backbone = prepared.target, prepared.target.backbone
     actions = layer_major(fixture.description[target]["table"])
     if branch_skip is None:
@@ -154,9 +146,11 @@ def test_parity_strategy_table(fixture: Fixture, target: str, output: str, branc
 
 
 @pytest.mark.parametrize(
-    ("fixture", "target", "metric", "entry", "side_by_side"), alternating(calibration_cases(), (False, True))
+    ("fixture", "target", "metric", "number", "side_by_side"),
+    alternating(cases(DITREDUCIO, calibrations), (False, True)),
 )
-def test_parity_calibration(fixture: Fixture, target: str, metric: str, entry: dict, side_by_side: bool) -> None:
+def test_parity_calibration(fixture: Fixture, target: str, metric: str, number: int, side_by_side: bool) -> None:
+    entry = fixture.description["calibration"][f"{target}_{metric}"][number]
     calibrated = prepare(fixture, target).target
     knobs: Values = defaults(TECHNIQUE.knobs).replace(threshold=float(entry["delta"]), metric=METRICS[metric])
     with torch.inference_mode():
@@ -164,10 +158,8 @@ def test_parity_calibration(fixture: Fixture, target: str, metric: str, entry: d
 
     assert np.allclose(record.similarities.T, np.array(entry["sims"]), rtol=1e-5, atol=0)
     assert record.cut == pytest.approx(entry["cut"], rel=1e-5)
-    pre_calibrated = [
-        [SkipAction.NONE.name for _ in range(calibrated.backbone.layers)]
-        for _ in range(fixture.description[target]["steps"])
-    ]
+    steps = range(fixture.description[target]["steps"])
+    pre_calibrated = [[SkipAction.NONE.name] * calibrated.backbone.layers for _ in steps]
     for trial in record.trials:
         if trial.phase == "pre-calibration" and trial.accepted:
             pre_calibrated[trial.step][trial.layer] = trial.action.name

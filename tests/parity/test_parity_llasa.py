@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from paretone.models.families.language_network import TokenModel
-from paretone.models.files.checkpoints import load_strictly
+from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.llasa.tokenizer import DATE, LlasaTokenizer, code_token, rendered
 from paretone.models.llasa.xcodec2 import Quantiser, XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
-from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures, full_precision
-from tests.parity.test_parity_cosyvoice2_language import KINDS, assert_near, models
+from tests.parity.fixtures import Fixture, alternating, assert_close, assert_near, cases, fixtures
+from tests.parity.test_parity_cosyvoice2_language import KINDS, models
 
 pytest.importorskip("tokenizers")
 LANGUAGE_MODELS = fixtures("ar", lambda description: "speech_0" in description.get("ids", {}))
@@ -60,7 +60,6 @@ CARD = {"card": Nucleus(0.8, 50), "card_2025_05": Nucleus(0.9, 50, 0.95)}
 
 def transformer_of(fixture: Fixture) -> tuple[CausalTransformer, Tensor]:
     """The transformer, and the table that is its embedding and its head."""
-    full_precision()
     transformer = CausalTransformer(CausalConfig.read(fixture.description["config"]))
     weights = {name.removeprefix("model."): value for name, value in fixture.weights.items()}
     table = weights.pop("embed_tokens.weight")
@@ -111,9 +110,8 @@ def test_parity_llasa_greedy(fixture: Fixture, kind: str, case: str) -> None:
     model = model.optimised() if kind == "optimised" else model
     sequence = fixture[f"{case}.sequence"].tolist()
     prompt = sequence[: len(sequence) - said["new_tokens"]]
-    request = Request(
-        table[torch.tensor(prompt)][None], torch.arange(len(prompt)), len(prompt), 0, said["max_length"] - len(prompt)
-    )
+    length = len(prompt)
+    request = Request(table[prompt][None], torch.arange(length), length, 0, said["max_length"] - length)
     cycles = list(decode(model, request, Greedy(), Uniforms(0)))
     codes = [token for cycle in cycles for token in cycle.tokens]
     new = [ids[code] for code in codes] + [ids[-1]] * cycles[-1].stopped
@@ -143,9 +141,8 @@ TOLERANCE = 1e-5
 
 def build(fixture: Fixture) -> XCodec2Decoder:
     shapes = {name: tuple(value.shape) for name, value in fixture.weights.items()}
-    decoder = XCodec2Decoder(XCodec2Config.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"]))
-    load_strictly(decoder, fixture.weights, fixture.name)
-    return decoder.eval().requires_grad_(False)
+    config = XCodec2Config.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"])
+    return loaded_strictly(lambda: XCodec2Decoder(config), fixture.weights, fixture.name)
 
 
 decoders = pytest.mark.parametrize(
@@ -155,7 +152,6 @@ decoders = pytest.mark.parametrize(
 
 @decoders
 def test_parity_xcodec2_decode_every_stage(fixture: Fixture) -> None:
-    full_precision()
     decoder = build(fixture)
     backbone, codes = decoder.generator.backbone, fixture["vq_code"][:, 0]
     with torch.inference_mode():

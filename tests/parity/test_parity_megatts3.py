@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from paretone.models.f5.text import split
-from paretone.models.files.checkpoints import load_strictly
+from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.adapter import segment_fader
 from paretone.models.megatts3.aligner import END, LONGEST, START, Aligner, AlignerConfig, read_alignment
@@ -36,7 +36,7 @@ from paretone.models.megatts3.wavvae import WavVAE, WavVAEConfig
 from paretone.models.networks.layers import load_normalised
 from paretone.sampling.flow import Follow, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
-from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures, full_precision
+from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures
 
 ONE_FORWARD = 1e-5
 WHOLE_RUN = 3e-5
@@ -55,9 +55,7 @@ def config_of(fixture: Fixture) -> DiTConfig:
 
 
 def build(fixture: Fixture, config: DiTConfig | None = None) -> MegaDiT:
-    model = MegaDiT(config or config_of(fixture))
-    load_strictly(model, fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
+    return loaded_strictly(lambda: MegaDiT(config or config_of(fixture)), fixture.weights, fixture.name)
 
 
 def guided_run(fixture: Fixture) -> str:
@@ -105,11 +103,9 @@ class Task:
     def sample(self, model: MegaDiT, overshoot: float = 3.0) -> Tensor:
         run = self.begin(model)
         with torch.inference_mode():
+            follow = self.follow(overshoot)
             return integrate(
-                lambda state, step: self.guide(model.velocity(state, step, run)),
-                self.noise,
-                self.times,
-                follow=self.follow(overshoot),
+                lambda state, step: self.guide(model.velocity(state, step, run)), self.noise, self.times, follow=follow
             )
 
 
@@ -121,16 +117,13 @@ def begin(
     return model.begin(context, prompt[..., 0] > 0, phones, tones, mel2ph, times, branches)
 
 
-RUNS = [
-    pytest.param(parameter.values[0], run, id=f"{parameter.id}-{run}", marks=parameter.marks)
-    for parameter in fixtures("dit", is_mega_dit)
-    for run in parameter.values[0].description["runs"]
-]
+MEGA_DITS = fixtures("dit", is_mega_dit)
+RUNS = cases(MEGA_DITS, lambda fixture: fixture.description["runs"])
+mega_dits = pytest.mark.parametrize("fixture", MEGA_DITS)
 
 
 @pytest.mark.parametrize(("fixture", "name", "fused"), alternating(RUNS, (False, True)))
 def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
-    full_precision()
     model, task = build(fixture), Task.of(fixture, name)
     if fused:
         model.fuse()
@@ -140,7 +133,7 @@ def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> N
     assert_close(task.sample(model), fixture[f"{name}.out"], WHOLE_RUN, f"{name}.out")
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+@mega_dits
 def test_parity_mega_inputs_from_prompt_and_text(fixture: Fixture) -> None:
     """Concatenation and tone numbering of the phones of prompt and text."""
     if "raw.ph_ref" not in fixture:
@@ -189,9 +182,8 @@ def once_per_utterance(model: MegaDiT, fixture: Fixture) -> dict[str, Tensor]:
     }
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+@mega_dits
 def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
-    full_precision()
     wanted = [name for name in fixture.names if name.startswith("step.")]
     if not wanted:
         pytest.skip(f"{fixture.name} stores no intermediates")
@@ -219,7 +211,6 @@ def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> N
 @pytest.mark.parametrize(("fixture", "name"), RUNS)
 def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
     """The forward of training, row by row with all conditions given, is the evaluation of sampling."""
-    full_precision()
     model, task = build(fixture), Task.of(fixture, name)
     time = task.times[3:4]
     prompt = fixture["in.ctx_mask"][..., 0] > 0
@@ -231,7 +222,7 @@ def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
     assert_close(trained, sampled, ONE_FORWARD, "the velocity of training")
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+@mega_dits
 def test_parity_mega_is_not_vacuous(fixture: Fixture) -> None:
     """Typical mistakes miss the fixture, so the runs above can detect them."""
     name = guided_run(fixture)
@@ -259,11 +250,7 @@ SEGMENTS = re.compile(
 """The rule of the fixture's cross-fade, which it writes down in words only."""
 
 
-def is_front_end(description: dict) -> bool:
-    return "phone_vocab_size" in description
-
-
-front_end = pytest.mark.parametrize("fixture", fixtures("dit", is_front_end))
+front_end = pytest.mark.parametrize("fixture", fixtures("dit", lambda said: "phone_vocab_size" in said))
 
 
 @front_end
@@ -332,26 +319,12 @@ def test_parity_cross_fade(fixture: Fixture) -> None:
 TOLERANCE = 1e-5
 
 
-def is_aligner(description: dict) -> bool:
-    return "n_mels" in description.get("config", {})
+aligners = pytest.mark.parametrize("fixture", fixtures("dit", lambda said: "n_mels" in said.get("config", {})))
 
 
 def aligner_config_of(sizes: dict) -> AlignerConfig:
-    return AlignerConfig(
-        bands=sizes["n_mels"],
-        width=sizes["n_state"],
-        heads=sizes["n_head"],
-        layers=sizes["n_layer"],
-        places=sizes["n_ctx"],
-        tokens=sizes["n_text_ctx"],
-        vocabulary=sizes["n_vocab"],
-    )
-
-
-def build_aligner(fixture: Fixture) -> Aligner:
-    model = Aligner(aligner_config_of(fixture.description["config"]))
-    load_strictly(model, fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
+    names = "n_mels", "n_state", "n_head", "n_layer", "n_ctx", "n_text_ctx", "n_vocab"
+    return AlignerConfig(*(sizes[name] for name in names))
 
 
 def greedy_without_cache(model: Aligner, features: torch.Tensor, longest: int) -> list[int]:
@@ -363,10 +336,10 @@ def greedy_without_cache(model: Aligner, features: torch.Tensor, longest: int) -
     return found
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_aligner))
+@aligners
 def test_parity_aligner(fixture: Fixture) -> None:
-    full_precision()
-    model, tokens = build_aligner(fixture), fixture["tokens"]
+    config, tokens = aligner_config_of(fixture.description["config"]), fixture["tokens"]
+    model = loaded_strictly(lambda: Aligner(config), fixture.weights, fixture.name)
     with torch.inference_mode():
         features = model.encoder(fixture["mel"])
         assert_close(features, fixture["audio_features"], TOLERANCE, "audio features")
@@ -379,27 +352,25 @@ def test_parity_aligner(fixture: Fixture) -> None:
         assert model.tokens(fixture["mel"], further) == greedy_without_cache(model, features, further)
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_aligner))
+@aligners
 def test_parity_aligner_sizes_of_the_release(fixture: Fixture) -> None:
     assert aligner_config_of(fixture.description["released"]) == AlignerConfig()
     assert LONGEST == 768
 
 
-def is_duration_model(description: dict) -> bool:
-    return "dur_model_type" in description.get("hparams", {})
-
-
 def build_durations(fixture: Fixture) -> DurationModel:
     entries = fixture.description["hparams"] | fixture.description["config"]
     config = DurationConfig.read(ConfigFile(entries, fixture.name), entries["ph_dict_size"])
-    model = DurationModel(config)
-    load_strictly(model, fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
+    return loaded_strictly(lambda: DurationModel(config), fixture.weights, fixture.name)
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_duration_model))
+duration_models = pytest.mark.parametrize(
+    "fixture", fixtures("dit", lambda said: "dur_model_type" in said.get("hparams", {}))
+)
+
+
+@duration_models
 def test_parity_duration_model(fixture: Fixture) -> None:
-    full_precision()
     model = build_durations(fixture)
     phones, tones = fixture["in.ph_ref"], fixture["in.tone_ref"]
     durations = fixture["in.ctx_dur"] - 1
@@ -413,9 +384,8 @@ def test_parity_duration_model(fixture: Fixture) -> None:
     assert codes == fixture["dur_codes"][0].tolist()
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", is_duration_model))
+@duration_models
 def test_parity_duration_model_outputs_before_rounding(fixture: Fixture) -> None:
-    full_precision()
     model = build_durations(fixture)
     prompt = model.read_prompt(fixture["in.ph_ref"], fixture["in.tone_ref"], fixture["in.ctx_dur"] - 1)
     with torch.inference_mode():
@@ -427,22 +397,11 @@ def test_parity_duration_model_outputs_before_rounding(fixture: Fixture) -> None
             before = code
 
 
-def build_wavvae(fixture: Fixture) -> WavVAE:
-    said = fixture.description["config"]
-    config = WavVAEConfig(width=2 * said["half"], channels=said["ngf"], ratios=tuple(said["ratios"]))
-    model = WavVAE(config)
-    load_normalised(model, fixture.weights, fixture.name)
-    return model.eval().requires_grad_(False)
-
-
-def is_wavvae(description: dict) -> bool:
-    return "lat_up" in description.get("config", {})
-
-
-@pytest.mark.parametrize("fixture", fixtures("dit", is_wavvae))
+@pytest.mark.parametrize("fixture", fixtures("dit", lambda said: "lat_up" in said.get("config", {})))
 def test_parity_wavvae_every_stage(fixture: Fixture) -> None:
-    full_precision()
-    model = build_wavvae(fixture)
+    said = fixture.description["config"]
+    model = WavVAE(WavVAEConfig(width=2 * said["half"], channels=said["ngf"], ratios=tuple(said["ratios"])))
+    load_normalised(model, fixture.weights, fixture.name)
     with torch.inference_mode():
         frames = model.latent_upsampler(model.proj_to_decoder(fixture["latent"]).transpose(1, 2))
         assert_close(frames, fixture["latent_up"], TOLERANCE, "latent_up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from paretone.models.omnivoice.front_end import WholePassages
 from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, HiggsEncoder, WindowedHiggs, reach
 from paretone.sampling.demasking import Canvas, Guide, Rules, candidates, demask
 from paretone.sampling.demasking_schedule import Block, commit_counts, demasking_times
-from tests.parity.fixtures import Fixture, alternating, assert_close, fixtures, full_precision
+from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures
 from tests.workload import workload
 
 MASKED = fixtures("ar", lambda description: description.get("config", {}).get("model_type") == "omnivoice")
@@ -29,7 +30,6 @@ TOLERANCE = 1e-4
 
 
 def network_of(fixture: Fixture) -> MaskedNetwork:
-    full_precision()
     network = MaskedNetwork(MaskedConfig.read(fixture.description["config"])).eval()
     network.load_state_dict(fixture.weights, strict=True)
     return network
@@ -87,21 +87,15 @@ def request_of(fixture: Fixture, run: str, item: int) -> MaskedRequest:
 
 
 def rules_of(settings: dict) -> Rules:
-    return Rules(
-        settings["guidance_scale"],
-        settings["t_shift"],
-        settings["layer_penalty_factor"],
-        settings["position_temperature"],
-        settings["class_temperature"],
-    )
+    names = "guidance_scale", "t_shift", "layer_penalty_factor", "position_temperature", "class_temperature"
+    return Rules(*(settings[name] for name in names))
 
 
-RUNS = [
-    pytest.param(one.values[0], run, item, id=f"{one.id}-{run}-{item}", marks=one.marks)
-    for one in MASKED
-    for run, said in one.values[0].description["runs"].items()
-    for item in range(len(said["items"]))
-]
+def items(fixture: Fixture) -> list[tuple[str, int]]:
+    return [(run, item) for run, said in fixture.description["runs"].items() for item in range(len(said["items"]))]
+
+
+RUNS = cases(MASKED, items)
 
 
 @pytest.mark.parametrize(("fixture", "run", "item", "kind"), alternating(RUNS, ("fused", "plain")))
@@ -109,11 +103,8 @@ def test_parity_omnivoice_lm_demasking_token_for_token(fixture: Fixture, run: st
     network = network_of(fixture)
     settings = fixture.description["runs"][run]["config"]
     request, rules = request_of(fixture, run, item), rules_of(settings)
-    predictor = (
-        PlainRun(network, request, rules.guidance)
-        if kind == "plain"
-        else FusedMasked.of(network).begin(request, rules.guidance)
-    )
+    begin = FusedMasked.of(network).begin if kind == "fused" else functools.partial(PlainRun, network)
+    predictor = begin(request, rules.guidance)
     canvas = Canvas(network.config.codebooks, request.frames, network.config.mask, torch.device("cpu"))
     before = fixture[f"{run}.item{item}.tokens_before_step"]
     steps = demask(predictor, canvas, Block(0, request.frames, settings["num_step"]), rules, Replayed(fixture, run))
@@ -252,10 +243,8 @@ instructions."""
 
 
 def decoder_of(fixture: Fixture) -> HiggsDecoder:
-    full_precision()
     decoder = HiggsDecoder(HiggsConfig.read(fixture.description["config"]))
-    weights = {name: fixture.weights[name] for name in decoder.state_dict()}
-    decoder.load_state_dict(weights)
+    decoder.load_state_dict({name: fixture.weights[name] for name in decoder.state_dict()})
     return decoder.eval()
 
 
@@ -317,7 +306,6 @@ def test_parity_higgs_v2_codes_reach_as_far_as_is_said(fixture: Fixture) -> None
 @torch.inference_mode()
 def test_parity_higgs_v2_encoding(fixture: Fixture) -> None:
     pytest.importorskip("transformers")
-    full_precision()
     config = HiggsConfig.read(fixture.description["config"])
     encoder = HiggsEncoder(config, hubert(config)).eval()
     encoder.load_state_dict({name: fixture.weights[name] for name in encoder.state_dict()})

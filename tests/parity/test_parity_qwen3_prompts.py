@@ -8,18 +8,16 @@ import torch
 from paretone.errors import SettingError, TextError
 from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
 from paretone.models.qwen3_tts.talker import Tables, Talker, TalkerConfig
-from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_close, cases, qwen3_fixtures
 
 EMBEDDED = 1e-5
-PROMPTS = fixtures("qwen3", lambda said: said.get("kind") == "qwen3_prompts")
+PROMPTS = qwen3_fixtures("prompts")
 
 
 def tables_of(fixture: Fixture) -> Tables:
     """Only the tables and the projection that prompts need are the fixture's."""
-    full_precision()
     talker = Talker(TalkerConfig.read(fixture.description["config"]["talker_config"]))
-    weights = {name.removeprefix("talker."): value for name, value in fixture.weights.items()}
-    missing, unexpected = talker.load_state_dict(weights, strict=False)
+    missing, unexpected = talker.load_state_dict(fixture.part("talker."), strict=False)
     assert not unexpected and missing
     return talker.eval().requires_grad_(False).tables()
 
@@ -32,33 +30,15 @@ def test_parity_qwen3_prompts(fixture: Fixture, case: str) -> None:
         return fixture[f"{case}.{name}"].tolist() if f"{case}.{name}" in fixture else []
 
     cloned, number = said["kind"] == "base", said["ref_codes"]
-    voice = VoiceOfPrompt(
-        said["speaker"] or "",
-        fixture["speaker_embedding"] if cloned else None,
-        None if number is None else fixture[f"ref_codes.{number}"].long().T,
-        ids("ref_ids"),
-    )
-    found = prompt_of(
-        tables_of(fixture),
-        marks,
-        ids("text_ids"),
-        voice,
-        said["language"],
-        ids("instruct_ids"),
-        streamed=not said["non_streaming_mode"],
-    )
+    embedding = fixture["speaker_embedding"] if cloned else None
+    codes = None if number is None else fixture[f"ref_codes.{number}"].long().T
+    voice = VoiceOfPrompt(said["speaker"] or "", embedding, codes, ids("ref_ids"))
+    how = voice, said["language"], ids("instruct_ids"), not said["non_streaming_mode"]
+    found = prompt_of(tables_of(fixture), marks, ids("text_ids"), *how)
     assert (len(found.embedded), len(found.trailing)) == (said["positions"], said["trailing"])
     assert_close(found.embedded, fixture[f"{case}.inputs_embeds"], EMBEDDED, "inputs_embeds")
     assert_close(found.trailing, fixture[f"{case}.trailing_text_hidden"], EMBEDDED, "trailing_text_hidden")
-    other = prompt_of(
-        tables_of(fixture),
-        marks,
-        [*ids("text_ids")[:3], 7, *ids("text_ids")[4:]],
-        voice,
-        said["language"],
-        ids("instruct_ids"),
-        not said["non_streaming_mode"],
-    )
+    other = prompt_of(tables_of(fixture), marks, [*ids("text_ids")[:3], 7, *ids("text_ids")[4:]], *how)
     assert torch.equal(other.embedded[: other.shared], found.embedded[: found.shared]) and found.shared > 0
     assert_close(found.padding, fixture["tts_pad_embed"], EMBEDDED, "tts_pad_embed")
 

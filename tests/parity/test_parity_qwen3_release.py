@@ -17,10 +17,9 @@ from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted, synthesise
-from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_near, cases, qwen3_fixtures
 
-RELATIVE = 1e-4
-RELEASES = fixtures("qwen3", lambda said: said.get("kind") == "qwen3_release")
+RELEASES = qwen3_fixtures("release")
 TEXTS = {"custom_auto": "short"}
 AUTOMATIC = ("clone_x_vector", "custom_auto")
 """Cases without a language."""
@@ -30,7 +29,6 @@ SPEAKERS = {"custom": "ryan", "custom_auto": "dylan"}
 @pytest.mark.parametrize(("fixture", "case"), cases(RELEASES, lambda one: one.description["cases"]))
 def test_parity_qwen3_from_text_to_sound(fixture: Fixture, case: str, tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
-    full_precision()
     said, texts = fixture.description["cases"][case], fixture.description["texts"]
     folder = Path(fixture.folder) / said["folder"]
     kind = recognised(folder)
@@ -59,5 +57,4 @@ def test_parity_qwen3_from_text_to_sound(fixture: Fixture, case: str, tmp_path: 
     assert torch.equal(torch.tensor(frames), fixture[f"{case}.codes"].long())
     # Speech of random weights does not end; the decoder looks at nothing that follows.
     found = torch.from_numpy(np.array(synthesise(model, text, voice, setting).samples[: said["samples"]]))
-    expected = fixture[f"{case}.wav"]
-    assert_close(found, expected, RELATIVE * (expected.max() - expected.min()).item(), "speech")
+    assert_near(found, fixture[f"{case}.wav"], "speech")

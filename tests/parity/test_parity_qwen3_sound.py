@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.incremental import Memory
@@ -16,32 +15,18 @@ from paretone.models.qwen3_tts.speech_tokenizer import (
     CodecEncoderConfig,
     SpeechStream,
 )
-from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_close, assert_near, cases, qwen3_fixtures
 
 TOLERANCE = 1e-4
-DECODER, ENCODER, SPEAKER = "decoder.", "encoder.", "speaker_encoder."
-
-
-def of_kind(kind: str) -> list:
-    return fixtures("qwen3", lambda said: said.get("kind") == kind)
-
-
-def part_of(fixture: Fixture, prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in fixture.weights.items() if name.startswith(prefix)}
 
 
 def decoder_of(fixture: Fixture) -> CodecDecoder:
-    full_precision()
     config = CodecDecoderConfig.read(fixture.description["config"]["decoder_config"])
     assert config.samples_per_frame == fixture.description["samples_per_frame"]
-    return loaded_strictly(lambda: CodecDecoder(config), part_of(fixture, DECODER), fixture.name)
+    return loaded_strictly(lambda: CodecDecoder(config), fixture.part("decoder."), fixture.name)
 
 
-def assert_within(found: Tensor, expected: Tensor, what: str) -> None:
-    assert_close(found, expected, TOLERANCE * (expected.max() - expected.min()).item(), what)
-
-
-decoders = pytest.mark.parametrize("fixture", of_kind("qwen3_tokenizer12_decode"))
+decoders = pytest.mark.parametrize("fixture", qwen3_fixtures("tokenizer12_decode"))
 
 
 @decoders
@@ -49,20 +34,20 @@ decoders = pytest.mark.parametrize("fixture", of_kind("qwen3_tokenizer12_decode"
 def test_parity_qwen3_decoder_step_by_step(fixture: Fixture) -> None:
     decoder, codes, memory = decoder_of(fixture), fixture["codes"].long(), Memory()
     quantised = decoder.quantised(codes)
-    assert_within(quantised[0], fixture["step.quantized"], "quantised")
+    assert_near(quantised[0], fixture["step.quantized"], "quantised")
     x = decoder.pre_conv(quantised, memory)
-    assert_within(x[0], fixture["step.pre_conv"], "pre_conv")
+    assert_near(x[0], fixture["step.pre_conv"], "pre_conv")
     x = decoder.pre_transformer(x.mT, 0, memory)
-    assert_within(x[0], fixture["step.transformer"], "transformer")
+    assert_near(x[0], fixture["step.transformer"], "transformer")
     x = x.mT
     for number, (upsampling, smoothing) in enumerate(decoder.upsample):
         x = smoothing(upsampling(x, memory), memory)
         expected = fixture[f"step.upsampled.{number}"]
-        assert_within(x[0, :, : expected.shape[1]], expected, f"upsampled {number}")
+        assert_near(x[0, :, : expected.shape[1]], expected, f"upsampled {number}")
     for number, layer in enumerate(decoder.decoder[:-1]):
         x = layer(x) if number == len(decoder.decoder) - 2 else layer(x, memory)
         expected = fixture[f"step.decoder.{number}"]
-        assert_within(x[0, :, : expected.shape[1]], expected, f"decoder {number}")
+        assert_near(x[0, :, : expected.shape[1]], expected, f"decoder {number}")
 
 
 @decoders
@@ -92,42 +77,40 @@ def test_parity_qwen3_decoder_of_official_chunks(fixture: Fixture) -> None:
 
 
 encoders = pytest.mark.parametrize(
-    ("fixture", "case"), cases(of_kind("qwen3_tokenizer12_encode"), lambda one: ["0", "1", "2"])
+    ("fixture", "case"), cases(qwen3_fixtures("tokenizer12_encode"), lambda one: ["0", "1", "2"])
 )
 
 
 @encoders
 def test_parity_qwen3_encoder(fixture: Fixture, case: str) -> None:
-    full_precision()
     config = CodecEncoderConfig.read(fixture.description["config"])
-    encoder = loaded_strictly(lambda: CodecEncoder(config), part_of(fixture, ENCODER), fixture.name)
+    encoder = loaded_strictly(lambda: CodecEncoder(config), fixture.part("encoder."), fixture.name)
     samples = fixture[f"{case}.wav"]
     with torch.inference_mode():
         embedded = encoder.embedded(samples)
-        assert_within(embedded[0], fixture[f"{case}.step.encoder"], "encoder")
+        assert_near(embedded[0], fixture[f"{case}.step.encoder"], "encoder")
         transformed = encoder.transformed(embedded)
-        assert_within(transformed[0].T, fixture[f"{case}.step.transformer"], "transformer")
-        assert_within(encoder.downsample(transformed)[0], fixture[f"{case}.step.downsampled"], "downsampled")
+        assert_near(transformed[0].T, fixture[f"{case}.step.transformer"], "transformer")
+        assert_near(encoder.downsample(transformed)[0], fixture[f"{case}.step.downsampled"], "downsampled")
     codes = encoder(samples)
     assert torch.equal(codes.T, fixture[f"{case}.codes"].long())
     assert codes.shape[-1] == -(-len(samples) // config.samples_per_frame)
 
 
-@pytest.mark.parametrize("fixture", of_kind("qwen3_speaker_encoder"))
+@pytest.mark.parametrize("fixture", qwen3_fixtures("speaker_encoder"))
 def test_parity_qwen3_speaker_encoder(fixture: Fixture) -> None:
-    full_precision()
     config = SpeakerConfig.read(fixture.description["config"])
-    encoder = loaded_strictly(lambda: SpeakerEncoder(config), part_of(fixture, SPEAKER), fixture.name)
+    encoder = loaded_strictly(lambda: SpeakerEncoder(config), fixture.part("speaker_encoder."), fixture.name)
     for case in ("0", "1"):
         samples = fixture[f"{case}.wav"]
         assert_close(MEL(samples)[0].T, fixture[f"{case}.mel"], TOLERANCE, "mel")
-        assert_within(encoder.of(samples), fixture[f"{case}.embedding"], "embedding")
+        assert_near(encoder.of(samples), fixture[f"{case}.embedding"], "embedding")
     with torch.inference_mode():
         x, found = MEL(fixture["1.wav"]).mT, []
         for number, block in enumerate(encoder.blocks):
             x = block(x)
             found.append(x)
-            assert_within(x[0], fixture[f"1.step.{number}"], f"block {number}")
+            assert_near(x[0], fixture[f"1.step.{number}"], f"block {number}")
         x = encoder.mfa(torch.cat(found[1:], dim=1))
-        assert_within(x[0], fixture["1.step.4"], "mfa")
-        assert_within(encoder.asp(x)[0], fixture["1.step.5"], "pooling")
+        assert_near(x[0], fixture["1.step.4"], "mfa")
+        assert_near(encoder.asp(x)[0], fixture["1.step.5"], "pooling")

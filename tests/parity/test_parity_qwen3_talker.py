@@ -16,30 +16,20 @@ from paretone.models.qwen3_tts.talker import LEAST_FRAMES, CodePredictor, FrameP
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler
 from paretone.setting.plan import InnerDrafts
-from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_close, assert_near, cases, qwen3_fixtures
 
-RELATIVE, PROBABILITY = 1e-4, 1e-5
-TALKER = "talker."
-
-
-def of_kind(kind: str) -> list:
-    return fixtures("qwen3", lambda said: said.get("kind") == kind)
+PROBABILITY = 1e-5
 
 
 def talker_of(fixture: Fixture, case: str = "") -> Talker:
-    full_precision()
     config = TalkerConfig.read(fixture.description["config"]["talker_config"])
-    weights = {name.removeprefix(TALKER): value.clone() for name, value in fixture.weights.items()}
+    weights = {name: value.clone() for name, value in fixture.part("talker.").items()}
     if f"{case}.eos_row" in fixture:
         weights["codec_head.weight"][config.end] = fixture[f"{case}.eos_row"]
     return loaded_strictly(lambda: Talker(config), weights, fixture.name)
 
 
-def assert_within(found: Tensor, expected: Tensor, what: str) -> None:
-    assert_close(found, expected, RELATIVE * (expected.max() - expected.min()).item(), what)
-
-
-talkers = pytest.mark.parametrize("fixture", of_kind("qwen3_talker"))
+talkers = pytest.mark.parametrize("fixture", qwen3_fixtures("talker"))
 
 
 def prompt_of(fixture: Fixture, case: str) -> FramePrompt:
@@ -68,14 +58,14 @@ def test_parity_qwen3_talker_layers_and_steps(fixture: Fixture) -> None:
         hidden = talker.model(prompt.embedded[None], cache, probe=lambda layer, name, value: outputs.append(value))
         found = [prompt.embedded[None], *outputs[:-1], hidden]
         for number, (one, other) in enumerate(zip(found, fixture["prefill.hidden_states"], strict=True)):
-            assert_within(one[0], other, f"hidden state {number}")
-        assert_within(talker.codec_head(hidden[0, -3:]), fixture["prefill.logits"], "logits")
+            assert_near(one[0], other, f"hidden state {number}")
+        assert_near(talker.codec_head(hidden[0, -3:]), fixture["prefill.logits"], "logits")
         embedded = talker.tables().frames(fixture["forced.codes"].long().T)
         fed = torch.stack([one + prompt.fed_with(frame) for frame, one in enumerate(embedded)])
-        assert_within(fed, fixture["forced.step_inputs"], "step inputs")
+        assert_near(fed, fixture["forced.step_inputs"], "step inputs")
         steps = torch.cat([talker.model(one[None, None], cache)[0] for one in fed])
-    assert_within(steps, fixture["forced.hidden"], "hidden after each frame")
-    assert_within(talker.codec_head(steps), fixture["forced.logits"], "logits after each frame")
+    assert_near(steps, fixture["forced.hidden"], "hidden after each frame")
+    assert_near(talker.codec_head(steps), fixture["forced.logits"], "logits after each frame")
 
 
 @talkers
@@ -86,14 +76,10 @@ def test_parity_qwen3_talker_with_some_layers(fixture: Fixture) -> None:
     embedded = torch.cat([prompt.embedded, fixture["forced.step_inputs"]])[None]
     with torch.inference_mode():
         logits = talker.codec_head(talker.model(embedded, skip=skip)[0, -4:])
-    assert_within(logits, fixture["subset.logits"], "logits")
+    assert_near(logits, fixture["subset.logits"], "logits")
 
 
 GREEDY = ["stream", "eos", "min_new", "all_text", "batch.0", "batch.1"]
-
-
-def listed(fixture: Fixture) -> list[str]:
-    return [case for case in GREEDY if case in fixture.description["cases"]]
 
 
 def frames(
@@ -106,19 +92,14 @@ def frames(
 ) -> list[tuple[int, ...]]:
     """Codes of each frame."""
     length = len(prompt.embedded)
-    request = Request(
-        prompt.embedded[None],
-        torch.arange(length),
-        length,
-        LEAST_FRAMES,
-        most,
-        shared=prompt.shared,
-        complete=model.completing(prompt, others),
-    )
+    how = {"shared": prompt.shared, "complete": model.completing(prompt, others)}
+    request = Request(prompt.embedded[None], torch.arange(length), length, LEAST_FRAMES, most, **how)
     return [cycle.frames for cycle in decode(model, request, first, uniforms) if not cycle.stopped]
 
 
-@pytest.mark.parametrize(("fixture", "case"), cases(of_kind("qwen3_talker"), listed))
+@pytest.mark.parametrize(
+    ("fixture", "case"), cases(qwen3_fixtures("talker"), lambda one: sorted({*GREEDY} & {*one.description["cases"]}))
+)
 def test_parity_qwen3_greedy_frames(fixture: Fixture, case: str) -> None:
     model, said = FrameModel.of(talker_of(fixture, case)), fixture.description["cases"][case]
     first = Nucleus(top_k=1, repetition_penalty=1.3 if case == "all_text" else 1.0)
@@ -144,16 +125,22 @@ class Seen:
         return found
 
 
+def samplers_of(said: dict) -> tuple[Nucleus, Nucleus]:
+    """Of the first codes and of the others."""
+    how = said["settings"]
+    first = Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"])
+    return first, Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
+
+
 @pytest.mark.parametrize("case", ["sampled", "sampled_narrow"])
 @talkers
 def test_parity_qwen3_replayed_sampling(fixture: Fixture, case: str) -> None:
     if case not in fixture.description["cases"]:
         pytest.skip(f"{fixture.name} has no {case}")
     model, said = FrameModel.of(talker_of(fixture)), fixture.description["cases"][case]
-    how, prompt, codes = said["settings"], prompt_of(fixture, case), fixture[f"{case}.codes"].long()
-    plain = Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
-    first = Seen(Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"]))
-    others = Seen(plain)
+    prompt, codes = prompt_of(fixture, case), fixture[f"{case}.codes"].long()
+    first, plain = samplers_of(said)
+    first, others = Seen(first), Seen(plain)
     uniforms = fixture[f"{case}.uniforms"]
     found = frames(model, prompt, said["frames"], first, others, replay(uniforms))
     assert torch.equal(torch.tensor(found), codes)
@@ -173,9 +160,7 @@ def test_parity_qwen3_drafted_codes(fixture: Fixture, layers: int, most: int) ->
     model, sampled = FrameModel.of(talker_of(fixture)), fixture.description["cases"]["sampled"]
     if layers >= model.predictor.transformer.config.layers:
         pytest.skip("no layers are left to check")
-    drafting, how = model.drafting(InnerDrafts(layers, most)), sampled["settings"]
-    others = Nucleus(how["subtalker_temperature"], how["subtalker_top_k"], how["subtalker_top_p"])
-    first = Nucleus(how["temperature"], how["top_k"], how["top_p"], how["repetition_penalty"])
+    drafting, (first, others) = model.drafting(InnerDrafts(layers, most)), samplers_of(sampled)
     prompt, uniforms = prompt_of(fixture, "sampled"), replay(fixture["sampled.uniforms"])
     found = frames(drafting, prompt, sampled["frames"], first, others, uniforms)
     assert torch.equal(torch.tensor(found), fixture["sampled.codes"].long())
@@ -187,18 +172,16 @@ def test_parity_qwen3_drafted_codes(fixture: Fixture, layers: int, most: int) ->
 def predictor_of(fixture: Fixture) -> tuple[CodePredictor, FramePredictor, Tensor]:
     """The code predictor as it is and as it runs, and the embeddings of the talker's codes."""
     config = TalkerConfig.read(fixture.description["config"]["talker_config"])
-    weights = {name.removeprefix("talker.code_predictor."): value for name, value in fixture.weights.items()}
-    table = weights.pop("talker.model.codec_embedding.weight")
+    weights = fixture.part("talker.code_predictor.")
     plain = loaded_strictly(lambda: Talker(config).code_predictor, weights, fixture.name)
-    return plain, FramePredictor.of(plain), table
+    return plain, FramePredictor.of(plain), fixture.weights["talker.model.codec_embedding.weight"]
 
 
-predictors = pytest.mark.parametrize("fixture", of_kind("qwen3_code_predictor"))
+predictors = pytest.mark.parametrize("fixture", qwen3_fixtures("code_predictor"))
 
 
 @predictors
 def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
-    full_precision()
     plain, predictor, table = predictor_of(fixture)
     uniforms = [0.5] * predictor.groups
     rows = zip(fixture["past_hidden"][:, 0], table[fixture["first_ids"].long()], itertools.count())
@@ -206,11 +189,11 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
         seen = Seen(Greedy())
         ids, operations = predictor.predict(state, first, seen, uniforms)
         assert torch.equal(ids, fixture["greedy.ids"][row].long())
-        assert_within(torch.stack(seen.scores), fixture["greedy.logits"][row], "scores step by step")
+        assert_near(torch.stack(seen.scores), fixture["greedy.logits"][row], "scores step by step")
         known = [one.weight[code] for one, code in zip(plain.model.codec_embedding, ids[:-1], strict=False)]
         with torch.inference_mode():
             once = plain.scores(torch.stack([state, first, *known])[None])
-        assert_within(once[0], fixture["parallel.logits"][row], "scores in one pass")
+        assert_near(once[0], fixture["parallel.logits"][row], "scores in one pass")
         drafted, of_drafts = predictor.drafted(InnerDrafts(1, predictor.groups + 1)).predict(
             state, first, Greedy(), uniforms
         )
@@ -221,7 +204,6 @@ def test_parity_qwen3_code_predictor(fixture: Fixture) -> None:
 
 @predictors
 def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
-    full_precision()
     _, predictor, table = predictor_of(fixture)
     seen, uniforms = Seen(Nucleus(0.8, 10, 0.9)), fixture["sampled.uniforms"].tolist()
     first = table[fixture["first_ids"][0].long()]
@@ -233,7 +215,6 @@ def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
 @predictors
 def test_heads_of_another_kind_than_the_layers_choose_the_same_codes(fixture: Fixture) -> None:
     """As where large weights are read faster plain, and the heads' packed."""
-    full_precision()
     _, plain, table = predictor_of(fixture)
     heads = [lambda rows: plain._heads[0](rows), *plain._heads[1:]]
     mixed = FramePredictor(plain.transformer, plain._narrowing, heads, plain.tables)

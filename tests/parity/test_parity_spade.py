@@ -24,16 +24,11 @@ from paretone.techniques.spade.training import (
 )
 from paretone.training.spoken_tokens import collate_rows
 from paretone.training.token_recipe import Seen, cross_entropy, divergence
-from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
+from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 TOLERANCE = 1e-5
 SEEN = 1e-4
 references = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "target_layer_per_student_layer" in said))
-
-
-def teacher_fixture(fixture: Fixture) -> Fixture:
-    name = "cosyvoice2_lm"
-    return Fixture(fixture.folder if (fixture.folder / f"{name}.json").is_file() else SHIPPED / "ar", name)
 
 
 def recorded(fixture: Fixture) -> tuple[Seen, Seen, Tensor]:
@@ -80,8 +75,7 @@ def test_parity_spade_terms(fixture: Fixture) -> None:
 @functools.cache
 def models(fixture: Fixture) -> tuple[LanguageModel, LanguageModel]:
     """Student and teacher."""
-    full_precision()
-    other = teacher_fixture(fixture)
+    other = fixture.beside("cosyvoice2_lm")
     retained = fixture.description["retained"]
 
     def model(weights: dict[str, Tensor], layers: int) -> LanguageModel:
@@ -151,7 +145,7 @@ def test_parity_spade_selection(fixture: Fixture) -> None:
 def test_parity_spade_removed_layers_are_renumbered(fixture: Fixture) -> None:
     """A checkpoint without some layers speaks as the whole one with these left out."""
     _, teacher = models(fixture)
-    other, retained = teacher_fixture(fixture), fixture.description["retained"]
+    other, retained = fixture.beside("cosyvoice2_lm"), fixture.description["retained"]
     left_out = frozenset(range(fixture.description["teacher_layers"])) - frozenset(retained)
     weights = pruned(other.weights, retained)
     weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])

@@ -14,8 +14,8 @@ from paretone.sampling.autoregressive import Cycle, Request
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from paretone.sampling.verification import acceptance, by_token, residual
-from tests.parity.fixtures import SHIPPED, Fixture, alternating, assert_close, cases, fixtures
-from tests.parity.test_parity_cosyvoice2_language import KINDS, model_of, models, official_request, tensors, token_model
+from tests.parity.fixtures import Fixture, alternating, assert_close, cases, fixtures
+from tests.parity.test_parity_cosyvoice2_language import KINDS, model_of, models, official_request, token_model
 
 PROBABILITY = 1e-6
 TRACED = 1e-4
@@ -34,13 +34,10 @@ def traced_tolerances(fixture: Fixture) -> list[str]:
 
 def language_model(fixture: Fixture, kind: str, case: str) -> tuple[TokenModel, TokenModel, Request]:
     """Target, draft and request of the traces."""
-    name = "cosyvoice2_lm"
-    folder = fixture.folder if (fixture.folder / f"{name}.json").is_file() else (SHIPPED / "ar")
-    other = Fixture(folder, name)
-    golden, model = tensors(other), model_of(other)
-    model.tokens.bias += (
-        golden["maxlen.llm_decoder_bias_delta"] if case == "greedy" else fixture[f"{case}.llm_decoder_bias_delta"]
-    )
+    other = fixture.beside("cosyvoice2_lm")
+    model = model_of(other)
+    biased, by = (other, "maxlen") if case == "greedy" else (fixture, case)
+    model.tokens.bias += biased[f"{by}.llm_decoder_bias_delta"]
     target = token_model(model, kind)
     draft = target.kept(fixture.description["trace_rules"]["draft_layers"])
     return target, draft, official_request(model, other, "maxlen")

@@ -1,0 +1,12 @@
+"""Fixtures were made in float32 on one thread of a CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity import fixtures
+
+
+@pytest.fixture(autouse=True)
+def full_precision() -> None:
+    fixtures.full_precision()
