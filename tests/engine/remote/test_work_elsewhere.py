@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 import wave
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -154,7 +155,14 @@ def test_downloads_go_to_the_host_and_are_cancelled_and_resumed(
         place, refused = str(tmp_path / "here" / "models" / model.id), str(tmp_path / "no")
         here.engine.submit(commands.DownloadModel(1, model.id, refused, "MIT"))
         assert "accept that licence" in here.recorder.end_of(1).sentence
-        hub.break_off_after, hub.before_break_off = [1_300_000], lambda: here.engine.submit(commands.Cancel(0, 2))
+
+        def cancelled() -> None:
+            while not any(part.stat().st_size for part in host.data.rglob("*.part")):
+                time.sleep(0.01)  # cancelled before the first block, it would have nothing to go on with
+            here.engine.submit(commands.Cancel(0, 2))
+            here.engine.ask("models").result(60)  # answered after what was sent before
+
+        hub.break_off_after, hub.before_break_off = [1_300_000], cancelled
         here.engine.submit(commands.DownloadModel(2, model.id, place, model.licence))
         assert isinstance(here.recorder.end_of(2), events.JobCancelled)
         here.engine.submit(commands.DownloadModel(3, model.id, place, model.licence))

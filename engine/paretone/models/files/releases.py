@@ -105,8 +105,8 @@ def files_of(repository: str, licence: str, *names: str, folder: str = "") -> tu
     return tuple(RemoteFile(repository, name, f"{folder}{name}", licence) for name in names)
 
 
-BLOCK = 1 << 20
-"""Bytes between checks for cancelling."""
+BLOCK = 1 << 17
+"""Bytes between checks for cancelling: a second of a slow line."""
 ATTEMPTS = 5
 """Maximum number of consecutive attempts that transfer nothing."""
 CONNECT_SECONDS = 10.0
