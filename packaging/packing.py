@@ -77,7 +77,7 @@ def origin(path: Path) -> str:
     :class:`OSError` and :class:`safetensors.SafetensorError`."""
     with safe_open(path, framework="np") as file:
         told = file.metadata() or {}
-    return told[bundled.ORIGIN] if bundled.is_packed(told) else ""
+    return told[bundled.ORIGIN] if bundled.PACKED in told else ""
 
 
 def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:

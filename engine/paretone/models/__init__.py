@@ -19,10 +19,8 @@ def load_model(
     vocoder: str = "",
 ) -> SpeechModel:
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
-
     ``vocoder`` is the folder of its vocoder, if the model has a separate one in an unusual place. ``status`` reports
-    progress; ``check`` is called between parts and may raise to cancel. Raises :class:`paretone.errors.PlainError`.
-    """
+    progress; ``check`` is called between parts and may raise to cancel. Raises :class:`paretone.errors.PlainError`."""
     from paretone.models.loading import load  # Imports torch, which only loading needs.
 
     return load(model, folder, variant, device, status, check, vocoder)

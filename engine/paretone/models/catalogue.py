@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,16 +78,12 @@ def recognised(folder: Path) -> Model | None:
     return best if any(likely(best)[:3]) else None
 
 
-LIKELY = 0.5
-"""How surely files must be a model's to be taken for it without a name."""
-
-
 def id_of(folder: str) -> str:
     """Id of the model of the release or fine-tune in ``folder``, or with the file ``folder``; ``""`` if its layout does
     not say."""
     place = Path(folder).parent if Path(folder).is_file() else Path(folder)
     found = recognised(place) if folder else None
-    return found.id if found and found.recognised(place) >= LIKELY else ""
+    return found.id if found and found.recognised(place) >= 0.5 else ""  # Otherwise only its name says so.
 
 
 def is_sure(folder: Path, by_name: bool = True) -> bool:
@@ -96,12 +93,8 @@ def is_sure(folder: Path, by_name: bool = True) -> bool:
 
 def _named(one: Model, folder: Path) -> int:
     """Length of the model's id if it is in the folder's name."""
-    spelled = _spelled(one.id)
-    return len(spelled) if spelled in _spelled(folder.resolve().name) else 0
-
-
-def _spelled(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    spelled, name = (re.sub("[-_]", "", text.lower()) for text in (one.id, folder.resolve().name))
+    return len(spelled) if spelled in name else 0
 
 
 VOICES = "voices"
@@ -109,11 +102,9 @@ VOICES = "voices"
 
 
 def voices(model: str = "", folder: str = "") -> tuple[Voice, ...]:
-    """The voices that come with ``model`` (``""``: the first), whose files lie in ``folder`` if given.
-
-    Bundled voices are recordings with transcripts, usable by nearly every model. Models with voices of their own take
-    no recordings; those that need released latents can use only what the user puts into ``voices`` in their folder.
-    """
+    """The voices that come with ``model`` (``""``: the first), whose files lie in ``folder`` if given. Bundled voices
+    are recordings with transcripts, usable by nearly every model. Models with voices of their own take no recordings;
+    those that need released latents can use only what the user puts into ``voices`` in their folder."""
     chosen = entry(model) if model else models()[0]
     if named := chosen.voices.named:
         return tuple(Voice(one, title, "", "") for one, title in named(Path(folder) if folder else chosen.folder))

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from paretone.models.families.masked import MaskedSpeech
 
 
-BIGVGAN_WEIGHTS = "bigvgan_generator.pt"
-
-
 class Vocoder(Protocol):
     """Mel to audio."""
 
@@ -50,7 +47,7 @@ def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callab
     if LatentVocoder.is_at(folder):
         check()
         return LatentVocoder.load(folder, device)
-    if (folder / BIGVGAN_WEIGHTS).is_file():
+    if (folder / "bigvgan_generator.pt").is_file():
         raise CheckpointError(
             f"{folder} holds a BigVGAN, which Paretone does not have; give the folder of vocos-mel-24khz, and a "
             "checkpoint that was trained for it."
@@ -81,18 +78,12 @@ class LoadRequest:
 
     def info(self, **found: Any) -> ModelInfo:
         """Information on the model: known before reading, and ``found`` while reading."""
-        known: dict[str, Any] = {
-            "id": self.entry.id,
-            "title": self.entry.title,
-            "family": self.entry.family,
+        copied = "id", "title", "family", "licence", "guidance", "codes_per_token", "mel_flow"
+        known: dict[str, Any] = {name: getattr(self.entry, name) for name in copied} | {
             "variant": self.variant or self.entry.variant,
-            "licence": self.entry.licence,
             "device": devices.title(self.device),
             "precision": "float32",
             "knobs": self.entry.options,
-            "guidance": self.entry.guidance,
-            "codes_per_token": self.entry.codes_per_token,
-            "mel_flow": self.entry.mel_flow,
             "vocoder": self._other_vocoder(),
         }
         return ModelInfo(**known | found)
@@ -125,19 +116,13 @@ class LoadRequest:
         """SHA-256 of the user's vocoder, or ``""`` if it equals the default one."""
         if not self.own_vocoder:
             return ""
-        usual = replace(self, own_vocoder="").vocoder_folder
-        own, there = (self._digest(one) for one in (Path(self.own_vocoder), usual))
-        return "" if own == there else own
-
-    def _digest(self, folder: Path) -> str:
-        found = [f"{one.name}:{fingerprint(one, self.check)}" for one in weight_files(folder) if one.is_file()]
-        return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
+        own, usual = (
+            "\n".join(f"{one.name}:{fingerprint(one, self.check)}" for one in weight_files(folder) if one.is_file())
+            for folder in (Path(self.own_vocoder), replace(self, own_vocoder="").vocoder_folder)
+        )
+        return "" if own in ("", usual) else hashlib.sha256(own.encode()).hexdigest()
 
 
-PARTS = "tokenizer", "codec"
-"""Folders of a bundled model's parts that loading does not hash."""
-DECODER = "models", "natural-decoder"
-"""Resource folder of the decoder shared by all models of natural speech."""
 _FAMILIES = {
     FLOW: "paretone.models.families.flow:FlowSpeech",
     LANGUAGE: "paretone.models.families.language:LanguageSpeech",
@@ -172,11 +157,14 @@ def load(
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     chosen.require_vocoder(vocoder)
-    _require_weights(place / chosen.weights)
+    weights = weight_files(place / chosen.weights)
+    # As in a clone without Git LFS; otherwise the error would name the first missing file of another kind.
+    if weights and not any(map(is_regular, weights)):
+        require_part(weights[0], "choose another folder or download the model")
     request = LoadRequest(chosen, place, variant, on, status, check, vocoder)
-    require_parts_shipped = verified_meanwhile(
-        (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))
-    )
+    # Loading does not hash these parts of bundled models.
+    parts = place / "tokenizer", place / "codec", request.vocoder_folder, resource("models", "natural-decoder")
+    require_parts_shipped = verified_meanwhile(parts)
     loader = replace(Part.of(chosen.loader), owner=plug_in(chosen.id))
     speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
     family = _FAMILIES[chosen.family]
@@ -194,11 +182,3 @@ def load(
         speech.warm_up()
     require_parts_shipped()
     return speech
-
-
-def _require_weights(folder: Path) -> None:
-    """Raise :class:`CheckpointError` if no weight file in ``folder`` can be read, as in a clone without Git LFS.
-    Otherwise the error would name the first missing file of another kind."""
-    weights = weight_files(folder)
-    if weights and not any(map(is_regular, weights)):
-        require_part(weights[0], "choose another folder or download the model")

@@ -93,19 +93,16 @@ def read_voice(folder: Path, name: str, title: str = "") -> Voice:
 def _index(folder: Path) -> Mapping[str, Any]:
     path = folder / INDEX
     try:
-        index: Mapping[str, Any] = read_json(path)
+        return read_json(path)
     except (OSError, ValueError) as error:
         raise AudioError(
             f"The voices in {path} cannot be read ({first_line(error)}); install Paretone again."
         ) from error
-    return index
 
 
 _titles: dict[str, str] = {}
 """Titles of the user's recordings, by id."""
 _PREFIX = "own:"
-_DIGITS = 16
-_FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
 def own_voice(recording: str | Path, transcript: str = "") -> Voice:
@@ -128,7 +125,7 @@ def shown_name(voice: str) -> str:
     """Display name of the voice with this id: the title of the user's recording if known, else its file name."""
     if title := _titles.get(voice):
         return title
-    return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
+    return re.sub(":[0-9a-f]{16}$", "", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
 
 
 def without_folder(voice: str) -> str:
@@ -158,14 +155,13 @@ def _id(path: Path) -> str:
 def _fingerprint(path: Path, size: int, changed: int) -> str:
     """Cached per file version: lists of thousands of recordings are read often."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 LONGEST_EXAMINATION = 300.0
 """Timeout of the check, in seconds."""
 _PATIENCE = 0.1
 """Seconds between calls of ``given_up``."""
-_SHORTENED = "shortened"
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ def examine(
         return Examined(problem=str(error))
     if not transcript.strip():
         return Examined(read.seconds, notes=(*read.notes, *_faults(read, Path(recording).name)))
-    asked = str(recording), transcript, _SHORTENED if shortened else ""
+    asked = str(recording), transcript, "shortened" if shortened else ""
     try:
         found = json.loads(_output(command(__name__, *asked), given_up).splitlines()[-1])
         return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
@@ -210,10 +206,10 @@ def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
                 if given_up() or time.monotonic() > until:
                     child.kill()
                     raise
-            else:
-                if child.returncode:
-                    raise subprocess.CalledProcessError(child.returncode, arguments)
-                return output
+                continue
+            if child.returncode:
+                raise subprocess.CalledProcessError(child.returncode, arguments)
+            return output
 
 
 def examined(recording: str | Path, transcript: str, shortened: bool = True) -> Examined:
@@ -234,9 +230,8 @@ def examined(recording: str | Path, transcript: str, shortened: bool = True) -> 
         found, unchecked = transcripts.doubts(heard, name), transcripts.unchecked(heard, name)
     except PlainError as error:
         return Examined(problem=str(error))
-    if heard.foreign and found:
-        unchecked = ""
-    return Examined(seconds, "", found, (*read.notes, *faults, *filter(None, (unchecked,))))
+    notes = (*read.notes, *faults) if not unchecked or (heard.foreign and found) else (*read.notes, *faults, unchecked)
+    return Examined(seconds, "", found, notes)
 
 
 def _faults(read: Recording, name: str) -> tuple[str, ...]:

@@ -31,12 +31,7 @@ from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, Networks
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.trained_weights import (
-    find_interval_weights,
-    find_weight_sets,
-    interval_folders,
-    weight_set_folders,
-)
+from paretone.models.files.trained_weights import with_flow_weights
 from paretone.models.loading import LoadRequest
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer
@@ -188,12 +183,7 @@ class CosySpeech(LanguageSpeech):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
-        place, base = (info.id, self._flow_path), self._flow_base
-        self.info = replace(
-            info,
-            weight_sets=find_weight_sets(weight_set_folders(*place), base, check),
-            interval_weights=find_interval_weights(interval_folders(*place), base, check),
-        )
+        self.info = with_flow_weights(info, self._flow_path, self._flow_base, check)
         return self.info
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ class FlowNetwork:
     backbone: Any
     """A module of the model's own type; see :class:`Evaluated`."""
     evaluator: Callable[[], Evaluator]
-    """Makes the evaluator of a passage."""
 
 
 @dataclass(frozen=True)
@@ -105,28 +104,28 @@ class Evaluations:
         self.combine: Combine = self._own if combining is None else combining(self._own)
         """Velocities of the branches to the velocity to follow."""
         self.operations: list[float] = []
-        """Operations of each evaluation."""
+        """Of each evaluation; in ``shares`` relative to ``_full``, and in ``_whole`` those of a full evaluation of its
+        branches."""
         self.shares: list[float] = []
-        """Operations of each evaluation relative to a full one with all branches."""
+        self._whole: list[float] = []
         self._full = phases[0].counts.evaluation
         """Operations of a full evaluation with all branches."""
-        self._whole: list[float] = []
-        """Operations of each full evaluation with its own branches."""
 
     def __call__(self, state: Tensor, evaluation: int) -> Tensor:
-        phase = self.phase(evaluation)
-        velocities = self._evaluator.velocities(state, evaluation, phase.run)
-        self._count(evaluation, phase.counts)
-        return self.combine(velocities, evaluation)
-
-    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
-        return self._guided(velocities, self.phase(evaluation).options)
-
-    def _count(self, evaluation: int, counts: OperationCounts) -> None:
-        """Count a finished evaluation, whose full cost is ``counts``."""
+        run, counts = self._at(evaluation)
+        velocities = self._evaluator.velocities(state, evaluation, run)
         self.operations.append(self._evaluator.operations(evaluation, counts))
         self.shares.append(self.operations[-1] / self._full)
         self._whole.append(counts.evaluation)
+        return self.combine(velocities, evaluation)
+
+    def _at(self, evaluation: int) -> tuple[Run, OperationCounts]:
+        """The run of an evaluation, and its operations if it is full."""
+        phase = self.phase(evaluation)
+        return phase.run, phase.counts
+
+    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
+        return self._guided(velocities, self.phase(evaluation).options)
 
     @property
     def saved(self) -> frozenset[str]:
@@ -192,24 +191,16 @@ class DecidedEvaluations(Evaluations):
         self._full = counts(most).evaluation
         self._runs: dict[tuple[int, ...], Run] = {} if own is None else {own: phases[0].run}
 
-    def __call__(self, state: Tensor, evaluation: int) -> Tensor:
+    def _at(self, evaluation: int) -> tuple[Run, OperationCounts]:
         branches = self._guidance.needed(evaluation)
         if branches not in self._runs:
             self._runs[branches] = self._begin(branches)
-        velocities = self._evaluator.velocities(state, evaluation, self._runs[branches])
-        self._count(evaluation, self._counts(len(branches)))
-        return self.combine(velocities, evaluation)
+        return self._runs[branches], self._counts(len(branches))
 
     def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
-        plain = self._plain if self._guidance.needed(evaluation) == self._plain_branches else None
-        return self._guidance.velocity(velocities, evaluation, plain)
-
-    def _plain(self, velocities: Tensor) -> Tensor:
-        return self._guided(velocities, self._phases[0].options)
-
-
-LARGEST_MAP = 512
-"""Maximum number of queries and keys in captured attention maps, which are pooled."""
+        plain = partial(super()._own, evaluation=evaluation)
+        is_plain = self._guidance.needed(evaluation) == self._plain_branches
+        return self._guidance.velocity(velocities, evaluation, plain if is_plain else None)
 
 
 @dataclass(frozen=True)
@@ -219,9 +210,7 @@ class FlowInternals:
     backbone: Evaluated
     plan: FlowPlan
     phases: tuple[Phase, ...]
-    """Evaluations with the same branches, in order."""
     evaluations: Evaluations
-    """The velocity that the sampler follows."""
     sampler: Sampler
     times: np.ndarray
     """Times of the backbone's evaluations, in order."""
@@ -231,11 +220,9 @@ class FlowInternals:
     begin: Callable[[], Run]
     """Recomputes the state shared by its evaluations."""
     guided: Callable[[Tensor, Values], Tensor]
-    """Combines the velocities of all branches into the guided velocity."""
     integrate: Callable[[], Tensor]
     """Runs all evaluations and returns the last state."""
     decode: Callable[[Tensor], Decoded]
-    """Last state to audio."""
 
 
 def attention_of(
@@ -252,7 +239,7 @@ def attention_of(
     hidden = backbone.enter(state, evaluation, run)
     for index in range(layer + 1):
         hidden = backbone.layer(index, hidden, evaluation, run, probe=probe)
-    maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+    maps = backbone.attention_maps(layer, looked["attention_input"], run, largest=512)
     query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
     similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
     return maps.float().cpu().numpy(), similarities

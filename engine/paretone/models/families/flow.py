@@ -43,13 +43,7 @@ from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
 from paretone.models.families.together import Ask
-from paretone.models.files.trained_weights import (
-    find_interval_weights,
-    find_weight_sets,
-    interval_backbone,
-    interval_folders,
-    weight_set_folders,
-)
+from paretone.models.files.trained_weights import interval_backbone, with_flow_weights
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes_of, warmed
 from paretone.models.kernels.graphs import GraphCache, GraphedEvaluator
@@ -417,12 +411,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
-        place, base = (self.info.id, Path(self.info.checkpoint)), self.info.fingerprint
-        self.info = replace(
-            self.info,
-            weight_sets=find_weight_sets(weight_set_folders(*place), base, check),
-            interval_weights=find_interval_weights(interval_folders(*place), base, check),
-        )
+        self.info = with_flow_weights(self.info, Path(self.info.checkpoint), self.info.fingerprint, check)
         return self.info
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -206,8 +206,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
 
     @abstractmethod
-    def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler:
-        """Token sampler of a passage."""
+    def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler: ...
 
     @abstractmethod
     def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
@@ -230,8 +229,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return None
 
     def _draft_prompt(self, prompt: Any) -> Prompt:
-        """Part of ``prompt`` that the draft reads, with its model's tables. Drafts only propose, so any part is
-        correct: a shorter one is faster to read and may be accepted less often."""
+        """Part of ``prompt`` that the draft reads. Any is correct; a shorter one is faster, but accepted less often."""
         return prompt
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
@@ -266,7 +264,16 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     ) -> tuple[OfficialPrompt, ...]:
         """The prompt of each passage of ``text`` in ``voice``. Raises :class:`PlainError`."""
         prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
-        return tuple(self._exported(passage, prompt, plan.options) for passage in prepared.passages)
+        exported = []
+        for passage in prepared.passages:
+            ids = self._official_prompt(passage, prompt)
+            request = self._request(self.own, passage, prompt, plan.options)
+            most = request.maximum if request.length is None else request.length
+            positions = tuple(request.positions.tolist())
+            assert len(positions) == len(ids) and request.first_position == positions[-1] + 1
+            counted = positions == tuple(range(len(ids)))
+            exported.append(OfficialPrompt(passage.text, ids, request.minimum, most, None if counted else positions))
+        return tuple(exported)
 
     @torch.inference_mode()
     def heard(
@@ -288,15 +295,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         decoder = self._planned_decoder(prompt, plan.seed, plan, voice)
         decoder.check = check
         return decoder.whole(tokens).samples
-
-    def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
-        ids = self._official_prompt(passage, prompt)
-        request = self._request(self.own, passage, prompt, options)
-        most = request.maximum if request.length is None else request.length
-        positions = tuple(request.positions.tolist())
-        assert len(positions) == len(ids) and request.first_position == positions[-1] + 1
-        counted = positions == tuple(range(len(ids)))
-        return OfficialPrompt(passage.text, ids, request.minimum, most, None if counted else positions)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:
@@ -340,11 +338,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         )
 
     def _network(self, plan: LanguagePlan, voice: Voice, observer: Observer) -> Networks:
-        return self._launched(self.networks(plan), plan)
-
-    def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
-        """``networks`` with recorded passes, if planned."""
-        graphs = plan.launching.graphs
+        networks, graphs = self.networks(plan), plan.launching.graphs
         if graphs is None:
             return networks
         self._graphs.bound(graphs)
@@ -384,12 +378,17 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         backbone_seconds = decoder_seconds = 0.0
         samples = 0
         began = time.perf_counter()
-        with self._enough_memory(passage):
+        memory = partial(enough_memory, self.info.device, f"a passage of about {passage.expected} speech tokens")
+        with memory():
             requests = self._requests(script, passage)
             unguarded = self._decoding(script, passage, requests, observer.check)
         guard = RunawayGuard(self.token_rate, passage.expected)
         decoding = guarded(unguarded, guard)
-        while (cycle := self._next(decoding, passage)) is not None:
+        while True:
+            with memory():
+                cycle = next(decoding, None)
+            if cycle is None:
+                break
             backbone_seconds += time.perf_counter() - began
             cycles.append(cycle)
             progress.tell(cycle)
@@ -397,11 +396,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             ready = decoder.push(cycle.codes)
             if len(ready):
                 devices.synchronise(self._device)
-                decoder_seconds += time.perf_counter() - began
+            decoder_seconds += time.perf_counter() - began
+            if len(ready):
                 samples += len(ready)
                 yield Uttered(ready, seen)
-            else:
-                decoder_seconds += time.perf_counter() - began
             began = time.perf_counter()
         observer.check()
         began = time.perf_counter()
@@ -477,24 +475,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             "Another seed may do better."
         )
 
-    def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
-        with self._enough_memory(passage):
-            return next(decoding, None)
-
-    def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
-        return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
-
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
         remarks = []
         for number, one in enumerate(spoken):
             where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
-            if one.problem:
-                remarks.append(f"{where}{one.problem}")
-            elif not one.samples:
-                remarks.append(
-                    f"{where}the model stopped immediately, so {script.passages[number].text!r} is missing; "
-                    "try another seed."
-                )
+            silence = (
+                f"the model stopped immediately, so {script.passages[number].text!r} is missing; try another seed."
+            )
+            if problem := one.problem or ("" if one.samples else silence):
+                remarks.append(f"{where}{problem}")
         return remarks
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:

@@ -162,7 +162,7 @@ class TokenModel(nn.Module):
 
     def operations(self, tokens: int, context: int, scored: int) -> float:
         """Operations of one pass over ``tokens`` after ``context``; the last ``scored`` go through the head."""
-        return self.transformer.operations(tokens, context) + 2 * scored * self.head.numel()
+        return self.transformer.config.operations(tokens, context) + 2 * scored * self.head.numel()
 
     frame_operations: float = 0.0
     """Operations of completing a token to a frame of codes."""
@@ -210,11 +210,8 @@ class TokenModel(nn.Module):
             return [self.read(*calls[0])]
         # Those of one voice next to one another: what their caches have in common is read once.
         order = sorted(range(len(calls)), key=lambda place: id(calls[place][1].prefix))
-        found_of = dict(zip(order, self._read_in_order([calls[place] for place in order]), strict=True))
-        return [found_of[place] for place in range(len(calls))]
-
-    def _read_in_order(self, calls: Sequence[tuple[Any, ...]]) -> list[tuple[Tensor, Tensor | None]]:
-        embedded, caches, positions, scored, keeps = zip(*((*one, None)[:5] for one in calls), strict=True)
+        some = ((*calls[place], None)[:5] for place in order)
+        embedded, caches, positions, scored, keeps = zip(*some, strict=True)
         kept: dict[int, Tensor] = {}
         wanted = {layer for some in keeps for layer in some or ()}
 
@@ -228,10 +225,12 @@ class TokenModel(nn.Module):
         last = [one[-count:] for one, count in zip(hidden, scored, strict=True)]
         scores = self.logits(torch.cat(last)).split(scored)
         inner = {layer: output.split(counts) for layer, output in kept.items()}
-        return [
-            (found, None if some is None else torch.cat([*(inner[layer][place] for layer in some), hidden[place]], -1))
-            for place, (found, some) in enumerate(zip(scores, keeps, strict=True))
+        features = [
+            None if layers is None else torch.cat([*(inner[layer][place] for layer in layers), hidden[place]], -1)
+            for place, layers in enumerate(keeps)
         ]
+        found = dict(zip(order, zip(scores, features, strict=True), strict=True))
+        return [found[place] for place in range(len(calls))]
 
     def _head_for_one_call(self) -> Head | None:
         if self._scores is None or not isinstance(self.transformer, FusedTransformer):
@@ -327,7 +326,7 @@ class FeatureDrafter(TokenModel):
         return made
 
     def operations(self, tokens: int, context: int, scored: int) -> float:
-        plain = self.transformer.operations(tokens, context)
+        plain = self.transformer.config.operations(tokens, context)
         return plain + 2 * (tokens * self._weights + scored * self._weights_of_scores)
 
     @property
@@ -479,9 +478,16 @@ class LanguageNetworks:
 
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
         """Networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
-        target = self._changed(self._target(plan, status), plan, status)
-        draft = None if plan.draft is None else self._changed(self._draft(plan.draft, status), plan, status)
-        return Networks(target, draft)
+        target, retained = self.own, plan.layers
+        if plan.weights is not None:
+            target = self._read(plan.weights, status)
+        elif retained is not None:
+            # Layers are shared with the model's own network and take no extra memory.
+            target = self._warm(
+                self._others, retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables)
+            )
+        draft = None if plan.draft is None else self._changed(self._read(plan.draft, status), plan, status)
+        return Networks(self._changed(target, plan, status), draft)
 
     def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         """``network`` with other products and with drafts within its frames, if planned."""
@@ -498,38 +504,19 @@ class LanguageNetworks:
 
         return self._warm(self._with_products, (network.tokens, products, drafts), change)
 
-    def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
-        if plan.weights is not None:
-            return self._draft(plan.weights, status)
-        retained = plan.layers
-        if retained is None:
-            return self.own
-        # Layers are shared with the model's own network and take no extra memory.
-        return self._kept(retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables))
-
-    def _student(self, student: StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
-        def read() -> LanguageNetwork:
-            status(f"Reading the student with {student.depth} layers …")
-            return self._read_student(student)
-
-        return self._kept(student.fingerprint, read)
-
-    def _draft(
-        self, draft: DraftWeights | FeatureDraftWeights | StudentWeights, status: Callable[[str], None]
+    def _read(
+        self, weights: DraftWeights | FeatureDraftWeights | StudentWeights, status: Callable[[str], None]
     ) -> LanguageNetwork:
-        if isinstance(draft, StudentWeights):
-            return self._student(draft, status)
-
         def read() -> LanguageNetwork:
+            if isinstance(weights, StudentWeights):
+                status(f"Reading the student with {weights.depth} layers …")
+                return self._read_student(weights)
             status("Reading the draft …")
-            if isinstance(draft, FeatureDraftWeights):
-                return LanguageNetwork(feature_drafter(self.own.tokens, draft), self.own.tables)
-            return drafting(self.own, draft, self._read_draft(draft))
+            if isinstance(weights, FeatureDraftWeights):
+                return LanguageNetwork(feature_drafter(self.own.tokens, weights), self.own.tables)
+            return drafting(self.own, weights, self._read_draft(weights))
 
-        return self._kept(draft.fingerprint, read)
-
-    def _kept(self, key: Hashable, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
-        return self._warm(self._others, key, make)
+        return self._warm(self._others, weights.fingerprint, read)
 
     def _warm(
         self, where: LastUsed[LanguageNetwork], key: Hashable, make: Callable[[], LanguageNetwork]
@@ -543,10 +530,8 @@ class LanguageNetworks:
 
 
 def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:
-    """The draft: layers of ``own``, shared, with the trained ones in their place.
-
-    Raises :class:`CheckpointError` if ``tensors`` do not fit the model or the file's description.
-    """
+    """The draft: layers of ``own``, shared, with the trained ones in their place. Raises :class:`CheckpointError` if
+    ``tensors`` do not fit the model or the file's description."""
     tokens, path = own.tokens, draft.path
     transformer = tokens.fused_transformer
     strange = sorted(set(tensors.layers) ^ set(draft.trained))
@@ -575,11 +560,11 @@ def feature_drafter(target: TokenModel, draft: FeatureDraftWeights) -> FeatureDr
     if head is None or len(head) != target.rows or not all(layer < config.layers for layer in draft.reads):
         raise CheckpointError(f"The draft {draft.path} was made for another model; train it again.")
     made = loaded_strictly(
-        lambda: FeatureDraft.of_tensors(config, draft.reads, tensors),
+        lambda: FeatureDraft(config, draft.reads, len(head), head.shape[1], "scores.1.bias" in tensors),
         {name: value.float() for name, value in tensors.items()},
         draft.path,
     )
-    return FeatureDrafter(made.requires_grad_(False), target)
+    return FeatureDrafter(made, target)
 
 
 @dataclass(frozen=True)

@@ -173,10 +173,8 @@ class DemaskingProgress:
             self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
         # A block may take fewer steps than planned.
         reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
-        report = StepReport(
-            self._number, self._passages, reached - 1, self._steps, seconds, self._seconds, self._before, self._total
-        )
-        self._observer.step(report)
+        at = self._number, self._passages, reached - 1, self._steps
+        self._observer.step(StepReport(*at, seconds, self._seconds, self._before, self._total))
 
 
 @dataclass(frozen=True)
@@ -240,13 +238,14 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """A new decoder for the codes of one passage."""
 
     def _joiner(self, script: MaskedScript) -> Joiner:
-        """Joiner of the passages. Without blocks, each passage arrives in one piece."""
+        # Without blocks, each passage arrives in one piece.
         return PassageJoiner(CrossFader(0))
 
     def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
         blocks = script.plan.blocks
-        assumed = blocks is not None and blocks.step_seconds > 0 and not blocks.adaptive
-        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else pace
+        if blocks is None or blocks.adaptive or not blocks.step_seconds:
+            return pace
+        return AssumedPace(blocks.step_seconds)
 
     def _following(
         self, passage: Any, prompt: Any, options: Values, first: Any, codes: torch.Tensor
@@ -304,12 +303,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         codebooks: int = 0,
     ) -> np.ndarray:
         """The audio (n,) of a passage as it was after ``step``, counted from 0, without a take's levelling or trimming.
-        ``codebooks``: decode only this number of first codebooks; 0: all.
-
-        Masked codes add nothing: a frame whose first codebooks alone are known is heard by these; a frame without any
-        is the decoder's output for no codes. Raises :class:`SettingError` if the step or that many codebooks do not
-        exist, or the codes are another model's.
-        """
+        ``codebooks``: decode only this number of first codebooks; 0: all. Masked codes add nothing: a frame whose first
+        codebooks alone are known is heard by these; a frame without any is the decoder's output for no codes. Raises
+        :class:`SettingError` if the step or that many codebooks do not exist, or the codes are another model's."""
         if not 0 <= step < passage.steps:
             raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
         config = self.networks.plain.config

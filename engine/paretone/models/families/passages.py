@@ -23,8 +23,6 @@ class Prompt(Protocol):
 
 
 class FlowPrompt(Prompt, Protocol):
-    """A voice prepared for a flow model."""
-
     @property
     def frames(self) -> int:
         """Frames of the prompt before the new speech."""
@@ -38,16 +36,12 @@ class Passage(Protocol):
 
 
 class FramedPassage(Passage, Protocol):
-    """One piece of text for a model that knows its length in advance."""
-
     @property
     def frames(self) -> int:
         """Frames to sample, including those of a flow model's prompt; at least 1."""
 
 
 class LanguagePassage(Passage, Protocol):
-    """One piece of text for a language model."""
-
     @property
     def expected(self) -> int:
         """Estimated number of speech tokens; at least 1."""
@@ -75,8 +69,6 @@ class Passages(Generic[AnyPassage]):
 
 @dataclass(frozen=True)
 class Spoken:
-    """One spoken passage: result and cost."""
-
     step_seconds: tuple[float, ...]
     mel: np.ndarray | None
     samples: int
@@ -162,8 +154,6 @@ class StreamDecoder(ABC, Generic[Codes]):
 
 
 class TokenDecoder(StreamDecoder[Sequence[int]]):
-    """Decoder of tokens, one after another."""
-
     vocoder_seconds: float | None = None
     """Seconds of the vocoder so far, of decoders with flow and vocoder."""
     patience: int = 1
@@ -190,8 +180,6 @@ class GridDecoder(StreamDecoder[Tensor]):
 
 @dataclass(frozen=True)
 class StreamingDifference:
-    """Difference of streamed audio from the same tokens decoded at once."""
-
     largest: float
     """Largest difference of a sample, full scale 1."""
     level: float
@@ -199,7 +187,6 @@ class StreamingDifference:
 
     @property
     def sentence(self) -> str:
-        """Note for a take."""
         return (
             f"Streamed audio differs from audio decoded at once by {self.level:.0f} dB (at most {self.largest:.2g} of "
             "full scale), because the decoder looks at the whole utterance; longer windows or more context "

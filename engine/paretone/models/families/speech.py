@@ -46,16 +46,11 @@ class Joiner(Protocol):
 
 
 class Delivery:
-    """Delivers and keeps the audio, passage by passage."""
+    """Delivers and keeps the audio, passage by passage. ``check`` sees each piece first; then all ``paces`` do."""
 
     def __init__(
-        self,
-        joiner: Joiner,
-        sample_rate: int,
-        paces: Collection[Pace],
-        check: Callable[[np.ndarray], None] = require_numbers,
+        self, joiner: Joiner, sample_rate: int, paces: Collection[Pace], check: Callable[[np.ndarray], None]
     ) -> None:
-        """``check`` sees each piece first; then all ``paces`` are told of it."""
         self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
@@ -109,8 +104,6 @@ class Delivery:
 
 LONG_TEXT = 2000
 """Characters of a text whose reading takes noticeable time."""
-
-
 AnyScript = TypeVar("AnyScript", bound=Script)
 AnySpoken = TypeVar("AnySpoken", bound=Spoken)
 
@@ -158,8 +151,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """The network under ``plan``. ``observer`` gets status messages."""
 
     @abstractmethod
-    def _joiner(self, script: Any) -> Joiner:
-        """Joiner of the passages."""
+    def _joiner(self, script: Any) -> Joiner: ...
 
     def _planned(self, script: AnyScript, pace: Pace) -> Pace:
         """The pace that limits steps, by default the measured ``pace``."""
@@ -240,7 +232,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             if not len(samples) or len(spoken) == len(script.passages):
                 raise
             part = self._synthesis(script, spoken, pace, samples, delivery.starts, started, ended)
-            keep_finished_part(error, _cut_short(part, error, len(spoken), len(script.passages)))
+            how = "cancelled" if isinstance(error, Cancelled | KeyboardInterrupt) else "failed"
+            unfinished = f"{how} after {len(spoken)} of {len(script.passages)} passages"
+            why = "the rest of the text is missing." if how == "cancelled" else str(error)
+            notes = (*part.notes, f"{unfinished.capitalize()}: {why}")
+            keep_finished_part(error, replace(part, notes=notes, unfinished=unfinished))
             raise
         samples = delivery.samples
         if not len(samples):
@@ -314,12 +310,3 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
                 f"The synthesis gave values that are not numbers, under a part of {' and of '.join(owners)}; do "
                 "without it, or mend it."
             ) from error
-
-
-def _cut_short(part: Synthesis, error: BaseException, spoken: int, passages: int) -> Synthesis:
-    """``part`` as the remainder of a synthesis that ``error`` ended."""
-    cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
-    unfinished = f"{'cancelled' if cancelled else 'failed'} after {spoken} of {passages} passages"
-    why = "the rest of the text is missing." if cancelled else str(error)
-    note = f"{unfinished[0].upper()}{unfinished[1:]}: {why}"
-    return replace(part, notes=(*part.notes, note), unfinished=unfinished)

@@ -85,10 +85,6 @@ STEPS = ".packed_steps"
 """Suffix of the name of a matrix's steps."""
 
 
-def is_packed(metadata: Mapping[str, str]) -> bool:
-    return PACKED in metadata
-
-
 def unpacked(whole: np.ndarray, steps: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
     """Float16 values of int8 numbers, (rows, …), with float32 ``steps``, (rows,), added to ``base`` of the same shape.
     Each operation is rounded separately, so all processors agree."""
@@ -118,7 +114,13 @@ class PackedFile:
         names = list(file.keys())
         self._packed = {name.removesuffix(STEPS) for name in names if name.endswith(STEPS)}
         self._names = [name for name in names if not name.endswith(STEPS)]
-        self._layers = _layers(metadata)
+        self._layers: Mapping[int, int] | None = None
+        """Base layer of each layer; ``None`` if they are the same."""
+        if LAYERS in metadata:
+            layers = parsed_json(metadata[LAYERS])
+            if not isinstance(layers, list) or not all(isinstance(one, int) and 0 <= one < 10**6 for one in layers):
+                raise ValueError("it does not say which layers it has")
+            self._layers = dict(enumerate(layers))
 
     def keys(self) -> list[str]:
         return list(self._names)
@@ -151,16 +153,6 @@ class PackedFile:
         return value
 
 
-def _layers(metadata: Mapping[str, str]) -> Mapping[int, int] | None:
-    """Base layer of each layer; ``None`` if they are the same."""
-    if LAYERS not in metadata:
-        return None
-    listed = parsed_json(metadata[LAYERS])
-    if not isinstance(listed, list) or not all(isinstance(one, int) and 0 <= one < 10**6 for one in listed):
-        raise ValueError("it does not say which layers it has")
-    return dict(enumerate(listed))
-
-
 @contextlib.contextmanager
 def unpacking(
     file: Any, path: Path, framework: str, as_tensor: Callable[[np.ndarray], Any] = lambda values: values
@@ -168,7 +160,7 @@ def unpacking(
     """``file``, opened by ``safe_open`` at ``path`` for the ``framework``: itself if it is not packed, else an
     unpacking wrapper with ``as_tensor`` as the last step. The base is opened on first use."""
     told = file.metadata() or {}
-    if not is_packed(told):
+    if PACKED not in told:
         yield file
         return
     with contextlib.ExitStack() as stack:
@@ -233,11 +225,11 @@ def _list(path: Path, needed: bool = True) -> Mapping[str, str]:
 
 def require_shipped(path: Path, digest: str) -> None:
     """Raise :class:`CheckpointError` if ``path`` is bundled and its SHA-256 ``digest`` is not the listed one."""
-    name = _name(path)
-    if name in listed() and listed()[name] != digest:
+    wanted = listed().get(_name(path), digest)
+    if wanted != digest:
         raise CheckpointError(
             f"{path} is not the file that Paretone ships: its SHA-256 begins with {digest[:12]}, not with "
-            f"{listed()[name][:12]}. Install Paretone again, or load your own weights from a folder of their own."
+            f"{wanted[:12]}. Install Paretone again, or load your own weights from a folder of their own."
         )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import math
 import pickle
 import pickletools
@@ -33,7 +32,7 @@ from paretone.models.files.config_file import READ
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
-from paretone.wording import grouped, listed
+from paretone.wording import counted, grouped, listed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -79,26 +78,23 @@ def sound_tensors(content: Mapping[Any, Tensor], where: str) -> dict[str, Tensor
     """``content``, read from ``where``, if each tensor has a name and plain numbers. Raises :class:`CheckpointError`
     that names a tensor that is sparse, quantised, without values, or of an unsupported type."""
     for name, value in content.items():
-        kind = _unsound(value) if isinstance(name, str) else "under a number instead of a name"
+        kind = ""
+        if not isinstance(name, str):
+            kind = "under a number instead of a name"
+        elif value.layout is not torch.strided or value.is_quantized:
+            kind = "sparse or quantised"
+        elif value.device.type != "cpu":
+            kind = "without values"
+        elif value.dtype not in _KINDS:
+            kind = f"of {str(value.dtype).removeprefix('torch.')} numbers"
+        elif value.numel() * value.element_size() > value.untyped_storage().nbytes():
+            kind = "larger than what is stored of it"
         if kind:
             raise CheckpointError(
                 f"{where} has a tensor {shown(name)} that is {kind}; use the file of the model in float32, bfloat16 or "
                 "float16."
             )
     return dict(content)
-
-
-def _unsound(value: Tensor) -> str:
-    """What is wrong with a tensor of a file, or ``""``."""
-    if value.layout is not torch.strided or value.is_quantized:
-        return "sparse or quantised"
-    if value.device.type != "cpu":
-        return "without values"
-    if value.dtype not in _KINDS:
-        return f"of {str(value.dtype).removeprefix('torch.')} numbers"
-    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-        return "larger than what is stored of it"
-    return ""
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
@@ -160,25 +156,20 @@ def opened(path: Path) -> Iterator[Any]:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
 
 
-def require_part(path: Path, remedy: str) -> None:
-    """Raise :class:`CheckpointError` unless ``path``, a part of a model for another package, is a regular file;
-    ``remedy`` advises if it is missing."""
+def require_part(path: Path, remedy: str, kind: str = "") -> int:
+    """Size of ``path``, a part of a model, in bytes. Raises :class:`CheckpointError` unless it is a regular file;
+    ``remedy`` advises if it is missing, and ``kind`` precedes its name."""
     try:
-        require_regular(path)
+        return require_regular(path).st_size
     except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing; {remedy}.") from None
+        raise CheckpointError(f"{kind}{path} is missing; {remedy}.") from None
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {first_line(error)}.") from None
+        raise CheckpointError(f"{kind}{path} cannot be read: {first_line(error)}.") from None
 
 
 def _require_file(path: Path) -> None:
     """Raise :class:`CheckpointError` unless ``path`` is a regular, non-empty file with a checkpoint's suffix."""
-    try:
-        size = require_regular(path).st_size
-    except FileNotFoundError:
-        raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.") from None
-    except OSError as error:
-        raise CheckpointError(f"The checkpoint {path} cannot be read: {first_line(error)}.") from None
+    size = require_part(path, "choose another file or download the model", "The checkpoint ")
     if path.suffix not in READ:
         raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(READ, 'or')}.")
     if size == 0:
@@ -243,28 +234,21 @@ def _holds_code(path: Path, code: str) -> CheckpointError:
 def _imports(path: Path) -> list[str]:
     """Imports of the pickles in a ``.pt``, read without executing them, as far as they can be parsed."""
     found: list[str] = []
-    with contextlib.suppress(*_NO_ZIP):
+    with contextlib.suppress(*_NO_ZIP), path.open("rb") as file:
+        pickles: Iterable[IO[bytes]] = [file] * _PICKLES
         if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as packed:
-                inside = [name for name in packed.namelist() if name.endswith("data.pkl")]
-                for name in inside:
-                    _add_imports(found, io.BytesIO(packed.read(name)))
-        else:
-            with path.open("rb") as file:
-                for _ in range(_PICKLES):
-                    _add_imports(found, file)
+            packed = zipfile.ZipFile(file)
+            pickles = (packed.open(name) for name in packed.namelist() if name.endswith("data.pkl"))
+        for pickled in pickles:
+            texts: list[str] = []
+            for operation, argument, _ in pickletools.genops(pickled):
+                if operation.name == "GLOBAL":
+                    found.append(str(argument).replace(" ", "."))
+                elif operation.name == "STACK_GLOBAL":
+                    found.append(".".join(texts[-2:]))
+                elif isinstance(argument, str):
+                    texts.append(argument)
     return found
-
-
-def _add_imports(found: list[str], pickled: IO[bytes]) -> None:
-    texts: list[str] = []
-    for operation, argument, _ in pickletools.genops(pickled):
-        if operation.name == "GLOBAL":
-            found.append(str(argument).replace(" ", "."))
-        elif operation.name == "STACK_GLOBAL":
-            found.append(".".join(texts[-2:]))
-        elif isinstance(argument, str):
-            texts.append(argument)
 
 
 _NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error)
@@ -277,11 +261,9 @@ _PICKLES = 5
 
 
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:
-    """Copy ``weights`` into ``module``: keys and shapes must match exactly. With ``assign`` the tensors
-    themselves replace the module's, which may be on the meta device.
-
-    Raises :class:`CheckpointError` that names the faulty keys and ``where`` they come from.
-    """
+    """Copy ``weights`` into ``module``: keys and shapes must match exactly. With ``assign`` the tensors themselves
+    replace the module's, which may be on the meta device. Raises :class:`CheckpointError` that names the faulty keys
+    and ``where`` they come from."""
     own = module.state_dict()
     check_shapes(shapes_of(own), shapes_of(weights), where)
     wrong = [name for name, value in weights.items() if _kind(value) != _kind(own[name])]
@@ -318,11 +300,8 @@ def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
             absurd.append(name)
         elif largest == 0 and value.numel() >= SMALLEST_DEAD and (is_matrix(value) or name.endswith(".weight")):
             dead.append(name)
-    for names, what in (
-        (not_finite, "values that are not numbers"),
-        (absurd, "absurdly large values"),
-        (dead, "only zeros"),
-    ):
+    faults = {"values that are not numbers": not_finite, "absurdly large values": absurd, "only zeros": dead}
+    for what, names in faults.items():
         if names:
             raise CheckpointError(f"{where} holds {what} in {_shown(names)}; download it again.")
 
@@ -345,17 +324,15 @@ def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
 
 def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], where: str) -> None:
     """Raise :class:`CheckpointError` that names missing, unexpected and differently shaped keys in ``found``."""
-    problems = []
-    missing = [name for name in expected if name not in found]
-    unexpected = [name for name in found if name not in expected]
     wrong = [name for name in expected if name in found and tuple(expected[name]) != tuple(found[name])]
-    if missing:
-        problems.append(f"{_counted(missing, 'weight')} missing: {_shown(missing)}")
-    if unexpected:
-        problems.append(f"{_counted(unexpected, 'weight')} unexpected: {_shown(unexpected)}")
-    if wrong:
-        shapes = [f"{name} is {_shape(found[name])} instead of {_shape(expected[name])}" for name in wrong]
-        problems.append(f"{_counted(wrong, 'weight')} of another shape: {_shown(shapes)}")
+    faults = {
+        "missing": [name for name in expected if name not in found],
+        "unexpected": [name for name in found if name not in expected],
+        "of another shape": [f"{name} is {_shape(found[name])} instead of {_shape(expected[name])}" for name in wrong],
+    }
+    problems = [
+        f"{counted(len(names), 'weight', 'weights')} {what}: {_shown(names)}" for what, names in faults.items() if names
+    ]
     if problems:
         raise CheckpointError(
             f"{where} does not fit this architecture: {'; '.join(problems)}. Choose the one that it was made for."
@@ -394,11 +371,8 @@ def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
         model, found = load(
             folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
         )
-    for kind, what in (
-        ("missing_keys", "missing"),
-        ("mismatched_keys", "of another shape"),
-        ("unexpected_keys", "unknown"),
-    ):
+    faults = {"missing_keys": "missing", "mismatched_keys": "of another shape", "unexpected_keys": "unknown"}
+    for kind, what in faults.items():
         names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
         if names:
             raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; download it again.")
@@ -407,10 +381,8 @@ def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
     """Identity of the weights in a file: its SHA-256, 64 hexadecimal digits; for a bundled packed file, that of the
-    original (:func:`paretone.models.files.bundled.original`). Cached by path, size and modification time.
-
-    ``check`` is called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`.
-    """
+    original (:func:`paretone.models.files.bundled.original`). Cached by path, size and modification time. ``check`` is
+    called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`."""
     try:
         return original(bundled.file_sha256(path, check))
     except OSError as error:
@@ -439,10 +411,6 @@ def _kind(value: Tensor) -> str:
     if value.is_floating_point():
         return "fractions"
     return "truth values" if value.dtype is torch.bool else "whole numbers"
-
-
-def _counted(names: list[str], noun: str) -> str:
-    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
 
 
 def _shape(shape: Iterable[int]) -> str:
@@ -497,7 +465,12 @@ class Shards:
         index = folder / INDEX
         if not index.is_file():
             raise CheckpointError(f"{folder} holds no weights; put {WEIGHTS} there, or {INDEX} with all its shards.")
-        listed = _listed(index)
+        try:
+            listed = shard_of_each(read_bytes(index))
+        except OSError as error:
+            raise CheckpointError(f"{index} cannot be read: {first_line(error)}.") from None
+        except ValueError:
+            raise CheckpointError(f"{index} is not a list of shards; download it again.") from None
         paths = tuple(folder / name for name in sorted(set(listed.values())))
         missing = [path.name for path in paths if not path.is_file()]
         if missing:
@@ -516,11 +489,9 @@ class Shards:
     def read(
         self, wanted: Callable[[str], bool] = lambda name: True, check: Callable[[], None] = lambda: None
     ) -> tuple[dict[str, Tensor], list[str]]:
-        """The ``wanted`` weights, on the CPU, and the names of all others, which are not read.
-
-        ``check`` is called between weights and may raise to cancel. Raises :class:`CheckpointError` for damaged files,
-        and for weights that differ from the index.
-        """
+        """The ``wanted`` weights, on the CPU, and the names of all others, which are not read. ``check`` is called
+        between weights and may raise to cancel. Raises :class:`CheckpointError` for damaged files, and for weights that
+        differ from the index."""
         weights, others = {}, []
         for path in self.paths:
             with opened(path) as file:
@@ -541,12 +512,3 @@ class Shards:
             with opened(path) as file:
                 found |= {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
         return found
-
-
-def _listed(index: Path) -> dict[str, str]:
-    try:
-        return shard_of_each(read_bytes(index))
-    except OSError as error:
-        raise CheckpointError(f"{index} cannot be read: {first_line(error)}.") from None
-    except ValueError:
-        raise CheckpointError(f"{index} is not a list of shards; download it again.") from None

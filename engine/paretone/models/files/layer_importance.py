@@ -77,11 +77,9 @@ class ImportanceRecord:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """All layers, most important first. Ties of one measure are broken by the next, then by the lower index.
-
-        Layers whose word error rate is indistinguishable from the complete model's, because the interval reaches down
-        to it, are tied by that measure; otherwise noise would rank them.
-        """
+        """All layers, most important first. Ties of one measure are broken by the next, then by the lower index. Layers
+        whose word error rate is indistinguishable from the complete model's, because the interval reaches down to it,
+        are tied by that measure; otherwise noise would rank them."""
         keys = {layer: tuple(-_weight(one, layer) for one in self._taken) for layer in range(self.layers)}
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 

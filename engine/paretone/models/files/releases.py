@@ -331,8 +331,8 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
             for change in _receive(hub, transfer, here, check):
                 here += change
                 yield change
-        except _Unfinished as unfinished:
-            failure = unfinished.cause
+        except _network_errors(hub) as error:
+            failure = error
         attempts = 0 if here > before else attempts + 1
         if here < transfer.size and attempts >= ATTEMPTS:
             cause = failure or ConnectionError("the transfer ends early")
@@ -347,32 +347,21 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
         raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 
 
-class _Unfinished(Exception):
-    """An interrupted transfer, with its ``cause``."""
-
-    def __init__(self, cause: Exception) -> None:
-        self.cause = cause
-        super().__init__(str(cause))
-
-
 def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[[], None]) -> Iterator[int]:
-    """Request the rest from ``offset``; yield changes of the size in bytes as they are written."""
-    network_errors = _network_errors(hub)
+    """Request the rest from ``offset``; yield changes of the size in bytes as they are written. Raises
+    :func:`_network_errors`, and :class:`PlainError` if the file cannot be written."""
     headers = {"Accept-Encoding": "identity"}
     if offset:
         headers["Range"] = f"bytes={offset}-"
     check()
     with contextlib.ExitStack() as stack:
-        try:
-            response = stack.enter_context(
-                hub.get_session().stream(
-                    "GET", transfer.address, headers=headers, follow_redirects=True, timeout=CONNECT_SECONDS
-                )
+        response = stack.enter_context(
+            hub.get_session().stream(
+                "GET", transfer.address, headers=headers, follow_redirects=True, timeout=CONNECT_SECONDS
             )
-        except network_errors as error:
-            raise _Unfinished(error) from None
+        )
         if response.status_code not in (200, 206):
-            raise _Unfinished(_StatusError(response.status_code))
+            raise _StatusError(response.status_code)
         if offset and response.status_code == 200:  # the server sends the whole file again
             yield -offset
             offset = 0
@@ -381,11 +370,7 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
         blocks = response.iter_raw(BLOCK)
         while True:
             check()
-            try:
-                block = next(blocks, b"")
-            except network_errors as error:
-                raise _Unfinished(error) from None
-            if not block:
+            if not (block := next(blocks, b"")):
                 return
             block = block[: transfer.size - offset]
             with _writing(transfer.part):
@@ -395,7 +380,7 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
             yield len(block)
 
 
-class _StatusError(Exception):
+class _StatusError(ConnectionError):
     def __init__(self, status: int) -> None:
         self.response = self
         self.status_code = status

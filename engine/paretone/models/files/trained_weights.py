@@ -52,7 +52,7 @@ def trained_guidance(path: Path) -> float | None:
         weight = float(metadata["weight"])
     except (KeyError, ValueError):
         return None
-    return weight if math.isfinite(weight) and 0 < weight < 1 else None
+    return weight if 0 < weight < 1 else None
 
 
 def find_weight_sets(
@@ -137,6 +137,15 @@ def find_interval_weights(
     return tuple(replace(one, fingerprint=fingerprint(path, check)) for path, one in found if one is not None)
 
 
+def with_flow_weights(info: ModelInfo, checkpoint: Path, base: str, check: Callable[[], None]) -> ModelInfo:
+    """``info`` with the weights made from the flow in the file ``checkpoint``, whose fingerprint is ``base``."""
+    return replace(
+        info,
+        weight_sets=find_weight_sets(weight_set_folders(info.id, checkpoint), base, check),
+        interval_weights=find_interval_weights(interval_folders(info.id, checkpoint), base, check),
+    )
+
+
 def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> DiffusionTransformer:
     """Copy of the backbone ``own`` with interval weights, ready for inference. Raises :class:`CheckpointError`."""
 
@@ -198,10 +207,9 @@ def find_language_weights(
     """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
     ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
     readers = {("draft", DRAFTS): _draft, (FEATURE_DRAFT, DRAFTS): _feature_draft, ("student", STUDENTS): _student}
-    found: dict[str, list] = {}
+    found: dict[str, list] = {name: [] for name, _ in readers}
     foreign = []
     for (name, kind), read in readers.items():
-        found[name] = []
         for path in (path for folder in reversed(folders) for path in sorted((folder / kind).glob("*.safetensors"))):
             metadata = metadata_of(path)
             if metadata.get("kind") != name:
@@ -232,11 +240,7 @@ Described = TypeVar("Described")
 
 
 def _read(
-    path: Path,
-    base: str,
-    kind: str,
-    described: Callable[[Path, Mapping[str, str], Callable[[], None]], Described | None],
-    check: Callable[[], None],
+    path: Path, base: str, kind: str, described: Callable[..., Described | None], check: Callable[[], None]
 ) -> Described:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
@@ -27,8 +27,6 @@ _log = logging.getLogger(__name__)
 
 Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
-EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
-"""Tensors of a flow model's run with one row per evaluation."""
 WORTH_SAYING = 1.0
 """Compile time in seconds from which a take's notes mention it."""
 
@@ -89,14 +87,18 @@ def _captured() -> int:
 def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
     """Values of ``run`` for the time of one evaluation, by attribute name."""
     only = slice(evaluation, evaluation + 1)
-    return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
+    by_evaluation = "modulations", "final_modulations", "time_tokens"
+    return {name: getattr(run, name)[only] for name in by_evaluation if hasattr(run, name)}
 
 
 def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
     """A copy of ``backbone`` with shared weights, whose evaluations are compiled at the first call."""
     plain = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters()})
-    for module in plain.modules():
-        _unpack(module)
+    for module in plain.modules():  # The compiler does not support packed weights.
+        if isinstance(module, PackableLinear):
+            module.unpack()
+        if isinstance(module, SelfAttention) and module.packed is not None:
+            module.project_by(module.packed.plain)
     # Passes one evaluation's time vectors at a time; otherwise the compiled code would depend on their number.
     function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
 
@@ -122,15 +124,9 @@ def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
 def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
     """A copy of ``network`` with shared weights, whose passes are compiled at the first call."""
     plain = copy.copy(network)
+    names = "queries_keys_values", "output", "gate_up", "down"
     plain.layers = tuple(
-        replace(
-            layer,
-            queries_keys_values=_unpacked(layer.queries_keys_values),
-            output=_unpacked(layer.output),
-            gate_up=_unpacked(layer.gate_up),
-            down=_unpacked(layer.down),
-        )
-        for layer in network.layers
+        replace(layer, **{name: _unpacked(getattr(layer, name)) for name in names}) for layer in network.layers
     )
     made = copy.copy(plain)
 
@@ -155,13 +151,5 @@ def warmed(backbone: object) -> None:
         function.warmed()
 
 
-def _unpack(module: nn.Module) -> None:
-    """Undo packing, which the compiler does not support."""
-    if isinstance(module, PackableLinear):
-        module.unpack()
-    if isinstance(module, SelfAttention) and isinstance(module._fused, PackedProduct):
-        module.project_by(_unpacked(module._fused))
-
-
-def _unpacked(product: Product) -> Product:
+def _unpacked(product: Product) -> Any:
     return product.plain if isinstance(product, PackedProduct) else product

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from timeit import Timer
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -22,8 +23,6 @@ from torch import Tensor
 
 Product = Callable[[Tensor], Tensor]
 """Maps (rows, inputs) to (rows, outputs)."""
-
-
 LARGE = 2_000_000
 """Number of weights from which several threads may be faster than half the bytes."""
 TRIALS = 5
@@ -44,22 +43,17 @@ def _half_pays(outputs: int, inputs: int, threads: int) -> bool:
     weight = torch.zeros(outputs, inputs)
 
     def seconds(product: Product) -> float:
-        found = 0.0
-        for rows in (torch.zeros(count, inputs) for count in (1, 4)):
-            timer = Timer("product(rows)", globals={"product": product, "rows": rows})
-            found += min(timer.repeat(TRIALS, 1))
-        return found
+        few = (torch.zeros(count, inputs) for count in (1, 4))
+        return sum(min(Timer(partial(product, rows)).repeat(TRIALS, 1)) for rows in few)
 
     return seconds(HalfProduct(weight)) < seconds(partial(F.linear, weight=weight))
 
 
 def half_scale(weight: Tensor) -> float | None:
     """The power of two by which ``weight`` can be stored in float16 without loss on this machine, 1 if possible;
-    ``None``: it cannot.
-
-    Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest numbers, whose last
-    digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of it.
-    """
+    ``None``: it cannot. Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest
+    numbers, whose last digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of
+    it."""
     if not (weight.device.type == "cpu" and weight.dtype == torch.float32 and available()):
         return None
     weight = weight.detach()
@@ -102,8 +96,15 @@ def parts_of(product: Product) -> tuple[Tensor | None, Tensor | None, bool]:
     return None, None, False
 
 
-class HalfProduct:
-    """A product with packed float16 weights. Immutable, so copies share it."""
+class Immutable:
+    """A product that copies of a model share."""
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> Self:
+        return self
+
+
+class HalfProduct(Immutable):
+    """A product with packed float16 weights."""
 
     weight_bytes = 2.0
 
@@ -114,13 +115,8 @@ class HalfProduct:
             # available() handles the announced removal.
             warnings.filterwarnings("ignore", message="fbgemm_.* is deprecated")
             self.packed = torch.fbgemm_pack_gemm_matrix_fp16((weight * scale).contiguous())
-            self._bias = bias
+            self.bias = bias
             self(weight.new_zeros(1, weight.shape[1]))
-
-    @property
-    def bias(self) -> Tensor | None:
-        """(outputs,), or ``None``."""
-        return self._bias
 
     def weight(self, inputs: int) -> Tensor:
         """Float32 weights (outputs, ``inputs``): products with the rows of the identity are exact."""
@@ -129,21 +125,15 @@ class HalfProduct:
 
     def __call__(self, x: Tensor) -> Tensor:
         rows = x if self.scale == 1 else x / self.scale
-        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, self._bias)
-
-    def __deepcopy__(self, memory: dict[int, object]) -> HalfProduct:
-        return self
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, self.bias)
 
 
 # Matrix products of few rows with weights of 8 or 4 bits, packed once (weight-only quantisation).
 #
-# Integer weights are widened in registers and multiplied by rows in bfloat16; sums are float32. A pass over one token
-# takes the time of reading its weights: 8 bits are half of float16, 4 bits a quarter. Scales and zero points are
-# bfloat16, and the weights are rounded for these, so the only error is rounding of weights and rows. Products of more
-# rows, such as those of a prompt, use the unpacked weights.
-#
-# The operators are torch's for CPUs (``aten::_weight_int8pack_mm``, ``aten::_weight_int4pack_mm_for_cpu``). In float32
-# and float16 they are loops without vector instructions, tens of times slower.
+# Integer weights are widened in registers and multiplied by rows in bfloat16; sums are float32. Scales and zero points
+# are bfloat16, and the weights are rounded for these, so the only error is rounding of weights and rows. Products of
+# more rows, such as those of a prompt, use the unpacked weights. In float32 and float16 torch's operators are loops
+# without vector instructions, tens of times slower.
 
 
 FEW_ROWS = 16
@@ -154,8 +144,8 @@ _OUTPUTS, _INPUTS = 16, 64
 """Required multiples: of outputs for 4 bits, of inputs for 8 bits, which the operator does not check."""
 
 
-class Int8Product:
-    """A product with integer weights from −127 to 127 and one scale per output. Immutable."""
+class Int8Product(Immutable):
+    """A product with integer weights from −127 to 127 and one scale per output."""
 
     weight_bytes = 1.0
 
@@ -181,12 +171,9 @@ class Int8Product:
         found = torch.ops.aten._weight_int8pack_mm(rows.bfloat16(), self._whole, self._scales).float()
         return found if self._bias is None else found.add_(self._bias)
 
-    def __deepcopy__(self, memory: dict[int, object]) -> Int8Product:
-        return self
 
-
-class Int4Product:
-    """A product with weights of 16 values, evenly spaced from least to greatest in each group of inputs. Immutable."""
+class Int4Product(Immutable):
+    """A product with weights of 16 values, evenly spaced from least to greatest in each group of inputs."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product, group: int) -> None:
         """As :class:`Int8Product`; ``group`` divides the inputs and is one of :data:`GROUPS`."""
@@ -219,9 +206,6 @@ class Int4Product:
         )
         found = found[:, : self._outputs].float()
         return found if self._bias is None else found.add_(self._bias)
-
-    def __deepcopy__(self, memory: dict[int, object]) -> Int4Product:
-        return self
 
 
 def packed_product(product: Product, inputs: int, bits: int, group: int = GROUPS[0]) -> Product:

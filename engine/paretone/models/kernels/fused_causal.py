@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +38,6 @@ from paretone.models.networks.causal import (
     RootMeanSquareNorm,
     cache_for,
     check_retained,
-    operations,
     rotary_frequencies,
 )
 from paretone.sampling.cache import KeyValueCache
@@ -45,12 +45,9 @@ from paretone.sampling.cache import KeyValueCache
 
 class QuickNorm:
     """RMS norm of few rows in four operators, (…, width) to (…, width), equal to
-    :class:`paretone.models.networks.causal.RootMeanSquareNorm` up to rounding.
-
-    On CPUs PyTorch runs ``rms_norm`` as seven operators of 2 µs each; at one token per pass and two norms per layer
-    that is an eighth of the time. Here x / √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the
-    length and for the second root.
-    """
+    :class:`paretone.models.networks.causal.RootMeanSquareNorm` up to rounding. On CPUs PyTorch runs ``rms_norm`` as
+    seven operators of 2 µs each; at one token per pass and two norms per layer that is an eighth of the time. Here x /
+    √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the length and for the second root."""
 
     def __init__(self, weight: Tensor, epsilon: float) -> None:
         """``weight`` is (width,)."""
@@ -118,10 +115,9 @@ class FusedLayer:
         config, width = attention.config, attention.config.head_width
         turned = (attention.q_proj, attention.k_proj)
         weight = torch.cat([*(_paired(one.weight, width) for one in turned), attention.v_proj.weight])
-        bias = None
+        bias = heads_norm = None
         if config.biased:
             bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
-        heads_norm = None
         if attention.q_norm is not None and attention.k_norm is not None:
             counts = (attention.q_norm, config.heads), (attention.k_norm, config.key_value_heads)
             weights = [_paired(one.weight, width).expand(count, -1) for one, count in counts]
@@ -161,11 +157,11 @@ class FusedTransformer(nn.Module):
     def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> None:
         super().__init__()
         self.config = config
-        self._layers = tuple(layers)
-        self._norm = norm
+        self.fused_layers = tuple(layers)
+        self.final_norm = norm
         self._rotations = _rotations(config, POSITIONS, norm.weight.device)
-        self._masks: dict[tuple[int, int], Tensor] = {}
-        self._scripted = _for_one_call(config, self._layers, norm)
+        self._masks: dict[int, Tensor] = {}
+        self._scripted = _for_one_call(config, self.fused_layers, norm)
 
     @classmethod
     @torch.no_grad()
@@ -184,7 +180,7 @@ class FusedTransformer(nn.Module):
     ) -> Tensor:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.forward`, without attention weights."""
         hidden = self.unnormed(embedded, cache, positions, probe, skip)
-        return self._norm(hidden).view_as(embedded)
+        return self.final_norm(hidden).view_as(embedded)
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
@@ -222,7 +218,7 @@ class FusedTransformer(nn.Module):
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
         windows = None if cache is None else cache.windows(tokens)
         hidden = embedded.reshape(-1, hidden_width)
-        for index, layer in enumerate(self._layers):
+        for index, layer in enumerate(self.fused_layers):
             if index in skip:
                 continue
             projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(batch, tokens, -1, width)
@@ -233,7 +229,7 @@ class FusedTransformer(nn.Module):
             else:
                 place, key, value = windows[index]
                 place.copy_(both)
-            if filling and index == len(self._layers) - 1:
+            if filling and index == len(self.fused_layers) - 1:
                 break
             query = query.transpose(1, 2)
             if heads != key_heads:
@@ -270,7 +266,7 @@ class FusedTransformer(nn.Module):
         for one, count in zip(caches, counts, strict=True):
             mask = None if count == 1 else self._mask(count, one.length + count, hidden)
             windows.append((one.windows(count), mask))
-        for index, layer in enumerate(self._layers):
+        for index, layer in enumerate(self.fused_layers):
             projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(len(hidden), -1, width)
             layer.turn(projected.narrow(1, 0, heads + key_heads), rotation)
             mixed = []
@@ -293,7 +289,7 @@ class FusedTransformer(nn.Module):
         if self._scripted is None or tokens > MOST_TOKENS:
             return None
         start = cache.length
-        mask = None if tokens == 1 else self._mask(tokens, start + tokens, self._norm.weight)
+        mask = None if tokens == 1 else self._mask(tokens, start + tokens, self.final_norm.weight)
         memory = cache.memory_for(tokens)
         gathers = tokens <= self._scripted.gathered and start + tokens > LEAST_SEEN and memory.shape[1] == 1
         return self._scripted, Place(memory, start, self.rotation(positions), mask, gathers)
@@ -304,20 +300,12 @@ class FusedTransformer(nn.Module):
         return None if self._scripted is None else self._scripted.half
 
     @property
-    def final_norm(self) -> QuickNorm:
-        return self._norm
-
-    @property
     def device(self) -> torch.device:
-        return self._norm.weight.device
+        return self.final_norm.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        return self._norm.weight.dtype
-
-    @property
-    def fused_layers(self) -> tuple[FusedLayer, ...]:
-        return self._layers
+        return self.final_norm.weight.dtype
 
     @property
     def rotations(self) -> Tensor:
@@ -331,54 +319,44 @@ class FusedTransformer(nn.Module):
     def reach(self, positions: int) -> None:
         """Tabulate rotations for positions below ``positions``."""
         if positions > len(self._rotations):
-            self._rotations = _rotations(self.config, positions, self._norm.weight.device)
+            self._rotations = _rotations(self.config, positions, self.device)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        return cache_for(self.config, capacity, self._norm.weight, batch)
+        return cache_for(self.config, capacity, self.final_norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:
         """A transformer with only the layers ``retained``, ascending from 0, sharing their weights."""
         check_retained(retained, self.config.layers)
-        layers = [self._layers[index] for index in retained]
-        return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)
+        layers = [self.fused_layers[index] for index in retained]
+        return FusedTransformer(replace(self.config, layers=len(retained)), layers, self.final_norm)
 
     @torch.no_grad()
     def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
         """A copy with ``layers`` in place of those with their numbers; the others are shared."""
         fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
-        kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
-        return FusedTransformer(self.config, kept, self._norm)
+        kept = [fused.get(index, layer) for index, layer in enumerate(self.fused_layers)]
+        return FusedTransformer(self.config, kept, self.final_norm)
 
-    def with_products(self, change: Callable[[Product, int], Product]) -> FusedTransformer:
+    def with_products(self, change: Callable[[Product, int], Any]) -> FusedTransformer:
         """A copy with products made by ``change`` from each product and its number of inputs."""
-        config = self.config
-        hidden, mixed, wide = config.hidden, config.heads * config.head_width, config.feed_forward
+        hidden, mixed, wide = self.config.hidden, self.config.width, self.config.feed_forward
+        inputs = {"queries_keys_values": hidden, "output": mixed, "gate_up": hidden, "down": wide}
         layers = [
-            replace(
-                one,
-                queries_keys_values=change(one.queries_keys_values, hidden),
-                output=change(one.output, mixed),
-                gate_up=change(one.gate_up, hidden),
-                down=change(one.down, wide),
-            )
-            for one in self._layers
+            replace(one, **{name: change(getattr(one, name), count) for name, count in inputs.items()})
+            for one in self.fused_layers
         ]
-        return FusedTransformer(config, layers, self._norm)
-
-    def operations(self, tokens: int, context: int = 0) -> float:
-        """Operations of a pass; see :func:`paretone.models.networks.causal.operations`."""
-        return operations(self.config, tokens, context)
+        return FusedTransformer(self.config, layers, self.final_norm)
 
     def _mask(self, tokens: int, length: int, like: Tensor) -> Tensor:
         """Causal mask added to scores, (groups · tokens, length): −∞ for later tokens."""
         groups = self.config.heads // self.config.key_value_heads
-        mask = self._masks.get((tokens, 0))
+        mask = self._masks.get(tokens)
         if mask is None or mask.shape[1] < length or mask.dtype != like.dtype:
             room = max(length, POSITIONS if tokens <= 16 else length)
             late = torch.full((tokens, tokens), -math.inf, dtype=like.dtype, device=like.device).triu(1)
             mask = torch.cat([late.new_zeros(tokens, room - tokens), late], dim=1).repeat(groups, 1)
             if tokens <= 16:
-                self._masks[tokens, 0] = mask
+                self._masks[tokens] = mask
         return mask[:, mask.shape[1] - length :]
 
 

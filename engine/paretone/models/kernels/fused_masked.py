@@ -132,8 +132,6 @@ class LayerSpan:
 
 @dataclass(frozen=True)
 class FusedLayer:
-    """One layer: the weights of its norms, and its products."""
-
     attention_norm: Tensor
     queries_keys_values: Product
     turned_norm: Tensor
@@ -154,13 +152,8 @@ def fused_layer(
     """``layer`` with weights in the form of ``product``; norms of queries and keys in ``inner``, the others in
     ``stream``. With ``share``, the weights of ``layer`` become views of ours."""
     attention, feed_forward = layer.self_attn, layer.mlp
-    turned = [
-        norm.weight.expand(heads, -1)
-        for norm, heads in (
-            (attention.q_norm, attention.config.heads),
-            (attention.k_norm, attention.config.key_value_heads),
-        )
-    ]
+    heads, key_heads = attention.config.heads, attention.config.key_value_heads
+    turned = attention.q_norm.weight.expand(heads, -1), attention.k_norm.weight.expand(key_heads, -1)
     return FusedLayer(
         attention_norm=layer.input_layernorm.weight.detach().to(stream),
         queries_keys_values=product(_side_by_side((attention.q_proj, attention.k_proj, attention.v_proj), share)),
@@ -187,17 +180,14 @@ def plain_product(weight: Tensor) -> Product:
     return PackedProduct(weight) if products.can_pack(weight) else partial(F.linear, weight=weight)
 
 
-def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
-    def product(weight: Tensor) -> Product:
-        weight = weight.to(dtype)
-        return lambda x: F.linear(x.to(dtype), weight)
-
-    return product
+def _narrow(dtype: torch.dtype, weight: Tensor) -> Product:
+    narrowed = weight.to(dtype)
+    return lambda x: F.linear(x.to(dtype), narrowed)
 
 
 PRODUCTS: dict[str, Callable[[Tensor], Product]] = {
     "int8": lambda weight: Int8Linear(weight, None).forward,
-    **{name: _narrow(dtype) for name, dtype in DTYPES.items()},
+    **{name: partial(_narrow, dtype) for name, dtype in DTYPES.items()},
 }
 """Product types by precision."""
 
@@ -219,7 +209,9 @@ class FusedMasked:
         self.config, self.inner = config, inner
         self._text_table, self._audio_table = tables
         self.layers = tuple(layers)
-        self._norm, self._head = norm, head
+        self.like = norm
+        """A tensor with the device and type of the residual stream: the weight of the final norm."""
+        self._head = head
         self._offsets = (torch.arange(config.codebooks) * config.entries)[:, None].to(norm.device)
 
     @classmethod
@@ -244,12 +236,7 @@ class FusedMasked:
 
     @property
     def device(self) -> torch.device:
-        return self._norm.device
-
-    @property
-    def like(self) -> Tensor:
-        """A tensor with the device and type of the residual stream."""
-        return self._norm
+        return self.like.device
 
     def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
         """Compute the shared state of all steps of a canvas; ``guidance`` is the strength g."""
@@ -310,7 +297,7 @@ class FusedMasked:
             hidden = hidden + layer.down(F.silu(gate) * up)
             if span is not None and index == reused.stop - 1:
                 span.ran(before, hidden)
-        return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
+        return F.rms_norm(hidden, self.like.shape, self.like, self.config.transformer.epsilon)
 
     @torch.inference_mode()
     def forward_together(self, calls: Sequence[tuple[Any, ...]]) -> list[Tensor]:
@@ -396,14 +383,14 @@ class MaskedRun:
         self._prefix_projected = network.project(self._prefix)
         rows, device = request.prefix + request.frames, network.device
         positions = torch.arange(rows, device=device) if request.positions is None else request.positions
-        alone = torch.arange(request.frames, device=device)
-        if request.alone_positions is not None:
-            alone = request.alone_positions
+        alone = request.alone_positions
+        if alone is None:
+            alone = torch.arange(request.frames, device=device)
         both = torch.cat([positions, alone])
         self._guided = _rows(network, (slice(0, rows), slice(rows, rows + request.frames)), both)
         self._unguided = _rows(network, (slice(0, rows),), positions)
         self._difference: tuple[tuple[int, int], Tensor] | None = None
-        self._memory: Memory | None = None
+        self.memory: Memory | None = None
         self._span: LayerSpan | None = None
 
     @property
@@ -436,10 +423,6 @@ class MaskedRun:
     def kept_rows(self) -> int:
         """Number of rows before the canvas whose kept keys and values short passes use."""
         return 0
-
-    @property
-    def memory(self) -> Memory | None:
-        return self._memory
 
     def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
         """Whether each pass of a block with these ``guides`` is short."""
@@ -491,10 +474,9 @@ class MaskedRun:
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
         wanted = self.wanted(rows, first, last)
-        if self._memory is None and self._span is None:
-            # Compiled forwards take neither.
-            return self._network.forward(embedded, (turned, values), rows, wanted)
-        return self._network.forward(embedded, (turned, values), rows, wanted, self._memory, self._span)
+        # Compiled forwards take neither memory nor span.
+        kept = () if self.memory is None and self._span is None else (self.memory, self._span)
+        return self._network.forward(embedded, (turned, values), rows, wanted, *kept)
 
     def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
         """Rows of each branch for the frames from ``first`` to ``last``."""

@@ -12,9 +12,9 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 import torch
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.compiled import times_of
-from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer
+from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
 from paretone.models.networks.causal import NOTHING, CausalConfig, Probe
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
@@ -81,25 +81,18 @@ class CudaMemory:
         return torch.cuda.mem_get_info()[1] if torch.cuda.is_available() else 0
 
 
-@dataclass
-class _Kept(Generic[Entry]):
-    entry: Entry
-    bytes: int
-
-
 class GraphCache(Generic[Entry]):
     """Least recently used cache of recordings, bounded by number and memory."""
 
     def __init__(self, record: Record = record_cuda, memory: CudaMemory | None = None) -> None:
         self.record = record
         self.most = 1
-        """Maximum number of recordings."""
         self.room: int | None = None
         """Maximum bytes of all recordings; ``None``: no limit."""
         self.status: Callable[[str], None] = lambda text: None
-        """Status callback for recording, which takes long."""
         self._memory = memory or CudaMemory()
-        self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Entry, int]] = OrderedDict()
+        """With their bytes."""
         self._failed: set[Hashable] = set()
         self._said: list[str] = []
 
@@ -108,7 +101,7 @@ class GraphCache(Generic[Entry]):
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self._kept.values())
+        return sum(held for _, held in self._kept.values())
 
     def bound(self, graphing: Graphing) -> None:
         """Apply the limits of ``graphing`` from now on."""
@@ -127,7 +120,7 @@ class GraphCache(Generic[Entry]):
         if key not in self._kept and not self._make(key, make, what):
             return None
         self._kept.move_to_end(key)
-        return self._kept[key].entry
+        return self._kept[key][0]
 
     def notes(self) -> tuple[str, ...]:
         """Recordings and failures since the last call."""
@@ -144,29 +137,26 @@ class GraphCache(Generic[Entry]):
             del self._kept[key]
         self._failed = {key for key in self._failed if not names_it(key)}
 
-    def clear(self) -> None:
-        self._kept.clear()
-
     def _make(self, key: Hashable, make: Callable[[], Entry], what: str) -> bool:
         """Record and keep; return whether that succeeded."""
         self._make_room(1)
         self.status(f"Recording a CUDA graph of {what} …")
         began, held = time.perf_counter(), self._memory.held()
         try:
-            made = _Kept(make(), 0)
+            made = make()
         except RuntimeError as error:
             if is_out_of_memory(error):
-                self.clear()
+                self._kept.clear()
             self._refuse(key, what, str(error).splitlines()[0] if str(error) else type(error).__name__)
             return False
-        made.bytes = max(0, self._memory.held() - held)
-        if self.room is not None and made.bytes > self.room:
-            self._refuse(key, what, f"it takes {made.bytes / 1e6:.0f} MB, and there are {self.room / 1e6:.0f} MB")
+        size = max(0, self._memory.held() - held)
+        if self.room is not None and size > self.room:
+            self._refuse(key, what, f"it takes {size / 1e6:.0f} MB, and there are {self.room / 1e6:.0f} MB")
             return False
-        self._kept[key] = made
+        self._kept[key] = made, size
         self._make_room(0)
         seconds = time.perf_counter() - began
-        took = f"{seconds:.2f} s of this take" + (f" and {made.bytes / 1e6:.0f} MB" if made.bytes else "")
+        took = f"{seconds:.2f} s of this take" + (f" and {size / 1e6:.0f} MB" if size else "")
         self._said.append(f"Recording a CUDA graph of {what} took {took}; later takes reuse it.")
         return True
 
@@ -205,13 +195,6 @@ class GraphedTransformer(nn.Module):
     def config(self) -> CausalConfig:
         return self.plain.config
 
-    @property
-    def fused_layers(self) -> tuple[FusedLayer, ...]:
-        return self.plain.fused_layers
-
-    def rotation(self, positions: Tensor) -> Tensor:
-        return self.plain.rotation(positions)
-
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """An empty cache, which reuses the memory of the last one of its length."""
         room = math.ceil(capacity / self._bucket) * self._bucket
@@ -228,9 +211,6 @@ class GraphedTransformer(nn.Module):
     def reach(self, positions: int) -> None:
         self.plain.reach(positions)
 
-    def operations(self, tokens: int, context: int = 0) -> float:
-        return self.plain.operations(tokens, context)
-
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
         self.plain.fill(embedded, cache, positions)
 
@@ -244,11 +224,9 @@ class GraphedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         tokens = embedded.shape[1]
-        looked_into = probe is not None or bool(skip)
-        if cache is None or positions is None or looked_into or not 1 <= tokens <= MOST_TOKENS:
+        plain = probe is not None or bool(skip) or not 1 <= tokens <= MOST_TOKENS
+        if cache is None or positions is None or plain or cache not in self._caches.values():
             return self.plain(embedded, cache, positions, probe, skip)
-        if cache not in self._caches.values():
-            return self.plain(embedded, cache, positions)
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(
@@ -360,16 +338,13 @@ class _Evaluation:
         self._of = backbone
         self._state = state.new_zeros(state.shape[0], frames, state.shape[2])
         rows = run.branches * len(state)
-        mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
-        changes = {
-            name: _lengthened(getattr(run, name), axis, frames - state.shape[1])
-            for name, axis in FRAME_AXES.items()
-            if hasattr(run, name)
-        }
+        changes: dict[str, Any] = {name: one.clone() for name, one in times_of(run, 0).items()}
+        changes["mask"] = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
+        for name, axis in FRAME_AXES.items():
+            if hasattr(run, name):
+                changes[name] = _lengthened(getattr(run, name), axis, frames - state.shape[1])
         # The result of the backbone's own ``begin``, of one of two unrelated types.
-        self._run: Any = replace(
-            run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()}
-        )
+        self._run: Any = replace(run, **changes)
         self._owner: Conditioning | UNetTConditioning | None = None
         self._take_over(run, state.shape[1])
 
@@ -434,17 +409,12 @@ def _lengthened(value: Any, axis: int, more: int) -> Any:
 # thus share a recording, and results are equal up to rounding.
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(NamedTuple):
     """Sizes of a recording: rows before the canvas, its frames, and scored frames."""
 
     prefix: int
     frames: int
     scored: int
-
-    def up_to(self, bucket: int) -> Sizes:
-        """Each rounded up to a multiple of ``bucket``."""
-        return Sizes(*(math.ceil(one / bucket) * bucket for one in (self.prefix, self.frames, self.scored)))
 
 
 class GraphedRun(MaskedRun):
@@ -464,8 +434,9 @@ class GraphedRun(MaskedRun):
     @torch.inference_mode()
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         possible = self._possible(guide, first, last)
-        exact = Sizes(self._request.prefix, self._request.frames, last - first)
-        sizes, branches = exact.up_to(self._bucket), 2 if possible is Guide.BOTH else 1
+        exact = self._request.prefix, self._request.frames, last - first
+        sizes = Sizes(*(math.ceil(one / self._bucket) * self._bucket for one in exact))
+        branches = 2 if possible is Guide.BOTH else 1
         found = self._cache.find(
             ("masked", ref(self._network), sizes, possible, self._guidance, self._bucket > 1),
             lambda: _DemaskingStep(self, sizes, possible, self._cache.record, masked=self._bucket > 1),
@@ -493,7 +464,8 @@ class _PaddedRun(MaskedRun):
         padding = request.text.new_zeros(sizes.prefix)
         super().__init__(like._network, MaskedRequest(padding, request.reference[:, :0], sizes.frames), like._guidance)
         self._seen = torch.zeros(1, sizes.prefix + sizes.frames, dtype=torch.bool, device=device)
-        self._places = torch.arange(sizes.scored, device=device)
+        self.places = torch.arange(sizes.scored, device=device)
+        """Of the scored frames."""
         if masked:
             seen = self._seen, self._seen[:, sizes.prefix :]
             self._guided, self._unguided = (
@@ -503,7 +475,7 @@ class _PaddedRun(MaskedRun):
     def wanted(self, rows: Rows, first: int, last: int) -> tuple[Tensor, ...]:
         # A row after the frames of its branch would belong to another branch.
         frames = self._request.frames
-        places = self._places.clamp(max=frames - 1)
+        places = self.places.clamp(max=frames - 1)
         return tuple(places + (part.stop - part.start - frames) for part in rows.parts)
 
     def take_over(self, run: MaskedRun) -> None:
@@ -524,17 +496,14 @@ class _PaddedRun(MaskedRun):
                     start = part.stop - self._request.frames
                     target[start : start + frames].copy_(source[other.stop - frames : other.stop])
 
-    def look_at(self, first: int) -> None:
-        torch.arange(first, first + len(self._places), out=self._places)
-
 
 class _DemaskingStep:
     def __init__(self, run: GraphedRun, sizes: Sizes, guide: Guide, record: Record, *, masked: bool) -> None:
         config = run._network.config
         self._static = _PaddedRun(run, sizes, masked=masked)
         self._codes = torch.full((config.codebooks, sizes.frames), config.mask, device=run._network.device)
-        self._owner: GraphedRun | None = None
-        self._take_over(run)
+        self._owner = run
+        self._static.take_over(run)
         self._guide = guide
         if guide is Guide.REUSED:
             found = run._last_difference()
@@ -544,10 +513,11 @@ class _DemaskingStep:
     def scores(self, run: GraphedRun, codes: Tensor, first: int, last: int) -> tuple[Tensor, Tensor | None]:
         """Scores, and the branches' difference if computed."""
         if run is not self._owner:
-            self._take_over(run)
+            self._owner = run
+            self._static.take_over(run)
         frames = min(codes.shape[1], self._codes.shape[1])
         self._codes[:, :frames].copy_(codes[:, :frames])
-        self._static.look_at(first)
+        torch.arange(first, first + len(self._static.places), out=self._static.places)
         scored, difference = last - first, None
         if self._guide is Guide.REUSED:
             self._static._last_difference()[:scored].copy_(run._last_difference())
@@ -555,7 +525,3 @@ class _DemaskingStep:
         if self._guide is Guide.BOTH:
             difference = self._static._last_difference()[:scored].clone()
         return self._output[:, :scored], difference
-
-    def _take_over(self, run: GraphedRun) -> None:
-        self._owner = run
-        self._static.take_over(run)

@@ -89,9 +89,8 @@ class KeptPrefixRun(SpacedRun):
     """A canvas whose text and reference are computed in every n-th pass; others use the kept keys and values."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
-        """Text and reference are computed in the first pass of a canvas or block and in ``every`` n-th from there."""
         super().__init__(network, request, guidance, every)
-        self._memory: PrefixMemory = PrefixMemory(request.prefix)
+        self.memory: PrefixMemory = PrefixMemory(request.prefix)
 
     short_name, short_title = "kept", "text kept"
 
@@ -106,15 +105,15 @@ class KeptPrefixRun(SpacedRun):
         return rows - self._request.prefix
 
     def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
-        self._memory.recording = self._begin_pass(rows)
-        if self._memory.recording:
+        self.memory.recording = self._begin_pass(rows)
+        if self.memory.recording:
             return super()._hidden(codes, first, last, rows)
         canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
         branches = len(rows.parts)
         short = rows.without_prefix(self._request.prefix)
         turned, values = (torch.cat([one] * branches) for one in self._network.project(canvas))
         return self._network.forward(
-            torch.cat([canvas] * branches), (turned, values), short, short.wanted(first, last, frames), self._memory
+            torch.cat([canvas] * branches), (turned, values), short, short.wanted(first, last, frames), self.memory
         )
 
     def _cost(self, targets: int, guide: Guide) -> float:

@@ -25,9 +25,6 @@ from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.layers import FeedForward, SelfAttention
 from paretone.setting.plan import WHOLE
 
-_ENGINES = ("onednn", "x86", "fbgemm", "qnnpack")
-"""Torch's back ends for integer products, the best first: oneDNN's are twice as fast as the others with AMX."""
-
 
 class Int8Linear(nn.Module):
     """(…, inputs) to (…, outputs), float32. Weights are integers with one scale per output, chosen so that the largest
@@ -76,7 +73,9 @@ class Int8Linear(nn.Module):
 
     @staticmethod
     def _engine() -> str | None:
-        return next((one for one in _ENGINES if one in torch.backends.quantized.supported_engines), None)
+        # oneDNN's products are twice as fast as the others with AMX.
+        engines = "onednn", "x86", "fbgemm", "qnnpack"
+        return next((one for one in engines if one in torch.backends.quantized.supported_engines), None)
 
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -116,11 +115,16 @@ def in_precision(backbone: Model, precision: str) -> Model:
         return narrowed
     narrow = {id(one) for module in _modules(backbone) for one in module.parameters()} if precision in DTYPES else set()
     narrowed = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters() if id(one) not in narrow})
+    dtype = DTYPES.get(precision)
     for module in _modules(narrowed):
-        if precision in DTYPES:
-            _compute_in(module, DTYPES[precision])
-        else:
+        if dtype is None:
             _quantise(module)
+            continue
+        # It takes and returns float32.
+        module.to(dtype)
+        module.fuse()  # Discards float32 packing.
+        module.register_forward_pre_hook(lambda module, given: (given[0].to(dtype), *given[1:]))
+        module.register_forward_hook(lambda module, given, output: output.float())
     return narrowed
 
 
@@ -130,22 +134,11 @@ def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[SelfAttention |
         yield block.feed_forward
 
 
-def _compute_in(module: SelfAttention | FeedForward, dtype: torch.dtype) -> None:
-    """Make ``module`` take and return float32, but compute in ``dtype``."""
-    module.to(dtype)
-    # Discards float32 packing.
-    module.fuse()
-    module.register_forward_pre_hook(lambda module, inputs: (inputs[0].to(dtype), *inputs[1:]))
-    module.register_forward_hook(lambda module, inputs, output: output.float())
-
-
 def _quantise(module: nn.Module) -> None:
     """Compute the weight products of ``module`` in integers."""
     kept = set()
     if isinstance(module, SelfAttention):
-        weight, bias = (
-            torch.cat(parts) for parts in zip(*((one.weight, one.bias) for one in module.inputs), strict=True)
-        )
+        weight, bias = (torch.cat([getattr(one, name) for one in module.inputs]) for name in ("weight", "bias"))
         module.project_by(Int8Linear(weight, bias).forward)
         kept = set(module.inputs)  # Attention views need queries and keys before rotation.
     for parent in list(module.modules()):

@@ -14,13 +14,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from timeit import Timer
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.kernels import split_products
+from paretone.models.kernels.few_rows import Immutable
 from paretone.models.kernels.split_products import SplitProduct
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -97,12 +98,9 @@ def tiles(items: int, length: int, most: int) -> Iterator[tuple[slice, slice]]:
     return itertools.product(blocks(items, together), blocks(length, most))
 
 
-class PackedProduct:
+class PackedProduct(Immutable):
     """A packed weight (outputs, inputs) with optional bias: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
-    With ``many_rows`` it is packed for hundreds of rows, and slower for few.
-
-    Immutable, so copies of a model share it.
-    """
+    With ``many_rows`` it is packed for hundreds of rows, and slower for few."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, many_rows: bool = False) -> None:
         self._weight, self._bias = weight.detach(), None if bias is None else bias.detach()
@@ -135,9 +133,6 @@ class PackedProduct:
 
     def plain(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> PackedProduct:
-        return self
 
 
 def can_pack(weight: Tensor) -> bool:

@@ -457,10 +457,8 @@ def drafts_of(
     place: Place,
 ) -> tuple[list[int], list[Tensor]]:
     """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
-
     :func:`draft_of` reads the first tokens, and then each drafted one but the last, with the ``tables`` of embeddings
-    (ids, hidden) and of rotations (positions, 1, head_width / 2).
-    """
+    (ids, hidden) and of rotations (positions, 1, head_width / 2)."""
     found: tuple[list[int], list[Tensor]] = scripted(_drafts)(
         states, embedded, uniforms, *tables, limits, sampling, draft, layers, place
     )

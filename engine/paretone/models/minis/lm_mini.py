@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -115,10 +116,8 @@ class LmMiniFolder(MiniFolder):
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        layout = self.layout()
-        return DraftTensors.read(
-            draft, f"{BODY}layers.", HEAD, lambda head: self._rows(head, layout, draft.path), self.check
-        )
+        spoken = partial(self._rows, layout=self.layout(), where=draft.path)
+        return DraftTensors.read(draft, f"{BODY}layers.", HEAD, spoken, self.check)
 
     def tokenizer(self, device: torch.device) -> SpeechTokenizer:
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
@@ -269,8 +268,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
     @property
     def official_ids(self) -> OfficialIds:
         layout = self._layout
-        size = len(self.own.tables[TEXT])
-        return OfficialIds(size, layout.first_code, layout.codes, (layout.end_of_speech,))
+        return OfficialIds(len(self.own.tables[TEXT]), layout.first_code, layout.codes, (layout.end_of_speech,))
 
     def _official_prompt(self, passage: MiniPassage, prompt: MiniPrompt) -> tuple[int, ...]:
         layout = self._layout
@@ -299,11 +297,6 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     request.require_folder(f"{request.entry.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
-    info = mini_info(
-        request,
-        folder.weights_path,
-        layers=network.tokens.transformer.config.layers,
-        branches=1,
-        parameters=folder.parameters(),
-    )
+    layers, parameters = network.tokens.transformer.config.layers, folder.parameters()
+    info = mini_info(request, folder.weights_path, layers=layers, branches=1, parameters=parameters)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

@@ -78,29 +78,21 @@ class MegaMiniFrontEnd:
         self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """See :class:`paretone.models.megatts3.adapter.FrontEnd`; too fast to need cancelling."""
-        prompt = self._prompt(voice)
+        read = self._read_prompt(voice)
+        prompt = self._prompts.of(read, lambda: self._encoded(read))
         pieces, notes = self._reader.pieces(text, HowToRead.of(options, seed))
         passages = tuple(
             MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones), piece.phones) for piece in pieces
         )
         return prompt, Passages(passages, notes)
 
-    def _prompt(self, voice: Voice) -> MegaPrompt:
-        read = self._read_prompt(voice)
-        return self._prompts.of(read, lambda: self._encoded(read))
-
     @torch.inference_mode()
     def _encoded(self, read: Prompt) -> MegaPrompt:
         latents = self._codec.encode(read.mel[:, : read.frames]).cpu()
         phones, notes = phones_of_prompt(read, self._reader)
-        own = read.level.restored(read.samples).numpy()
-        return MegaPrompt(
-            latents,
-            self._timed(phones, latents.shape[1]),
-            integrated_loudness(own, SAMPLE_RATE).lufs,
-            read.seconds,
-            notes,
-        )
+        timed = self._timed(phones, latents.shape[1])
+        own = integrated_loudness(read.level.restored(read.samples).numpy(), SAMPLE_RATE)
+        return MegaPrompt(latents, timed, own.lufs, read.seconds, notes)
 
     def _timed(self, phones: Sequence[TimedPhone], latents: int | None = None) -> Timed:
         """``phones`` by number over a number of latents, by default enough to cover them."""
@@ -108,10 +100,9 @@ class MegaMiniFrontEnd:
             latents = -(-round(phones[-1][2] * SAMPLE_RATE / DURATION_HOP) // LATENT_STRIDE)
         places = phones_of_frames(phones, latents * LATENT_STRIDE, SAMPLE_RATE, DURATION_HOP)
         durations = durations_of_phones(places, len(phones))
-        return Timed(tuple(self._ids(phones)), (ENGLISH_TONE,) * len(phones), tuple(durations.tolist()))
-
-    def _ids(self, phones: Sequence[TimedPhone]) -> list[int]:
-        unknown = next((name for name, _, _ in phones if name not in self._vocabulary.index), None)
+        names = [name for name, _, _ in phones]
+        unknown = next((name for name in names if name not in self._vocabulary.index), None)
         if unknown is not None:
             raise TextError(f"The model has no phone {unknown!r}; use those of its vocab.txt.")
-        return (self._vocabulary.ids(name for name, _, _ in phones) + 1).tolist()
+        ids = (self._vocabulary.ids(names) + 1).tolist()
+        return Timed(tuple(ids), (ENGLISH_TONE,) * len(phones), tuple(durations.tolist()))

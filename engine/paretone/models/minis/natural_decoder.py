@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -59,8 +59,6 @@ LEVEL_MEAN, LEVEL_SCALE = 0.776, 0.5
 # Magnitudes are interpolated between bins. Phases cannot be: they change by up to half a turn per bin, and anything
 # between two of them would be arbitrary (DistillMOS of the teacher's voice drops from 4.4 to 3.8 at a scale of 1.01).
 # They are taken from the same signal in time, played faster by the scale.
-
-
 _OVERSAMPLING = 2
 """Points per sample for linear interpolation in time; more do not sound better."""
 
@@ -73,10 +71,8 @@ def moved_magnitudes(logarithms: Tensor, scale: Tensor) -> Tensor:
 
 def moved_phases(spectrum: Tensor, scale: Tensor, centre: int) -> Tensor:
     """Phases (frames, bins) in radians of a complex ``spectrum`` (frames, bins) with frequencies times ``scale``
-    (frames,).
-
-    ``centre``: the sample of the window that stays in place, 0 for a filter and the window's middle for a signal.
-    """
+    (frames,). ``centre``: the sample of the window that stays in place, 0 for a filter and the window's middle for a
+    signal."""
     size = WINDOW * _OVERSAMPLING
     half = WINDOW // 2
     # Zeros above the highest bin upsample the signal.
@@ -189,18 +185,10 @@ def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 #
 # The pulses have every harmonic below 11 kHz at equal amplitude, and are silent in unvoiced frames. Pitch is
 # interpolated between the middles of frames; phases are summed in float64. Noise is drawn in the frequency domain.
-
-
 HIGHEST_HARMONIC = 11_000.0
-"""In hertz."""
 SMALLEST_SINE = 2e-3
 """Least absolute value of 2 · sin(phase / 2); closer to a pulse's peak, the limit is used."""
 _HALF = WINDOW // 2
-
-
-class Noise(Protocol):
-    def draw(self, frames: int) -> Tensor:
-        """(frames, bins) complex64 of the next frames, standard normal in both parts."""
 
 
 class SeededNoise:
@@ -210,6 +198,7 @@ class SeededNoise:
         self._generator = np.random.default_rng(seed)
 
     def draw(self, frames: int) -> Tensor:
+        """(frames, bins) complex64 of the next frames, standard normal in both parts."""
         drawn = self._generator.standard_normal((frames, BINS, 2), dtype=np.float32)
         return torch.view_as_complex(torch.from_numpy(drawn))
 
@@ -287,8 +276,12 @@ class PulseSpectra:
 
     def finish(self) -> Tensor:
         if not self._begun:
-            whole, frames = self._held, len(self._held) // HOP
-            self._held = whole[_reflected(len(whole))] if frames else whole
+            length, frames = len(self._held), len(self._held) // HOP
+            if frames:
+                # Half a window on either side, mirrored repeatedly if necessary.
+                period = max(2 * (length - 1), 1)
+                places = torch.arange(-_HALF, length + _HALF) % period
+                self._held = self._held[torch.minimum(places, period - places)]
         else:
             frames = (len(self._held) - _HALF) // HOP
             self._held = torch.cat([self._held, self._held[-_HALF - 1 : -1].flip(0)])
@@ -300,13 +293,6 @@ class PulseSpectra:
         windows = self._held.unfold(0, WINDOW, HOP)[:frames] * self._window
         self._held = self._held[frames * HOP :]
         return torch.fft.rfft(windows)
-
-
-def _reflected(length: int) -> Tensor:
-    """Indices of ``length`` samples with half a window on either side, mirrored repeatedly if necessary."""
-    period = max(2 * (length - 1), 1)
-    places = torch.arange(-_HALF, length + _HALF) % period
-    return torch.minimum(places, period - places)
 
 
 class LatentSpace(nn.Module):
@@ -326,18 +312,13 @@ class LatentSpace(nn.Module):
     def latents(self, hidden: Tensor, pitch: Tensor) -> Tensor:
         """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to latent frames (n, 34)."""
         components = (hidden - self.mean) @ self.directions.T / self.deviations
-        voiced = pitch > LOWEST_VOICED
+        voiced, log_pitch = pitch > LOWEST_VOICED, torch.zeros_like(pitch)
+        if voiced.any():
+            known = torch.nonzero(voiced)[:, 0].numpy()
+            logarithm = (np.log(pitch.numpy()[known]) - PITCH_MEAN) / PITCH_SCALE
+            log_pitch = torch.from_numpy(np.interp(np.arange(len(pitch)), known, logarithm).astype(np.float32))
         voicing = torch.where(voiced, 1.0, -1.0)
-        return torch.cat([components, self._log_pitch(pitch, voiced)[:, None], voicing[:, None]], dim=1)
-
-    @staticmethod
-    def _log_pitch(pitch: Tensor, voiced: Tensor) -> Tensor:
-        """Normalised, and interpolated in unvoiced frames."""
-        if not voiced.any():
-            return torch.zeros_like(pitch)
-        known = torch.nonzero(voiced)[:, 0].numpy()
-        logarithm = (np.log(pitch.numpy()[known]) - PITCH_MEAN) / PITCH_SCALE
-        return torch.from_numpy(np.interp(np.arange(len(pitch)), known, logarithm).astype(np.float32))
+        return torch.cat([components, log_pitch[:, None], voicing[:, None]], dim=1)
 
     def hidden(self, latents: Tensor) -> Tensor:
         """Latent frames (n, ≥ 32) to hidden frames (n, 256)."""
@@ -367,14 +348,11 @@ class NaturalDecoder(nn.Module):
 
     @torch.inference_mode()
     def decode(
-        self, frames: Tensor, pitch_scale: float = 1.0, formant_scale: float = 1.0, noise: Noise | None = None
+        self, frames: Tensor, pitch_scale: float = 1.0, formant_scale: float = 1.0, noise: SeededNoise | None = None
     ) -> Tensor:
         """Latent or voice frames, (n, 34) or (n, 36), to samples (n · 300,) float32 at 24 kHz; frame k is centred on
-        sample k · 300.
-
-        ``pitch_scale`` and ``formant_scale`` are factors on pitch and on all frequencies of the spectra; voice frames
-        have their own formant scale and level. ``noise`` defaults to that of seed 0.
-        """
+        sample k · 300. ``pitch_scale`` and ``formant_scale`` are factors on pitch and on all frequencies of the
+        spectra; voice frames have their own formant scale and level. ``noise`` defaults to that of seed 0."""
         scale, level = of_voice(frames, formant_scale)
         hidden, pitch = self.space.hidden(frames), self.space.pitch(frames) * pitch_scale
         return self.decode_hidden(hidden, pitch, scale, level, noise)
@@ -386,7 +364,7 @@ class NaturalDecoder(nn.Module):
         pitch: Tensor,
         formant_scale: Tensor | None = None,
         level: Tensor | None = None,
-        noise: Noise | None = None,
+        noise: SeededNoise | None = None,
     ) -> Tensor:
         """Hidden frames (n, 256) and their pitch (n,) in hertz, 0 if unvoiced, to samples (n · 300,). ``formant_scale``
         and ``level`` (a natural logarithm) are (n,)."""

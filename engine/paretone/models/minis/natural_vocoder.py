@@ -30,10 +30,8 @@ from paretone.models.minis.natural_decoder import (
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.vocos import StreamedBlocks, StreamedOverlapAdd, VocosBackbone, VocosConfig
 
-# Mel frames, 93.75 per second, to the decoder's latent frames, 80 per second.
-#
-# Frame k of either kind is centred on sample k · hop, so latent frame k lies at mel frame k · 300 / 256 = k · 75 / 64
-# and is interpolated linearly between that frame's neighbours.
+# Mel frames, 93.75 per second, to the decoder's latent frames, 80 per second. Frame k of either kind is centred on
+# sample k · hop, so latent frame k lies at mel frame k · 75 / 64 and is interpolated between that frame's neighbours.
 
 
 def latent_frames(mel_frames: int) -> int:
@@ -87,13 +85,9 @@ class MelReader(MelStatistics):
         return packed(loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path)).to(device))
 
 
-# The decoder of natural speech in pieces, equal to decoding at once.
-#
-# Audio has a delay of fourteen frames (0.18 s): the blocks look ahead by twelve, the transforms by two.
-
-
 class StreamedNatural:
-    """Latent or voice frames to audio; see :meth:`NaturalDecoder.decode`."""
+    """Latent or voice frames to audio in pieces, equal to :meth:`NaturalDecoder.decode`. Audio has a delay of fourteen
+    frames (0.18 s): the blocks look ahead by twelve, the transforms by two."""
 
     def __init__(self, decoder: NaturalDecoder) -> None:
         self._decoder = decoder
@@ -107,7 +101,7 @@ class StreamedNatural:
         self._pulses: Tensor | None = None
         """Spectra of pulses for frames that the blocks have not yet returned."""
         self._frames: Tensor | None = None
-        """Frames not yet decoded."""
+        """Not yet decoded."""
 
     @torch.inference_mode()
     def push(self, frames: Tensor) -> Tensor:
@@ -165,11 +159,8 @@ class LatentVocoder(nn.Module):
 
 
 GROUP = 2
-"""Latent frames per group."""
-GROUPED = GROUP * LEVEL
-"""Numbers per group."""
-GROUP_HOP = GROUP * HOP
-"""Samples per group."""
+"""Latent frames per group; the next two are numbers and samples per group."""
+GROUPED, GROUP_HOP = GROUP * LEVEL, GROUP * HOP
 MARGIN = 8
 """Groups before the speech that are decoded with it, because its first frames depend on them."""
 
@@ -193,8 +184,7 @@ class GroupedCodec:
     samples_per_latent = GROUP_HOP
 
     def __init__(self, vocoder: LatentVocoder) -> None:
-        self._vocoder = vocoder
-        self._mel = MelFrontEnd()
+        self._vocoder, self._mel = vocoder, MelFrontEnd()
 
     @torch.inference_mode()
     def encode(self, mel: Tensor) -> Tensor:

@@ -163,11 +163,9 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
         codec = self._coding.codec
         frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
         prompt = MiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
-        passage = MiniPassage("", silence)
-        rules = Rules()
-        request = self._request(passage, prompt, Values())
+        passage, rules = MiniPassage("", silence), Rules()
         canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
-        run = network.begin(request, rules.guidance)
+        run = network.begin(self._request(passage, prompt, Values()), rules.guidance)
         block = Block(0, passage.frames, 2)
         for _ in demask(run, canvas, block, rules, SeededCanvasNoise(0, self._device)):
             pass

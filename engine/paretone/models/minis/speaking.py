@@ -101,8 +101,6 @@ class NaturalVoice:
 
 
 Codec = TypeVar("Codec", bound=QuantisedMel)
-
-
 NOBODY = NaturalVoice(0.0, 0.0)
 """Placeholder voice for warming up."""
 
@@ -111,9 +109,7 @@ class NaturalCoding(Generic[Codec]):
     """Tokens of a bundled model: the content, without level and voice, of voice frames (n, 36) read from a mel."""
 
     def __init__(self, codec: Codec, vocoder: LatentVocoder) -> None:
-        self.codec = codec
-        self._vocoder = vocoder
-        self._mel = MelFrontEnd()
+        self.codec, self._vocoder, self._mel = codec, vocoder, MelFrontEnd()
 
     @property
     def device(self) -> torch.device:
@@ -140,12 +136,6 @@ class NaturalCoding(Generic[Codec]):
     def stream(self, who: NaturalVoice) -> StreamedSpeech:
         """Decoder for the codes of a passage, in the voice ``who``."""
         return StreamedSpeech(self.codec, self._vocoder.decoder, who, self._mel)
-
-    @torch.inference_mode()
-    def copied(self, samples: np.ndarray, who: NaturalVoice) -> np.ndarray:
-        """Resynthesise speech (n,) by ``who`` from its tokens, (m,) float32, both at 24 kHz."""
-        frames = self.frames(self._mel(torch.from_numpy(samples)))
-        return self.stream(who).whole(self.codes(frames, who)).samples
 
 
 class StreamedSpeech:
@@ -200,8 +190,6 @@ def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
 
 @dataclass(frozen=True)
 class MiniPrompt:
-    """A voice prepared for the network."""
-
     phones: Any = field(repr=False)
     """Ids (n,), one per token."""
     codes: Any = field(repr=False)
@@ -212,8 +200,6 @@ class MiniPrompt:
 
 @dataclass(frozen=True)
 class MiniPassage:
-    """One piece of text, prepared for the network."""
-
     text: str
     phones: Any = field(repr=False)
     """Ids (n,), one per token to generate."""
@@ -285,16 +271,18 @@ class MiniSpeech:
     _coding: NaturalCoding[Any]
     _front_end: MiniFrontEnd[Any]
 
+    @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
         """Resynthesise speech (n,) of ``voice`` from its tokens, float32 at the model's rate."""
-        return self._coding.copied(samples, self._front_end.prompt(voice).who)
+        coding, who = self._coding, self._front_end.prompt(voice).who
+        codes = coding.codes(coding.frames(MelFrontEnd()(torch.from_numpy(samples))), who)
+        return coding.stream(who).whole(codes).samples
 
     def _ready_voice(self, voice: Voice, *more: Any) -> None:
         self._front_end.prompt(voice)
 
 
 def mini_info(request: LoadRequest, weights: Path, **found: Any) -> ModelInfo:
-    """Information on a model with the weight file ``weights``, and what was ``found``."""
     return request.info(
         checkpoint=str(weights),
         fingerprint=fingerprint(weights, request.check),

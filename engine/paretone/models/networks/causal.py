@@ -79,6 +79,12 @@ class CausalConfig:
         """Number of weights in the seven matrices of a layer."""
         return self.hidden * (2 * self.width + 2 * self.key_width + 3 * self.feed_forward)
 
+    def operations(self, tokens: int, context: int = 0) -> float:
+        """Operations of a causal pass over ``tokens`` after ``context`` others (1 multiply-add = 2), without embeddings
+        and head."""
+        seen = tokens * context + tokens * (tokens + 1) / 2
+        return 2 * self.layers * (tokens * self.weights_of_layer + 2 * seen * self.width)
+
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> Self:
         """Read the sizes from a Hugging Face ``config.json`` of one of :attr:`KINDS`. Raises :class:`CheckpointError`
@@ -278,12 +284,10 @@ class CausalTransformer(nn.Module):
         *,
         attention: bool = False,
     ) -> Tensor:
-        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
-
-        Tokens see the content of ``cache``, themselves and earlier ones, and are added to the cache. ``positions`` is
-        (tokens,) or (batch, tokens); ``None``: continue from the cache's length. Layers in ``skip`` are left out.
-        ``probe`` gets each layer's output, and its attention if ``attention`` is set.
-        """
+        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm. Tokens see the
+        content of ``cache``, themselves and earlier ones, and are added to the cache. ``positions`` is (tokens,) or
+        (batch, tokens); ``None``: continue from the cache's length. Layers in ``skip`` are left out. ``probe`` gets
+        each layer's output, and its attention if ``attention`` is set."""
         tokens = embedded.shape[1]
         start = cache.length if cache is not None else 0
         if positions is None:
@@ -323,10 +327,6 @@ class CausalTransformer(nn.Module):
         smaller.load_state_dict({name: value.detach().clone() for name, value in tensors.items()}, assign=True)
         return smaller
 
-    def operations(self, tokens: int, context: int = 0) -> float:
-        """Operations of a pass over ``tokens`` tokens after ``context`` others; see :func:`operations`."""
-        return operations(self.config, tokens, context)
-
 
 def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1) -> KeyValueCache:
     """An empty cache for a transformer of ``config``, with the device and type of ``like``."""
@@ -340,9 +340,3 @@ def check_retained(retained: Sequence[int], layers: int) -> None:
     ascending = all(first < second for first, second in itertools.pairwise(retained))
     if not (retained and ascending and retained[0] >= 0 and retained[-1] < layers):
         raise ValueError(f"{list(retained)} are no ascending layers of {layers}.")
-
-
-def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
-    """Operations of ``tokens`` tokens after ``context`` others (1 multiply-add = 2), without embeddings and head."""
-    seen = tokens * context + tokens * (tokens + 1) / 2
-    return 2 * config.layers * (tokens * config.weights_of_layer + 2 * seen * config.width)

@@ -240,11 +240,9 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         self, entered: Tensor, times: Tensor, attend: Callable[[int, Tensor], Tensor]
     ) -> tuple[Tensor, Tensor]:
         """All layers as in training, with gradients: each item has its own time, (items,), or other input to embed.
-
         ``entered`` is (items, frames, width); ``attend`` is the attention of a layer, by its number, over its modulated
-        input. Returns the last layer's output before the final norm, and the final norm's scale and shift,
-        (items, 2, 1, width).
-        """
+        input. Returns the last layer's output before the final norm, and the final norm's scale and shift, (items, 2,
+        1, width)."""
         hidden, vectors = entered, self.time_embedding(times)
         for index, block in enumerate(self.blocks):
             parts = block.norm.table(vectors)[:, :, None]
@@ -264,10 +262,8 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
         """Attention of a layer from its modulated input, averaged over heads: (rows, queries, keys), summing to one.
-
         Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. Heads are processed
-        one at a time, so that memory holds only one map.
-        """
+        one at a time, so that memory holds only one map."""
         attention = self.block(index).attention
         attention_input = attention_input.to(attention.inputs[0].weight.dtype)
         query, key, _ = (part.float() for part in attention.queries_keys_values(attention_input, run.rotary))

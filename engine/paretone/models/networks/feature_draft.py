@@ -11,7 +11,7 @@ arXiv 2503.01840.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -58,12 +58,6 @@ class FeatureDraft(nn.Module):
                 made.widening.bias.copy_(bias)
         return made
 
-    @classmethod
-    def of_tensors(cls, config: CausalConfig, reads: Sequence[int], tensors: Mapping[str, Tensor]) -> FeatureDraft:
-        """An empty draft with the shapes of ``tensors``. Raises :class:`KeyError` without a head."""
-        wide = tensors["scores.1.weight"]
-        return cls(config, reads, wide.shape[0], wide.shape[1], "scores.1.bias" in tensors)
-
     @property
     def narrowing(self) -> nn.Linear:
         return self.scores[0]  # type: ignore[return-value]
@@ -74,12 +68,9 @@ class FeatureDraft(nn.Module):
 
     def unroll(self, features: Tensor, embedded: Tensor, depth: int) -> list[Tensor]:
         """Outputs for the first to the ``depth``-th drafted token at every place, each (batch, tokens, width), before
-        the norm.
-
-        ``features`` (batch, tokens, (reads + 1) · width) are those of the token before, ``embedded`` (batch, tokens,
-        width) the tokens. The k-th pass has the outputs of the one before as states, and sees what drafting would: the
-        first pass up to its beginning, then one place of each later pass.
-        """
+        the norm. ``features`` (batch, tokens, (reads + 1) · width) are those of the token before, ``embedded`` (batch,
+        tokens, width) the tokens. The k-th pass has the outputs of the one before as states, and sees what drafting
+        would: the first pass up to its beginning, then one place of each later pass."""
         place = torch.arange(embedded.shape[1], device=embedded.device)
         rotary = rotations(self.config, place, embedded)
         state, outputs = self.mix(features), []

@@ -82,11 +82,9 @@ class Memory:
         self, layer: nn.Module, x: Tensor, project: Callable[[Tensor, int], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
         """Keys and values (B, heads, so far, width) of all inputs of ``layer``, ending with ``x`` (B, n, channels);
-        ``project`` computes them for any part and its first position.
-
-        They are kept for the first :data:`PROJECTED` frames. For later ones, the inputs are kept instead, at a quarter
-        of the size, and projected again each time: a long request takes more time instead of exhausting memory.
-        """
+        ``project`` computes them for any part and its first position. They are kept for the first :data:`PROJECTED`
+        frames. For later ones, the inputs are kept instead, at a quarter of the size, and projected again each time: a
+        long request takes more time instead of exhausting memory."""
         kept = self.seen(layer, "keys")
         if not self.seen(layer, "inputs") and kept + x.shape[1] <= PROJECTED:
             key, value = project(x, kept)
@@ -137,11 +135,9 @@ class CausalTransposedConv(nn.ConvTranspose1d):
 
 
 def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
-    """Positions that those from ``first`` may attend to: (count, first + count) bool.
-
-    A position sees its own chunk and all earlier ones; everything if ``chunk`` is ``None``. Returns ``None`` if all is
-    visible, as for a single added chunk.
-    """
+    """Positions that those from ``first`` may attend to: (count, first + count) bool. A position sees its own chunk and
+    all earlier ones; everything if ``chunk`` is ``None``. Returns ``None`` if all is visible, as for a single added
+    chunk."""
     if chunk is None or first // chunk == (first + count - 1) // chunk:
         return None
     ends = (torch.arange(first, first + count, device=device) // chunk + 1) * chunk

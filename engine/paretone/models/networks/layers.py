@@ -117,11 +117,9 @@ def attend(
 
 
 class SelfAttention(nn.Module):
-    """Self-attention over (rows, sequence, width) with rotated queries and keys.
-
-    A family's own class holds the four projections under their official names and returns them as ``inputs`` and
-    ``output``. Output rows of padded frames are zero.
-    """
+    """Self-attention over (rows, sequence, width) with rotated queries and keys. A family's own class holds the four
+    projections under their official names and returns them as ``inputs`` and ``output``. Output rows of padded frames
+    are zero."""
 
     heads: int
     rotary_heads: int | None = None
@@ -213,8 +211,7 @@ class SelfAttention(nn.Module):
         """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding;
         ``lengths`` as in :func:`attend`. Everything but the attention itself runs in blocks that stay in the
         processor's cache."""
-        if self.packed is None:
-            raise ValueError("Only packed projections go block by block; see is_packed.")
+        assert self.packed is not None, "Only packed projections go block by block; see is_packed."
         query, key, value = self._by_blocks(self.packed, hidden, rotary, norm)
         mixed = attend(query, key, value, lengths=lengths)
         items, length, _ = hidden.shape
@@ -281,12 +278,9 @@ class FeedForward(nn.Module):
 # --- Weight normalisation ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Naming:
-    """Names of the two halves of a normalised weight, ``g · v / ‖v‖``, in official files.
-
-    Each entry of the first axis has one ``g`` and one norm (Salimans and Kingma, arXiv 1602.07868;
-    ``torch.nn.utils.weight_norm`` with ``dim=0``): the output channel of a convolution, the input channel of a
-    transposed one. PyTorch names the pair in two ways.
-    """
+    """Names of the two halves of a normalised weight, ``g · v / ‖v‖``, in official files. Each entry of the first axis
+    has one ``g`` and one norm (Salimans and Kingma, arXiv 1602.07868; ``torch.nn.utils.weight_norm`` with ``dim=0``):
+    the output channel of a convolution, the input channel of a transposed one. PyTorch names the pair in two ways."""
 
     magnitude: str
     direction: str

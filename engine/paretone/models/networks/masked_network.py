@@ -85,11 +85,9 @@ class BidirectionalTransformer(nn.Module):
     def forward(
         self, embedded: Tensor, positions: Tensor | None = None, mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
-        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
-
-        ``positions`` is (tokens,) or (batch, tokens); ``None``: from 0. ``mask`` is true for visible tokens: (batch,
-        keys), or (batch, 1, queries, keys) if that depends on the query; ``None``: all. ``probe`` gets layers' outputs.
-        """
+        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm. ``positions`` is
+        (tokens,) or (batch, tokens); ``None``: from 0. ``mask`` is true for visible tokens: (batch, keys), or (batch,
+        1, queries, keys) if that depends on the query; ``None``: all. ``probe`` gets layers' outputs."""
         if positions is None:
             positions = torch.arange(embedded.shape[1], device=embedded.device)
         rotary = rotations(self.config, positions, embedded)
@@ -102,12 +100,6 @@ class BidirectionalTransformer(nn.Module):
             if probe is not None:
                 probe(index, "output", hidden)
         return self.norm(hidden)
-
-
-def operations(config: Qwen3Config, tokens: int) -> float:
-    """Operations of a pass over a row of ``tokens`` tokens (1 multiply-add = 2 operations), without embeddings and
-    heads: the seven products of each layer and both attention products."""
-    return 2 * config.layers * tokens * (config.weights_of_layer + 2 * tokens * config.width)
 
 
 @dataclass(frozen=True)
@@ -147,8 +139,11 @@ class MaskedConfig:
         return self.codebooks * self.entries
 
     def operations(self, tokens: int, targets: int) -> float:
-        """Operations of a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2 operations)."""
-        return operations(self.transformer, tokens) + 2 * targets * self.transformer.hidden * self.rows
+        """Operations of a row of ``tokens`` tokens with scores for ``targets`` (1 multiply-add = 2 operations): the
+        seven products of each layer, both attention products, and the heads."""
+        inner = self.transformer
+        layer = tokens * (inner.weights_of_layer + 2 * tokens * inner.width)
+        return 2 * (inner.layers * layer + targets * inner.hidden * self.rows)
 
 
 class MaskedNetwork(nn.Module):
@@ -183,11 +178,9 @@ class MaskedNetwork(nn.Module):
     def forward(
         self, text: Tensor, codes: Tensor, targets: int, positions: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
-        """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``.
-
-        ``text`` (batch, text) precedes ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and
-        ``mask`` are those of :class:`BidirectionalTransformer`, over text and frames.
-        """
+        """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``. ``text`` (batch,
+        text) precedes ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and ``mask`` are those of
+        :class:`BidirectionalTransformer`, over text and frames."""
         embedded = torch.cat([self.text(text), self.audio(codes)], dim=1)
         hidden = self.llm(embedded, positions, mask)
         return self.scores(hidden[:, hidden.shape[1] - targets :])

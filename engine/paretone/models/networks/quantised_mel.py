@@ -62,12 +62,11 @@ class QuantisedMelConfig:
     @classmethod
     def read(cls, file: ConfigFile) -> Self:
         """Read from a ``config.json``, which must have every size. Raises :class:`CheckpointError` with the field."""
-        lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
         sizes: dict[str, Any] = {
-            one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
+            one.name: (file.numbers if isinstance(one.default, tuple) else file.number)(one.name) for one in fields(cls)
         }
         # Earlier codecs, which took the voice, listed their voices.
-        unknown = set(file.entries) - {one.name for one in fields(cls)} - {"voices"}
+        unknown = set(file.entries) - set(sizes) - {"voices"}
         if unknown:
             raise CheckpointError(f"{file.where} has an unknown entry {shown(min(unknown))}; restore the model folder.")
         return cls(**sizes)
@@ -104,13 +103,12 @@ class QuantisedMel(MelStatistics, Generic[Config]):
     def __init__(self, config: Config) -> None:
         super().__init__(config.bands)
         self.config = config
-        quantiser, numbers = self.quantiser_of(config)
+        self.quantiser, numbers = self.quantiser_of(config)
         width, inner, stride = config.width, config.inner_width, config.stride
 
         def blocks(count: int) -> nn.Sequential:
             return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
 
-        self.quantiser = quantiser
         self.encoder = nn.ModuleDict(
             {
                 "enter": nn.Conv1d(config.bands, width, kernel_size=5, padding=2),
@@ -150,11 +148,9 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         frames = mel.shape[1] // self.config.stride * self.config.stride
         return self.quantiser.codes(self.latents(mel[:, :frames]))
 
-    def entered(self, codes: Tensor, voice: Tensor) -> Tensor:
-        """Codes (B, n, …) and the voice's mean mel (B, bands) to the input of the decoder's blocks, (B, width, n)."""
-        return self._entered(self.quantiser.numbers(codes), voice)
-
-    def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
+    def entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
+        """Rounded numbers (B, n, numbers) and the voice's mean mel (B, bands) to the input of the decoder's blocks,
+        (B, width, n)."""
         conditioning = self.decoder["voice"](self.normalised(voice))
         return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
 
@@ -168,7 +164,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
 
     def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:
         """Rounded numbers (B, n, numbers) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
-        x = self.decoder["tokens"](self._entered(numbers, voice))
+        x = self.decoder["tokens"](self.entered(numbers, voice))
         return self.left(self.decoder["frames"](self.spread(x)))
 
     def decode(self, codes: Tensor, voice: Tensor) -> Tensor:
@@ -198,12 +194,13 @@ class StreamedCodec:
 
     def push(self, codes: Tensor) -> Tensor:
         """Next tokens' codes (n, …) to the frames that are now final, (m, bands)."""
-        return self._left(self._frames.push(self._codec.spread(self._tokens.push(self._entered(codes)))))
+        return self._codec.left(self._frames.push(self._codec.spread(self._tokens.push(self._entered(codes)))))[0]
 
     def finish(self, codes: Tensor) -> Tensor:
         """Last tokens' codes (n, …), possibly none, to the rest of the frames, (m, bands)."""
         hidden = torch.cat([self._tokens.push(self._entered(codes)), self._tokens.finish()], dim=2)
-        return self._left(torch.cat([self._frames.push(self._codec.spread(hidden)), self._frames.finish()], dim=2))
+        frames = torch.cat([self._frames.push(self._codec.spread(hidden)), self._frames.finish()], dim=2)
+        return self._codec.left(frames)[0]
 
     def whole(self, codes: Tensor) -> Tensor:
         """Decode all codes (n, …) to frames (m, bands) at once, independently of the other methods."""
@@ -211,17 +208,10 @@ class StreamedCodec:
 
     def _entered(self, codes: Tensor) -> Tensor:
         """Input of the first block, (1, width, n)."""
-        return self._codec.entered(codes[None], self._voice)
-
-    def _left(self, hidden: Tensor) -> Tensor:
-        return self._codec.left(hidden)[0]
+        return self._codec.entered(self._codec.quantiser.numbers(codes[None]), self._voice)
 
 
 # --- The speech tokenizer of the bundled language model ---------------------------------------------------------------
-OVERFLOW = 1e-3
-"""Excess of bounded numbers over their outermost levels."""
-
-
 @dataclass(frozen=True)
 class SpeechTokenizerConfig(QuantisedMelConfig):
     levels: tuple[int, ...] = (8, 8, 6, 5)
@@ -232,7 +222,8 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Finite scalar quantisation (arXiv 2309.15505): a few numbers, each rounded to its levels, form one code."""
+    """Finite scalar quantisation (arXiv 2309.15505): a few numbers from −1 to 1, each rounded to its levels, form one
+    code."""
 
     levels: Tensor
     places: Tensor
@@ -245,25 +236,22 @@ class ScalarQuantiser(Quantiser):
         counts = torch.tensor(levels)
         self.register_buffer("levels", counts, persistent=False)
         self.register_buffer("places", torch.cumprod(torch.tensor((1, *levels[:-1])), 0), persistent=False)
-        half = (counts - 1) * (1 + OVERFLOW) / 2
+        half = (counts - 1) * (1 + 1e-3) / 2  # Bounded numbers exceed their outermost levels a little.
         offset = torch.where(counts % 2 == 0, 0.5, 0.0)
         self.register_buffer("span", half, persistent=False)
         self.register_buffer("offset", offset, persistent=False)
         self.register_buffer("shift", torch.atanh(offset / half), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Rounded numbers from −1 to 1."""
         bounded = torch.tanh(x + self.shift) * self.span - self.offset
         rounded = bounded + (bounded.round() - bounded).detach()
         return rounded / (self.levels // 2)
 
     def codes(self, x: Tensor) -> Tensor:
-        """One code (…) of all numbers."""
         half = self.levels // 2
         return ((self(x) * half + half).round().long() * self.places).sum(-1)
 
     def numbers(self, codes: Tensor) -> Tensor:
-        """Codes (…) to the numbers."""
         half = self.levels // 2
         return (codes[..., None] // self.places % self.levels - half).float() / half
 

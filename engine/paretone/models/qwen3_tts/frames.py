@@ -76,8 +76,8 @@ class FramePredictor:
     @property
     def operations(self) -> float:
         """Operations of a frame, code by code."""
-        passes = self.transformer.operations(2, 0)
-        passes += sum(self.transformer.operations(1, before) for before in range(2, self.groups + 1))
+        passes = self.transformer.config.operations(2, 0)
+        passes += sum(self.transformer.config.operations(1, before) for before in range(2, self.groups + 1))
         return passes + self._operations_of_rows(self.groups + 1) + self.groups * self._operations_of_scores
 
     @property
@@ -181,7 +181,7 @@ class FramePredictor:
             first, drafts = len(codes), []
             for group in range(first, min(first + drafting.most, self.groups)):
                 start, narrowed = lower.length, self._narrowed(fed)
-                operations += self._lower.operations(len(fed), start) + self._operations_of_rows(len(fed))
+                operations += self._lower.config.operations(len(fed), start) + self._operations_of_rows(len(fed))
                 places = self._positions[start : start + len(fed)]
                 below = self._lower.unnormed(narrowed[None], lower, places)
                 seen = torch.cat([seen, below])
@@ -189,7 +189,7 @@ class FramePredictor:
                 drafts.append(drawn(sampler.probabilities(self._scores(norm(below), (group,)), ())[0], given[group]))
                 fed = self.tables[group].index_select(0, drafts[-1])
             start = upper.length
-            operations += self._upper.operations(len(seen), start) + len(drafts) * self._operations_of_scores
+            operations += self._upper.config.operations(len(seen), start) + len(drafts) * self._operations_of_scores
             hidden = self._upper(seen[None], upper, self._positions[start : start + len(seen)])[0]
             groups = range(first, first + len(drafts))
             scores = self._scores(hidden[-len(drafts) :], groups)

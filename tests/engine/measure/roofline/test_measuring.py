@@ -117,7 +117,7 @@ def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
     transformer = model.own.tokens.transformer
     context = int(decode.shape.rpartition(" ")[2]) - 1
     layers = sum(by_name[name].work.operations for name in (PROJECTIONS, ATTENTION, FEED_FORWARD))
-    assert layers * small_language.LAYERS == transformer.operations(1, context)
+    assert layers * small_language.LAYERS == transformer.config.operations(1, context)
     assert by_name[HEAD].work.operations == 2 * model.own.tokens.head.numel()
     assert len(decode.layer_launches) == small_language.LAYERS and min(decode.layer_launches) > 5
 

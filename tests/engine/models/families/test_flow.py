@@ -280,7 +280,7 @@ def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
     """``tokens``, of which every pass is counted when it runs."""
 
     def forward(embedded: torch.Tensor, cache: object, places: torch.Tensor) -> torch.Tensor:
-        counted.append(tokens.transformer.operations(embedded.shape[1], cache.length))
+        counted.append(tokens.transformer.config.operations(embedded.shape[1], cache.length))
         return tokens.transformer(embedded, cache, places)
 
     def logits(hidden: torch.Tensor) -> torch.Tensor:
@@ -312,5 +312,5 @@ def test_operations_are_those_of_the_passes(tmp_path: Path) -> None:
     spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
     assert spent == pytest.approx(sum(counted), rel=1e-9)
     # The stop is given as well.
-    whole = target.transformer.operations(prompt + tokens) + 2 * (tokens + 1) * target.head.numel()
+    whole = target.transformer.config.operations(prompt + tokens) + 2 * (tokens + 1) * target.head.numel()
     assert plain_operations(target, prompt, cycles) == pytest.approx(whole, rel=1e-9)

@@ -306,7 +306,7 @@ def test_a_recording_keeps_what_it_is_of():
     """It is found by the backbone's identity, which another one could have once the first is gone."""
     model = flow(lambda run: (lambda: None, run()))
     spoken(model, small_speech.setting(2).with_technique(graphs()))
-    (recording,) = (one.entry for one in model._graphs._kept.values())
+    (recording,) = (one[0] for one in model._graphs._kept.values())
     backbone = weakref.ref(model._backbone)
     del model
     gc.collect()
