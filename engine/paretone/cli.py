@@ -1,8 +1,5 @@
-"""The command line, the second front end; see ``paretone --help``.
-
-Results go to standard output, everything else to standard error. Parsing the arguments imports nothing heavy; each
-command imports what it needs.
-"""
+"""The command line, the second front end; see ``paretone --help``. Results go to standard output, everything else to
+standard error. Parsing the arguments imports nothing heavy; each command imports what it needs."""
 
 from __future__ import annotations
 

@@ -32,10 +32,8 @@ AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 
 
 class Database:
-    """Base class of databases. Thread-safe: calls are serialised.
-
-    ``damage`` describes the fault of a database that is readable but not writable; ``""`` otherwise.
-    """
+    """Base class of databases. Thread-safe: calls are serialised. ``damage`` describes the fault of a database that is
+    readable but not writable; ``""`` otherwise."""
 
     title: ClassVar[str]
     """Name in sentences: ``take library``."""
@@ -345,11 +343,9 @@ class UnusableError(OSError):
 
 @contextmanager
 def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Hold ``path``, a file that is created if missing, while the block runs.
-
-    If another process holds it, this waits and calls ``waiting``, which may raise, twice a second; without ``waiting``
-    it raises :class:`LockedError` at once. Raises :class:`UnusableError` if ``path`` cannot be created.
-    """
+    """Hold ``path``, a file that is created if missing, while the block runs. If another process holds it, this waits
+    and calls ``waiting``, which may raise, twice a second; without ``waiting`` it raises :class:`LockedError` at once.
+    Raises :class:`UnusableError` if ``path`` cannot be created."""
     lock = None
     try:
         try:

@@ -122,10 +122,8 @@ def compiler() -> str | None:
 
 
 def thread_count() -> int:
-    """CPU threads per operation: all cores but one, which is left for sound and window.
-
-    ``OMP_NUM_THREADS`` overrides it, up to the number of cores.
-    """
+    """CPU threads per operation: all cores but one, which is left for sound and window. ``OMP_NUM_THREADS`` overrides
+    it, up to the number of cores."""
     return wanted_threads() or max(1, usable_cores() - 1)
 
 

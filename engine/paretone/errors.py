@@ -159,9 +159,7 @@ def enough_memory(device: str, what: str) -> Iterator[None]:
 
 def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
     """Sentence for the user: the failure during ``activity`` (such as ``calibrating``) on ``device``, and the remedy.
-
-    ``afterwards``: what happens after an unforeseen error.
-    """
+    ``afterwards``: what happens after an unforeseen error."""
     if isinstance(error, PlainError):
         return str(error)
     if is_out_of_memory(error):

@@ -180,11 +180,9 @@ def why_no_installing() -> str:
 
 
 def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]) -> bool:
-    """Install ``extra``; returns whether it is usable without a restart of the application.
-
-    ``tell`` receives the phase, the number of phases and a line; ``check`` raises to cancel. Raises :class:`PlainError`
-    with the reason of a failure.
-    """
+    """Install ``extra``; returns whether it is usable without a restart of the application. ``tell`` receives the
+    phase, the number of phases and a line; ``check`` raises to cancel. Raises :class:`PlainError` with the reason of a
+    failure."""
     if reason := why_no_installing():
         raise PlainError(reason)
     wanted = requirements(extra.name)

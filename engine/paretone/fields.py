@@ -56,10 +56,7 @@ def exact(
     optional: Collection[str] = (),
 ) -> dict[str, Any]:
     """``data``, checked to be an object with exactly the fields ``kinds``, each of its type (``object``: any);
-    ``optional`` ones may be absent.
-
-    Raises ``error`` with the field at fault, as part of ``where``.
-    """
+    ``optional`` ones may be absent. Raises ``error`` with the field at fault, as part of ``where``."""
     if not isinstance(data, dict):
         raise error(f"{where} must be an object, not {type(data).__name__}.")
     unknown = sorted(set(data) - set(kinds), key=str)
@@ -104,10 +101,8 @@ def named(kind: type | UnionType) -> str:
 
 
 class Fields:
-    """The fields of one table; ``prefix``: beginning of their names in sentences. Records the requested ones.
-
-    Every method raises ``error``, given at creation.
-    """
+    """The fields of one table; ``prefix``: beginning of their names in sentences. Records the requested ones. Every
+    method raises ``error``, given at creation."""
 
     def __init__(self, values: object, prefix: str, error: type[PlainError], what: str) -> None:
         """``what``: name of a table without a prefix."""

@@ -36,11 +36,9 @@ _GLANCE_SECONDS = 0.1
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` atomically.
-
-    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError` without any change or left
-    file. Files left by a process killed while writing are removed by a later one: :func:`clear_abandoned`.
-    """
+    """Put ``content`` at ``path`` atomically. Readers, also after a crash, find the old file or the new one. Raises
+    :class:`OSError` without any change or left file. Files left by a process killed while writing are removed by a
+    later one: :func:`clear_abandoned`."""
     clear_abandoned(path.parent)
     # In the same folder, because renaming works only within a file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
@@ -104,10 +102,8 @@ def write(path: Path, content: bytes) -> None:
 
 def write_through(path: Path, content: bytes) -> None:
     """Write a file named by the user. A symbolic link stays, and its target is written atomically; pipes and devices
-    are written into. Raises :class:`OSError`, also for anything else that is not a regular file.
-
-    Inside our own folders, studies and the library, use :func:`write_atomically`: nothing is written through links.
-    """
+    are written into. Raises :class:`OSError`, also for anything else that is not a regular file. Inside our own
+    folders, studies and the library, use :func:`write_atomically`: nothing is written through links."""
     if path is STANDARD_OUTPUT:
         _pour(sys.stdout.fileno(), content, path)
     elif flows(path):
@@ -224,10 +220,8 @@ def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:
 
 def wav(samples: np.ndarray, sample_rate: int) -> bytes:
     """Mono WAV file of 32-bit floats: exactly the given float32 ``samples``, (n,), and equal files for equal samples.
-
     Written by hand because libsndfile puts the time into such files, in a PEAK chunk. Source: Microsoft, "Multiple
-    Channel Audio Data and WAVE Files": formats other than PCM have an extension size and a fact chunk.
-    """
+    Channel Audio Data and WAVE Files": formats other than PCM have an extension size and a fact chunk."""
     return _wav_head(len(samples), sample_rate) + np.ascontiguousarray(samples, dtype="<f4").tobytes()
 
 

@@ -88,11 +88,9 @@ def load(
 def run_study(
     file: str | Path, *, folder: str | Path = "", ray: str = "", workers: int | None = None, progress: bool = False
 ) -> Rows:
-    """Run the remaining tasks of the study in ``file``, and return its results.
-
-    Every finished take is stored in ``folder`` (default: next to the file, as in ``paretone study run``), so that the
-    same call continues after an interrupt. ``ray``: address of a Ray cluster.
-    """
+    """Run the remaining tasks of the study in ``file``, and return its results. Every finished take is stored in
+    ``folder`` (default: next to the file, as in ``paretone study run``), so that the same call continues after an
+    interrupt. ``ray``: address of a Ray cluster."""
     return _Desk(progress).study(file, folder, ray, workers)
 
 
@@ -100,10 +98,8 @@ def verify_study(
     folder: str | Path, *, takes: int = commands.VerifyStudy.takes, progress: bool = False
 ) -> tuple[Check, ...]:
     """Check the results of a study in ``folder`` against its file, the weights and the code, and make and judge
-    ``takes`` of its takes again.
-
-    >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is False]
-    """
+    ``takes`` of its takes again. >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is
+    False]"""
     return _Desk(progress).carry_out(commands.VerifyStudy(JOB, str(folder), takes)).checks
 
 
@@ -356,10 +352,8 @@ class Model:
         **knobs: object,
     ) -> Figure:
         """Compute the view ``name`` (listed by ``paretone view --help``) with its own ``knobs``, on a sample sentence
-        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``.
-
-        >>> model.view("attention-maps", layer=5, step=1).to_csv()
-        """
+        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``. >>>
+        model.view("attention-maps", layer=5, step=1).to_csv()"""
         setting, _ = self._setting(options, techniques, seed)
         said = Utterance(text or catalogue.sentences()[0], self._voice(voice, transcript))
         return self._desk.carry_out(commands.ComputeView(JOB, name, said, setting, Values(knobs))).figure
@@ -378,10 +372,7 @@ class Model:
         rounds: int = commands.MeasureRoofline.rounds,
     ) -> RooflineReport:
         """Time of each component against the least time that this machine needs for it; with a ``card``, such as
-        ``"h100"``, the least times there, on paper.
-
-        >>> model.roofline(card="h100").to_json()
-        """
+        ``"h100"``, the least times there, on paper. >>> model.roofline(card="h100").to_json()"""
         said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
         setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
         spoken = Utterance(said, speaker)
@@ -554,10 +545,8 @@ class Speech:
 
     @cached_property
     def checked(self) -> Checked:
-        """Faults of the take, with their places, and the checks that could not be made.
-
-        >>> [one.sentence for one in speech.checked.findings]
-        """
+        """Faults of the take, with their places, and the checks that could not be made. >>> [one.sentence for one in
+        speech.checked.findings]"""
         return checked_for_faults(speech_of(self.take, self.take.text, self.voice))
 
     def judge(self) -> dict[str, float]:
@@ -594,10 +583,8 @@ class Speech:
 
 class Rows(Sequence[dict[str, Any]]):
     """Results of a sweep or study: one row per setting, the baseline first, with every figure and its 95 % interval.
-
     Columns are those of ``results.csv``, such as ``setting``, ``speed_up``, ``speed_up_low``, ``speed_up_high`` and
-    ``speed_up_n`` (takes), and the varied knobs, such as ``ditreducio.threshold`` and ``options.steps``.
-    """
+    ``speed_up_n`` (takes), and the varied knobs, such as ``ditreducio.threshold`` and ``options.steps``."""
 
     def __init__(self, results: Results) -> None:
         self.results = results

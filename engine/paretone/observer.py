@@ -94,12 +94,9 @@ MINIMUM_UPDATES = 3
 
 
 class RemainingTime:
-    """Estimates the seconds left from the recent pace.
-
-    Time and units decay alike, so that the pace is a weighted mean, with more weight on recent work; without enough
-    evidence there is no estimate. Work before the first update is ignored: it may be from an earlier session, or
-    include one-time work. ``clock`` gives seconds.
-    """
+    """Estimates the seconds left from the recent pace. Time and units decay alike, so that the pace is a weighted mean,
+    with more weight on recent work; without enough evidence there is no estimate. Work before the first update is
+    ignored: it may be from an earlier session, or include one-time work. ``clock`` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock

@@ -59,20 +59,16 @@ def cap_kernels() -> None:
 
 def share_one_heap() -> None:
     """Let all threads of this process share one heap, unless the user overrides it; call it before starting them.
-
     Linux's C library gives threads their own heaps, whose free ends, up to 64 MB each, are never returned to the
-    system; the program's first heap can be returned completely (``resources/docs/endurance.md``). No-op elsewhere.
-    """
+    system; the program's first heap can be returned completely (``resources/docs/endurance.md``). No-op elsewhere."""
     if HEAPS not in os.environ:
         set_allocator({_MOST_HEAPS: 1})
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep freed memory, up to a quarter of a gigabyte, for reuse.
-
-    Linux's C library would return it to the system and request it again many times a second while a network runs, and
-    the system clears every page before handing it out. No-op elsewhere.
-    """
+    """Let this process keep freed memory, up to a quarter of a gigabyte, for reuse. Linux's C library would return it
+    to the system and request it again many times a second while a network runs, and the system clears every page before
+    handing it out. No-op elsewhere."""
     set_allocator({_LARGEST_KEPT: 32 << 20, _MOST_KEPT: 256 << 20})
 
 
@@ -119,11 +115,8 @@ def packaged() -> bool:
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Command that runs ``module``, one of ours, as a script.
-
-    If Paretone is installed, the module's file is run without its folder on the path: its modules must not hide those
-    of the standard library.
-    """
+    """Command that runs ``module``, one of ours, as a script. If Paretone is installed, the module's file is run
+    without its folder on the path: its modules must not hide those of the standard library."""
     if packaged():
         return [sys.executable, "-m", module, *arguments]
     spec = find_spec(module)

@@ -1,7 +1,5 @@
-"""Speaking with a loaded model under a setting, without a plan.
-
-Models take plans. Each function here resolves its setting once, and reads the text once.
-"""
+"""Speaking with a loaded model under a setting, without a plan. Models take plans. Each function here resolves its
+setting once, and reads the text once."""
 
 from __future__ import annotations
 

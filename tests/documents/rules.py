@@ -88,8 +88,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"roofline --(setting|model (?!.*--device cuda))", "measures in rounds; test_cli_flow.py does so always"),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
     Rule(
-        r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Fun-|Llasa)))",
-        "trains; here for some seconds each",
+        r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Fun-|Llasa)))", "trains; here for some seconds each"
     ),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),
 )

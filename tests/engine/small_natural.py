@@ -20,14 +20,7 @@ from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 from tests.tools.natural_voices import NamedVoice, export
 from tests.tools.recipes.natural_codecs import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from tests.tools.recipes.natural_language import (
-    SMALL_LM,
-    SMALL_OMNI,
-    LmOptions,
-    NaturalLm,
-    NaturalOmni,
-    OmniOptions,
-)
+from tests.tools.recipes.natural_language import SMALL_LM, SMALL_OMNI, LmOptions, NaturalLm, NaturalOmni, OmniOptions
 
 CPU = torch.device("cpu")
 READER = MelReaderConfig(width=16, inner_width=24, layers=1)

@@ -132,11 +132,7 @@ def test_benches_are_listed(without_model: Console) -> None:
             2,
             "DiTReducio needs its strategy table, which this command does not take",
         ),
-        (
-            ("group-tokens", "--technique", "token_groups:similarity=0.5"),
-            2,
-            "are options of this command; see --help",
-        ),
+        (("group-tokens", "--technique", "token_groups:similarity=0.5"), 2, "are options of this command; see --help"),
         (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more --transcript options than recordings"),
         (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
         (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),

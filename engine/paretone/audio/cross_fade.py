@@ -20,11 +20,9 @@ RELEASE, DECAY = 480, 960
 
 
 class CrossFader:
-    """Joins pieces of audio as they come, each fading into the next over ``fade`` samples.
-
-    Returned samples are final: the end of the last piece is held back until the next one has come. All returned samples
-    together equal the official cross-fade of all pieces at once (computed in float64, as there).
-    """
+    """Joins pieces of audio as they come, each fading into the next over ``fade`` samples. Returned samples are final:
+    the end of the last piece is held back until the next one has come. All returned samples together equal the official
+    cross-fade of all pieces at once (computed in float64, as there)."""
 
     def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
         self.fade = max(fade, 0)

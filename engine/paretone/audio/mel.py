@@ -27,11 +27,9 @@ FLOOR = 1e-5
 
 @dataclass(frozen=True)
 class MelFrontEnd:
-    """From audio to log-mel frames.
-
-    ``vocos``: centred frames (reflected by half a window), magnitudes, 100 triangles on the HTK mel scale. ``bigvgan``:
-    frames padded by (window - hop) / 2, root of power + 1e-9, triangles of equal area on Slaney's scale.
-    """
+    """From audio to log-mel frames. ``vocos``: centred frames (reflected by half a window), magnitudes, 100 triangles
+    on the HTK mel scale. ``bigvgan``: frames padded by (window - hop) / 2, root of power + 1e-9, triangles of equal
+    area on Slaney's scale."""
 
     style: str = VOCOS
     sample_rate: int = 24000
@@ -56,10 +54,8 @@ class MelFrontEnd:
         return slaney_filterbank(self.sample_rate, self.window, self.bands, str(device), self.highest)
 
     def __call__(self, samples: Tensor) -> Tensor:
-        """Log-mel frames of float ``samples`` (n,) or (B, n), as (1, frames, bands) or (B, frames, bands).
-
-        Raises :class:`AudioError` for too few samples to reflect at the ends.
-        """
+        """Log-mel frames of float ``samples`` (n,) or (B, n), as (1, frames, bands) or (B, frames, bands). Raises
+        :class:`AudioError` for too few samples to reflect at the ends."""
         batch = samples.unsqueeze(0) if samples.dim() == 1 else samples
         margin = self.window // 2 if self.style == VOCOS else (self.window - self.hop) // 2
         if batch.shape[-1] <= margin:
@@ -140,9 +136,7 @@ LARGEST_KERNEL = 1 << 25
 
 def resample_prompt(samples: Tensor, rate: int, new_rate: int) -> Tensor:
     """Resample float ``samples`` (n,) or (B, n) from ``rate`` Hz to ``new_rate`` Hz: ceil(n · new_rate / rate) samples.
-
-    Raises :class:`AudioError` for rates that are not positive or have too odd a ratio.
-    """
+    Raises :class:`AudioError` for rates that are not positive or have too odd a ratio."""
     if rate <= 0 or new_rate <= 0:
         raise AudioError(f"A sample rate must be positive, not {min(rate, new_rate)} Hz.")
     if rate == new_rate:

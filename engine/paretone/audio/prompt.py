@@ -83,10 +83,7 @@ class Track:
 
 
 def prepare_prompt(recording: Recording) -> Recording:
-    """The recording as model input, with notes on changes.
-
-    Raises :class:`AudioError` if it is silent throughout.
-    """
+    """The recording as model input, with notes on changes. Raises :class:`AudioError` if it is silent throughout."""
     kept, clipped, notes = _kept(recording)
     if clipped:
         notes = (*notes, f"The reference recording was cut to its first {len(kept) / 1000:.1f} s.")
@@ -132,8 +129,7 @@ def loudest(track: Track) -> float:
 
 def _raised(track: Track, gain: float) -> Track:
     """Amplify by ``gain`` dB; clicks beyond full scale are clipped."""
-    samples = np.clip(track.samples * np.float32(10 ** (gain / 20)), -1.0, 1.0)
-    return replace(track, samples=samples)
+    return replace(track, samples=np.clip(track.samples * np.float32(10 ** (gain / 20)), -1.0, 1.0))
 
 
 def _officially(whole: Track) -> tuple[Track, bool]:
@@ -143,7 +139,16 @@ def _officially(whole: Track) -> tuple[Track, bool]:
         track, clipped = _shortened(whole, SHORT_PAUSES)
     if len(track) > LONGEST:
         track, clipped = track.cut(0, LONGEST), True
-    return _trimmed(track), clipped
+    # Silence is trimmed at the start, in steps of 10 ms, and at the end, in steps of 1 ms.
+    starts = np.arange(0, len(track), 10)
+    is_loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
+    track = track.cut(int(starts[is_loud.argmax()]) if is_loud.any() else len(track), len(track))
+    loud = np.flatnonzero(decibels(track.levels(np.arange(len(track)), 1)) > EDGE_LEVEL)
+    silent_at_end = len(track) - 1 - int(loud[-1]) if len(loud) else len(track)
+    seconds = len(track.samples) / track.sample_rate
+    for _ in range(silent_at_end):  # One by one, as the official code's rounding errors add up.
+        seconds -= 0.001
+    return track.cut(0, max(int(seconds * 1000), 0)), clipped
 
 
 def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
@@ -193,20 +198,6 @@ def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
             return kept, True
         kept = longer
     return kept, False
-
-
-def _trimmed(track: Track) -> Track:
-    """Trim silence at the start, in steps of 10 ms, and at the end, in steps of 1 ms."""
-    starts = np.arange(0, len(track), 10)
-    is_loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
-    track = track.cut(int(starts[is_loud.argmax()]) if is_loud.any() else len(track), len(track))
-    times = np.arange(len(track))
-    loud = np.flatnonzero(decibels(track.levels(times, 1)) > EDGE_LEVEL)
-    silent_at_end = len(track) - 1 - int(loud[-1]) if len(loud) else len(track)
-    seconds = len(track.samples) / track.sample_rate
-    for _ in range(silent_at_end):  # One by one, as the official code's rounding errors add up.
-        seconds -= 0.001
-    return track.cut(0, max(int(seconds * 1000), 0))
 
 
 def decibels(levels: np.ndarray) -> np.ndarray:

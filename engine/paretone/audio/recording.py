@@ -52,11 +52,8 @@ class Recording:
 
 
 def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Recording:
-    """Read any file that libsndfile knows (WAV, FLAC, OGG, MP3, AIFF …), mixed to mono.
-
-    Raises :class:`AudioError` if it is missing, not audio, empty, shorter than 0.3 s, longer than ``longest`` seconds,
-    silent, or not finite.
-    """
+    """Read any file that libsndfile knows (WAV, FLAC, OGG, MP3, AIFF …), mixed to mono. Raises :class:`AudioError` if
+    it is missing, not audio, empty, shorter than 0.3 s, longer than ``longest`` seconds, silent, or not finite."""
     import soundfile  # loads a shared library: only when a file is read
 
     path = Path(path)
@@ -119,20 +116,8 @@ def _require_length(path: Path, frames: int, rate: int, longest: float) -> None:
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
 """libsndfile's format and subtype of writable files, by suffix. A name without a suffix is a WAV file's."""
-_READ = {
-    ending: form
-    for form, names in {
-        "WAV": ".wav",
-        "FLAC": ".flac",
-        "OGG": ".ogg .oga .opus",
-        "MP3": ".mp3",
-        "AIFF": ".aif .aiff",
-        "AU": ".au",
-        "CAF": ".caf",
-        "W64": ".w64",
-    }.items()
-    for ending in names.split()
-}
+_FORMATS = "wav WAV, flac FLAC, ogg OGG, oga OGG, opus OGG, mp3 MP3, aif AIFF, aiff AIFF, au AU, caf CAF, w64 W64"
+_READ = {f".{ending}": form for ending, form in map(str.split, _FORMATS.split(", "))}
 """libsndfile's format of readable files, by suffix."""
 SOUND = frozenset((*_READ, *".m4a .mp4 .aac .wma .webm .amr".split()))
 """Suffixes of sound files, including those that libsndfile cannot read."""
@@ -159,11 +144,9 @@ def _is_writable(ending: str) -> bool:
 
 
 def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
-    """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks.
-
-    WAV files hold exactly the samples. For other formats, which end at full scale, louder audio is scaled by one
-    factor. Raises :class:`PlainError`.
-    """
+    """Write mono float32 ``samples`` (n,) at ``rate`` Hz in the format of the suffix of ``path``; returns remarks. WAV
+    files hold exactly the samples. For other formats, which end at full scale, louder audio is scaled by one factor.
+    Raises :class:`PlainError`."""
     kind = require_kind(path)
     if kind == ".wav":
         files.write_wav(path, samples, rate)
@@ -175,12 +158,9 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
 
 
 def _quieter(path: Path, factor: float) -> tuple[str, ...]:
-    cut = turned_down(factor)
-    return (
-        (f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",)
-        if cut
-        else ()
-    )
+    if not (cut := turned_down(factor)):
+        return ()
+    return (f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",)
 
 
 def join_sound(pieces: Sequence[Path], path: Path) -> tuple[str, ...]:
@@ -205,10 +185,8 @@ def join_sound(pieces: Sequence[Path], path: Path) -> tuple[str, ...]:
 
 
 def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
-    """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality within ``most`` bytes.
-
-    Speech beyond full scale is attenuated. Raises :class:`AudioError` if even the lowest quality is too large.
-    """
+    """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality within ``most`` bytes. Speech beyond full
+    scale is attenuated. Raises :class:`AudioError` if even the lowest quality is too large."""
     content, fitting = b"", samples * np.float32(headroom(samples))
     for compression in COMPRESSIONS:
         content = encoded(fitting, rate, "OGG", "VORBIS", compression)

@@ -31,10 +31,8 @@ def resample(samples: np.ndarray, source_rate: int, target_rate: int) -> np.ndar
 
 
 class Resampler:
-    """Converts a stream; the concatenated outputs equal :func:`resample` of the concatenated inputs exactly.
-
-    Rates are whole hertz above 0, otherwise ``ValueError``.
-    """
+    """Converts a stream; the concatenated outputs equal :func:`resample` of the concatenated inputs exactly. Rates are
+    whole hertz above 0, otherwise ``ValueError``."""
 
     def __init__(self, source_rate: int, target_rate: int) -> None:
         if source_rate < 1 or target_rate < 1:

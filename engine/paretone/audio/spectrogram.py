@@ -22,9 +22,7 @@ FLOOR = 1e-5
 
 def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
     """Natural logarithm of the mel magnitudes of mono ``samples``: (frames, 100) float32, one frame per 256 / 24000 s.
-
-    Frame ``i`` is centred on sample ``256 i`` of the signal at 24 kHz; the ends are reflected.
-    """
+    Frame ``i`` is centred on sample ``256 i`` of the signal at 24 kHz; the ends are reflected."""
     signal = np.asarray(samples, np.float32) if rate == RATE else resample(samples, rate, RATE)
     half = FFT_LENGTH // 2
     if not len(signal):

@@ -75,12 +75,8 @@ def bandwidth(speech: Speech) -> Iterator[Found]:
     if speech.rate >= FULL_RATE:
         yield from signal.bandwidth(speech)
     else:
-        yield (
-            0.0,
-            speech.seconds,
-            1.0,
-            f"At {speech.rate} samples per second it has nothing above {speech.rate / 2000:g} kHz.",
-        )
+        said = f"At {speech.rate} samples per second it has nothing above {speech.rate / 2000:g} kHz."
+        yield 0.0, speech.seconds, 1.0, said
 
 
 def transcript(speech: Speech) -> Iterator[Found]:
@@ -135,11 +131,6 @@ def _unguided(plan: Any, info: ModelInfo) -> bool:
     return "guidance" in plan.options and plan.branches == 1 and own_weights
 
 
-def _decides(plan: Any) -> bool:
-    """Whether a flow's evaluations are left out by what changes as it runs, not by a table made for these steps."""
-    return getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None
-
-
 COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
     "no guidance": (
         lambda plan, info: info.family == FLOW and _unguided(plan, info),
@@ -161,7 +152,9 @@ COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
         "(clipping, added words), at δ = 0.5 none. Use δ = 0.5 or less.",
     ),
     "stale cache": (
-        lambda plan, info: _decides(plan) and plan.options["steps"] < 8,
+        lambda plan, info: (
+            getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None and plan.options["steps"] < 8
+        ),
         "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes with 4 and "
         "7 steps, 4 of 10 had clipping or added words (first-block cache, τ = 0.4), with 12 steps none of "
         "5. Use more steps, or a lower threshold.",

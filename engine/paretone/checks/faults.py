@@ -150,9 +150,5 @@ def strict(names: Sequence[str], asked: bool) -> tuple[str, int]:
 
 def sentences(found: Checked) -> list[str]:
     """Lines for a terminal: each finding with its place, what it probably is and what to do."""
-    lines = []
-    for one in found.findings:
-        lines.append(f"{one.start:.2f} to {one.end:.2f} s: {one.sentence} {fault(one.fault).about}")
-    if found.findings:
-        lines.insert(0, f"{counted(len(found.findings), 'fault', 'faults')} found:")
-    return lines
+    lines = [f"{one.start:.2f} to {one.end:.2f} s: {one.sentence} {fault(one.fault).about}" for one in found.findings]
+    return [f"{counted(len(lines), 'fault', 'faults')} found:", *lines] if lines else []

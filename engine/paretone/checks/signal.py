@@ -1,7 +1,5 @@
-"""Checks of the signal alone: each gives the places of the fault of its name. Torch-free.
-
-Thresholds were set while looking at the first 22 clean takes of each bundled model, in the shipped voices.
-"""
+"""Checks of the signal alone: each gives the places of the fault of its name. Torch-free. Thresholds were set while
+looking at the first 22 clean takes of each bundled model, in the shipped voices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The speech that is checked: samples with everything known about them, and what several checks measure. Torch-free.
-
-All measurements are made once, on first use; a ten-second take needs some ten milliseconds.
-"""
+All measurements are made once, on first use; a ten-second take needs some ten milliseconds."""
 
 from __future__ import annotations
 

@@ -207,10 +207,8 @@ class _Compared:
 
     @cached_property
     def speed_up(self) -> tuple[Interval, Interval]:
-        """B's speed over A's, and A's over itself: over the repeats of a single text, otherwise over the texts.
-
-        Repeats of one text are not independent, so with several texts each counts once.
-        """
+        """B's speed over A's, and A's over itself: over the repeats of a single text, otherwise over the texts. Repeats
+        of one text are not independent, so with several texts each counts once."""
         timings = [one.timing for one in self.measured]
         if len(timings) == 1:
             return timings[0].speed_up["B"], timings[0].same
@@ -390,10 +388,15 @@ def _measure(
         device=choose(options.device).type,
     )
     first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
-    medians = _medians(first), _medians(second)
     last_first, last_second = (runs[name][-1] for name in SIDES)
-    distance = _distance(last_first, last_second)
-    return _Measured(spoken, timing, medians, (first, second), (last_first, last_second), *distance)
+    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (last_first, last_second)]
+    distance, metrics, why_not = None, Metrics(), ""
+    try:
+        distance, metrics = with_difference(metrics, *sounded)
+    except SettingError as error:
+        why_not = str(error)
+    medians, last = (_medians(first), _medians(second)), (last_first, last_second)
+    return _Measured(spoken, timing, medians, (first, second), last, distance, metrics, why_not)
 
 
 def _spread(values: list[float | None]) -> Interval | None:
@@ -415,15 +418,6 @@ def _median(values: list[float | None]) -> float | None:
     """Median of the known values."""
     found = [value for value in values if value is not None]
     return median(found) if found else None
-
-
-def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
-    """Log-mel distance and other measurements of ``second`` relative to ``first``, or the reason why there are none."""
-    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
-    try:
-        return *with_difference(Metrics(), *sounded), ""
-    except SettingError as error:
-        return None, Metrics(), str(error)
 
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
@@ -610,8 +604,7 @@ class Side:
 
 def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
     """The two sides of ``options``. Raises :class:`PlainError`."""
-    texts = options.a, options.b
-    if texts == ("baseline", "baseline"):
+    if options.a == options.b == "baseline":
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
     if options.a == "baseline":
         second = _side(options.b, options)
@@ -634,8 +627,7 @@ def refuse_equal(sides: tuple[Side, Side]) -> None:
             f"{one.title!r} and {two.title!r} are the same setting with the same seed; change one of them."
         )
     given = two if one.title == "baseline" else one
-    entry = catalogue.entry(given.setting.model)
-    usual = entry.options_with()
+    usual = catalogue.entry(given.setting.model).options_with()
     changed = [f"{name}={value}" for name, value in usual.items() if given.setting.options[name] != value]
     instead = f"write the other side out, such as {','.join(changed)!r}" if changed else "name a technique"
     raise SettingError(

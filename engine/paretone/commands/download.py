@@ -84,22 +84,18 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
             f"to accept that, run: {repeat}"
         )
     terminal.clear()
-    print(_terms(release, _extent(options.model, folder, terminal)), file=sys.stderr)
+    known: Extent | None = None
+    try:
+        known = extent(catalogue.entry(options.model).published, folder, terminal.check)
+    except PlainError as error:  # The server does not answer: the licence is shown without the size.
+        print(error, file=sys.stderr)
+    print(_terms(release, known), file=sys.stderr)
     if not options.json and sys.stdin.isatty() and sys.stderr.isatty():
         print(f"Do you accept {release.licence}? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
         raise SettingError("The licence was not accepted, so nothing was downloaded.")
     raise SettingError(f"If you accept {release.licence}, run: {repeat}")
-
-
-def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
-    """Size of the download, or ``None`` if the server does not answer: the licence is then shown without it."""
-    try:
-        return extent(catalogue.entry(model).published, folder, terminal.check)
-    except PlainError as error:
-        print(error, file=sys.stderr)
-        return None
 
 
 def _terms(release: Release, known: Extent | None) -> str:

@@ -98,8 +98,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if found.means:
         lines += ["", "Mean: with its 95 % bootstrap interval over the recordings; of word errors, over all words."]
     diversity = found.diversity if options.diversity else None
-    if options.diversity:
-        lines += ["", _diversity_line(diversity)]
+    if diversity is not None:
+        lines += ["", f"Diversity: {diversity:.4f}. {metric('diversity').definition}"]
+    elif options.diversity:
+        needed = "it takes two recordings or more that are voiced at the same places"
+        lines += ["", f"Diversity could not be measured: {needed}."]
     wrong = worst((one, one.error_rate) for one in found.files)
     errors = [f"{one.file} {percent(one.error_rate or 0.0)}" for one in wrong]
     unknown = any(one.error_rate is not None for one in found.files) and floor is None
@@ -139,9 +142,3 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     }
     faulty = [f"{one.file} ({one.faults.summary})" for one in found.files if one.faults.faulty]
     return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]), *strict(faulty, options.strict))
-
-
-def _diversity_line(value: float | None) -> str:
-    if value is None:
-        return "Diversity could not be measured: it takes two recordings or more that are voiced at the same places."
-    return f"Diversity: {value:.4f}. {metric('diversity').definition}"

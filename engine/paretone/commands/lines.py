@@ -15,6 +15,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,13 +90,8 @@ def wanted(options: argparse.Namespace) -> tuple[Line, ...]:
     named = [
         Line(text, name or f"{number:0{digits}}-{_first_words(text)}") for number, (text, name) in enumerate(rows, 1)
     ]
-    names = [one.name.casefold() for one in named]
-    twice = (
-        next((one.name for one in named if names.count(one.name.casefold()) > 1), "")
-        if len(set(names)) < len(names)
-        else ""
-    )
-    if twice:
+    names = Counter(one.name.casefold() for one in named)
+    if twice := next((one.name for one in named if names[one.name.casefold()] > 1), ""):
         raise TextError(f"Two rows of {options.manifest} have the name {twice}; give each its own.")
     return tuple(named)
 

@@ -30,11 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "model", nargs="?", metavar="MODEL", help="list only what this model has: options, voices, techniques, files"
     )
     parser.add_argument("--techniques", action="store_true", help="list techniques and their knobs only")
-    parser.add_argument(
-        "--folder",
-        default="",
-        help="folder of MODEL's files, or a release that tells its model",
-    )
+    parser.add_argument("--folder", default="", help="folder of MODEL's files, or a release that tells its model")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -90,8 +86,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         blocks, data = blocks[2:], {name: data[name] for name in ("techniques", "left_out")}
     if problems():
         blocks.append(list(problems()))
-    text = "\n\n".join("\n".join(block) for block in blocks)
-    return Result(data, text)
+    return Result(data, "\n\n".join("\n".join(block) for block in blocks))
 
 
 def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
@@ -183,17 +178,13 @@ def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
     if "values" in knob:
         takes = ", ".join(plain(one) for one in knob["values"])
     elif "whole" in knob:
-        takes = f"{_end(knob, 'minimum', 'any')} to {_end(knob, 'maximum', 'any')}"
+        takes = " to ".join(f"{knob[end]:g}" if end in knob else "any" for end in ("minimum", "maximum"))
     else:
         takes = "text"
     default = plain(knob["default"])
     if "minimum_means" in knob and knob["default"] == knob["minimum"]:
         default = f"{default} ({knob['minimum_means']})"
     return {kind: name, "default": default, "takes": takes, "meaning": f"{knob['title']}: {knob['meaning']}"}
-
-
-def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:
-    return f"{knob[name]:g}" if name in knob else otherwise
 
 
 def _files(chosen: Model) -> list[str]:

@@ -9,6 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,9 @@ from paretone.reading import printable
 
 
 def prepare() -> None:
-    """Make this process's standard streams safe to use.
-
-    Output to a closed or full standard error is dropped: a job does not fail because its progress is invisible. Raises
-    :class:`PlainError` if standard output is closed, before work whose result would be lost.
-    """
+    """Make this process's standard streams safe to use. Output to a closed or full standard error is dropped: a job
+    does not fail because its progress is invisible. Raises :class:`PlainError` if standard output is closed, before
+    work whose result would be lost."""
     global _left_to_content
     _left_to_content = False
     closed = sys.stdout is None
@@ -140,8 +139,9 @@ def apart(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | P
         if not path or (str(path) == "-" and option not in outputs):
             continue
         place = os.path.normcase(os.path.realpath(path))
-        if _is_device(place):
-            continue
+        with suppress(OSError):
+            if stat.S_ISCHR(os.stat(place).st_mode):  # A device such as the null device can be written twice.
+                continue
         if place in seen and (option in outputs):
             raise PlainError(f"{seen[place]} and {option} name the same file, {path}; give each its own.")
         seen.setdefault(place, option)
@@ -169,14 +169,6 @@ def folder(name: str | Path) -> Path:
 
 def write_json(path: Path, data: object) -> None:
     files.write(path, (json.dumps(data) + "\n").encode())
-
-
-def _is_device(path: str) -> bool:
-    """Whether a path is a device such as the null device, which can be written twice."""
-    try:
-        return stat.S_ISCHR(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _named(name: str | Path, what: str) -> Path:

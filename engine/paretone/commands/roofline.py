@@ -64,7 +64,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         report = published.report(card or published.CEILINGS)
         _write_csv(csv, report)
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
-    _take_settings(options)
+    for one in options.setting:
+        if not one.endswith(".json"):
+            options.technique = [*options.technique, one]
+        elif options.profile:
+            raise SettingError("Give only one profile: one setting is measured.")
+        else:
+            options.profile = one
     spoken, _ = prepared(options, session, arguments.text(options))
     utterance, setting = Utterance(spoken.text, spoken.voice), spoken.setting
     measuring = MeasureRoofline(
@@ -80,17 +86,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     _write_csv(csv, report)
     lines += [f"Wrote {path}." for path in (trace, csv) if path is not None]
     return Result(data, "\n".join(lines))
-
-
-def _take_settings(options: argparse.Namespace) -> None:
-    """Interpret ``--setting`` as a profile or as techniques. Raises :class:`SettingError` for several profiles."""
-    for one in options.setting:
-        if not one.endswith(".json"):
-            options.technique = [*options.technique, one]
-        elif options.profile:
-            raise SettingError("Give only one profile: one setting is measured.")
-        else:
-            options.profile = one
 
 
 def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:

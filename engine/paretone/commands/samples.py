@@ -49,6 +49,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     from paretone.audio.recording import ogg
     from paretone.studies import samples
+    from paretone.studies.results import read
     from paretone.studies.store import read_audio
 
     file = options.file or resource(*FILE)
@@ -60,7 +61,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             work = made_folder(str(options.work))
         else:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretone-samples-")))
-        results = {model: _studied(choices, model, work, session) for model in choices.models}
+        results: dict[str, Results] = {}
+        for model in choices.models:
+            study = work / f"{model}.json"
+            write_json(study, choices.study(model))
+            ended = session.carry_out(RunStudy(JOB, str(study), str(study.with_suffix(".study"))))
+            results[model] = read(ended.folder)
         made, missing = _judged(choices, results, work, session)
         written = []
         for one in made:
@@ -71,15 +77,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     data = {"page": str(page), "files": [str(path) for path in written], "samples": [_row(one) for one in made]}
     lines = [f"Wrote {path} ({grouped(path.stat().st_size)} bytes)." for path in written]
     return Result({**data, "missing": list(missing)}, "\n".join([*lines, f"Wrote {page}.", *missing]))
-
-
-def _studied(choices: SampleChoices, model: str, work: Path, session: Session) -> Results:
-    from paretone.studies import results
-
-    file = work / f"{model}.json"
-    write_json(file, choices.study(model))
-    ended = session.carry_out(RunStudy(JOB, str(file), str(file.with_suffix(".study"))))
-    return results.read(ended.folder)
 
 
 def _judged(

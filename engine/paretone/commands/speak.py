@@ -85,7 +85,12 @@ def prepared(options: argparse.Namespace, session: Session, text: str = "") -> t
     model_id = arguments.model(options, profile)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)
-    setting = arguments.setting(options, model_id) if profile is None else _changed(profile.setting, options, model_id)
+    if profile is None:
+        setting = arguments.setting(options, model_id)
+    else:
+        seed = profile.setting.seed if options.seed is None else options.seed
+        changed = profile.setting.options.replace(**arguments.sampler_options(options, model_id))
+        setting = replace(profile.setting, seed=seed, options=changed)
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         artefacts = profile.artefacts
@@ -137,7 +142,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if stopped is not None:
         kept = None
     elif options.repeat:
-        take, stopped = _timed_again(take, spoken, options.repeat, session)
+        given = spoken.text, spoken.voice, spoken.setting, spoken.artefacts
+        again = TimeAgain(JOB, *given, take=take.id, times=options.repeat)
+        timed, stopped = _outcomes(again, TimedAgain, session)
+        take = repeated(take, timed[-1].runs) if timed else take
         few = {0: "the first run, without repeats", 1: "this repeat"}.get(
             len(take.repeats), "these repeats, as medians"
         )
@@ -153,7 +161,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if subtitles is not None:
             write_srt(subtitles, sentence_times(heard))
         problem, code = strict([faults.summary] if faults.faulty else [], options.strict)
-    found, compared = figures(take), comparisons(setting)
+    found, compared, tail = figures(take), comparisons(setting), figure_of(metric("first_audio_p90"), take)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),
@@ -162,7 +170,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         **found,
         "repeats": [{name: getattr(one, name) for name in (*TIMES, "other_share", "busy")} for one in take.repeats],
         "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
-        "first_audio_p90": None if (tail := figure_of(metric("first_audio_p90"), take)) is None else tail.value,
+        "first_audio_p90": None if tail is None else tail.value,
         "faults": [one.to_json() for one in faults.findings],
         "unchecked": list(faults.unavailable),
         "unfinished": take.unfinished,
@@ -180,10 +188,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     backbone = (
         "" if measured.backbone_time_factor is None else f"backbone RTF {_figure(take, 'backbone_time_factor')}, "
     )
+    late = "" if tail is None else f", P90 {tail.value:.2f} s of {tail.n} runs"
     said = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {_figure(take, 'real_time_factor')}{processor}, {measured.seconds:.2f} s of synthesis, "
-        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{_tail(take)}, {backbone}ops ratio "
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s{late}, {backbone}ops ratio "
         f"{measured.ops_ratio:.3f}, on {model.info.device}.",
         *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
         load_line(measured),
@@ -216,13 +225,6 @@ def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) 
     return np.concatenate(parts)
 
 
-def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
-    """``take`` with the medians of the finished repeats of ``times``, and the error that ended the others."""
-    again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
-    timed, stopped = _outcomes(again, TimedAgain, session)
-    return (repeated(take, timed[-1].runs) if timed else take), stopped
-
-
 def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[list[Outcome], Exception | None]:
     """The events of ``kind`` with finished results, and the error that ended the command early."""
     found: list[Outcome] = []
@@ -245,12 +247,6 @@ def _figure(take: Take, name: str, form: str = "{:.3f}") -> str:
     return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
 
 
-def _tail(take: Take) -> str:
-    """90th percentile over the repeats, which exclude the first run."""
-    tail = figure_of(metric("first_audio_p90"), take)
-    return "" if tail is None else f", P90 {tail.value:.2f} s of {tail.n} runs"
-
-
 def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
     """Remark on guidance requested with weights that already contain theirs."""
     asked = getattr(options, "guidance", 0.0)
@@ -267,16 +263,8 @@ def _decoding(measured: Measurements) -> list[str]:
         return []
     return [
         f"{counted(measured.tokens, 'speech token', 'speech tokens')}, {measured.tokens_per_pass:.2f} per pass of the "
-        "model; the longest wait "
-        f"between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
+        f"model; the longest wait between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
     ]
-
-
-def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:
-    """A profile's setting with the arguments' changes."""
-    seed = setting.seed if options.seed is None else options.seed
-    changes = arguments.sampler_options(options, model)
-    return replace(setting, seed=seed, options=setting.options.replace(**changes))
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------

@@ -122,6 +122,7 @@ def _set_aside(folder: Path) -> Result:
 def _run(options: argparse.Namespace, session: Session) -> Result:
     from paretone.studies import results as found
     from paretone.studies.running import FINISHED, PAUSED
+    from paretone.studies.wording import faulty_takes
 
     if options.workers and not options.ray:
         raise StudyError("--workers needs --ray: without a cluster, this process does everything.")
@@ -149,16 +150,11 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     made = f"{ended.made} takes were made; the results are in {results.folder}."
     summary |= {"evaluation_set": ended.evaluation} if ended.evaluation else {}
     lines = [*filter(None, (made, ended.evaluation)), *ended.log, *ended.found, "", answered.text]
-    return Result({**answered.data, **summary}, "\n".join(lines), *_strict(results, options))
-
-
-def _strict(results: Results, options: argparse.Namespace) -> tuple[str, int]:
-    from paretone.studies.wording import faulty_takes
-
     faulty, takes = faulty_takes(results)
     if options.strict and not takes:
         raise StudyError('--strict needs the judge "faults": add it to the judges of the study.')
-    return strict([f"in {faulty} of {takes} takes"] if faulty else [], options.strict)
+    problem = strict([f"in {faulty} of {takes} takes"] if faulty else [], options.strict)
+    return Result({**answered.data, **summary}, "\n".join(lines), *problem)
 
 
 def _verify(options: argparse.Namespace, session: Session) -> Result:

@@ -36,11 +36,8 @@ GRACE_SECONDS = 1.0
 
 
 class Terminal:
-    """Writes a job's progress to ``stream``.
-
-    On a screen it draws one bar with an estimate; in a file or pipe it writes few lines. Every method raises
-    :class:`Cancelled` once ``cancelled`` is set.
-    """
+    """Writes a job's progress to ``stream``. On a screen it draws one bar with an estimate; in a file or pipe it writes
+    few lines. Every method raises :class:`Cancelled` once ``cancelled`` is set."""
 
     def __init__(self, cancelled: threading.Event, quiet: bool = False, stream: TextIO | None = None) -> None:
         self.cancelled = cancelled
@@ -49,11 +46,7 @@ class Terminal:
         self._screen = self._stream.isatty()
         self._activity = ""
         self._drawn = False
-        self._remaining = RemainingTime()
-        self._share = 0.0
-        self._estimated = False
-        self.remark = ""
-        """Shown after the bar."""
+        self.begin()
         self.cautioned: set[str] = set()
         """Cautions already shown."""
 
@@ -89,6 +82,7 @@ class Terminal:
         self._share = 0.0
         self._estimated = False
         self.remark = ""
+        """Shown after the bar."""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
         """Show ``done`` of ``total`` units of the job, and the seconds ``left``: its estimate, or by the pace."""
@@ -157,11 +151,8 @@ class Session:
         self.terminal = terminal
 
     def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
-        """Carry out ``command``; returns its last event.
-
-        ``hear`` receives all events before it, in place of :meth:`Terminal.hear`. Raises the job's errors, and
-        :class:`paretone.errors.Cancelled`.
-        """
+        """Carry out ``command``; returns its last event. ``hear`` receives all events before it, in place of
+        :meth:`Terminal.hear`. Raises the job's errors, and :class:`paretone.errors.Cancelled`."""
         self.terminal.begin()
         try:
             return self.executor.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)

@@ -87,12 +87,8 @@ def forced_words(samples: np.ndarray, rate: int, words: Sequence[str]) -> tuple[
     return forced_alignment.found_words((heard.clip(-1, 1) * 32767).astype(np.int16).tobytes(), words)
 
 
-# Align a recording in the phones of natural speech.
-#
 # Training speech has time for each blank between words; in recordings words run together, so blanks take a little from
 # the neighbouring sounds.
-
-
 BLANK_SECONDS = 0.025
 ALIGNER_PHONES = dict(
     zip(
@@ -109,9 +105,7 @@ ALIGNER_PHONES = dict(
 
 def align_phones(samples: np.ndarray, rate: int, spoken: Sequence[TimedPhone]) -> Alignment:
     """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of the transcript, of mean length, without silence.
-
-    Raises :class:`AudioError` if the recording is silent or its duration does not match.
-    """
+    Raises :class:`AudioError` if the recording is silent or its duration does not match."""
     seconds = np.array([end - start for _, start, end in spoken])
     start, end = checked_span(samples, rate, float(seconds.sum()))
     found = forced_words(samples, rate, spelled_words(spoken))

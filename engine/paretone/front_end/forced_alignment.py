@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pocketsphinx
@@ -78,23 +78,17 @@ def _found(raw: bytes, words: Sequence[str]) -> list[tuple[list[Segment], float]
             return []
         decoder.set_alignment()
         _run(decoder, raw)
-        heard = [[phone for phone in word if not _is_silence(phone)] for word in decoder.get_alignment()]
+        aligned = [list(word) for word in decoder.get_alignment()]
     except RuntimeError:
         return []
-    return [
-        ([_segment(phone) for phone in word], sum(phone.score for phone in word) / sum(one.duration for one in word))
-        for word in heard
-        if word
-    ]
-
-
-def _segment(found: Any) -> Segment:
-    start, end = (place / FRAMES_PER_SECOND for place in (found.start, found.start + found.duration))
-    return found.name, start, end
-
-
-def _is_silence(found: Any) -> bool:
-    return found.name == "SIL" or found.name.startswith("+")
+    found = []
+    for word in aligned:
+        sounds = [one for one in word if one.name != "SIL" and not one.name.startswith("+")]
+        spans = [(one.start / FRAMES_PER_SECOND, (one.start + one.duration) / FRAMES_PER_SECOND) for one in sounds]
+        named = [(one.name, *span) for one, span in zip(sounds, spans, strict=True)]
+        if sounds:
+            found.append((named, sum(one.score for one in sounds) / sum(one.duration for one in sounds)))
+    return found
 
 
 def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
@@ -103,10 +97,6 @@ def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
     decoder.end_utt()
 
 
-def _main() -> None:
-    words = json.loads(sys.stdin.buffer.readline())
-    json.dump(_found(sys.stdin.buffer.read(), words), sys.stdout)
-
-
 if __name__ == "__main__":
-    _main()
+    given = json.loads(sys.stdin.buffer.readline())
+    json.dump(_found(sys.stdin.buffer.read(), given), sys.stdout)

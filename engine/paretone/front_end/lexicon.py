@@ -238,7 +238,9 @@ class Lexicon:
         found = function_word(word, tag, context)
         if found is not None:
             return found
-        restress = _by_capitals(word)
+        restress: Restress = _as_it_is
+        if word != word.lower():
+            restress = emphasised if word == word.upper() else lightly_stressed
         said = self._as_written(word, tag, context, restress)
         if said is not None or word.isascii():
             return said
@@ -254,7 +256,8 @@ class Lexicon:
         return before + (PRIMARY if mark else "") + last
 
     def _as_written(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
-        if _dotted(word):
+        # An abbreviation like "U.S." or "a.m." is spelled.
+        if "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, word.split("."))) <= 2:
             return self.spelled(word)
         if self._only_capitals_differ(word, tag, context):
             word = word.lower()
@@ -337,20 +340,8 @@ def function_word(word: str, tag: str, context: Context) -> str | None:
     return None
 
 
-def _by_capitals(word: str) -> Restress:
-    if word == word.lower():
-        return _as_it_is
-    return emphasised if word == word.upper() else lightly_stressed
-
-
 def _as_it_is(phonemes: str) -> str:
     return phonemes
-
-
-def _dotted(word: str) -> bool:
-    """Whether ``word`` is an abbreviation like "U.S." or "a.m."."""
-    parts = word.split(".")
-    return "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, parts)) <= 2
 
 
 @functools.lru_cache(maxsize=1)

@@ -64,11 +64,6 @@ def _ion(match: re.Match[str], around: Around) -> str:
     return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
 
-def _letters_between(match: re.Match[str], around: Around) -> str | None:
-    first, last = match[0][0], match[0][2]
-    return f"{first} to {last}" if first < last else None
-
-
 def _sizes_between(match: re.Match[str], around: Around) -> str | None:
     """ "S–XL"; two single letters need the word."""
     if max(map(len, match.groups())) < 2 and not around.follows(r"(?i:\bsizes?:?) "):
@@ -144,8 +139,6 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 
 
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
-
-
 _BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|sc|Sc|Mk|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
 
 
@@ -181,9 +174,7 @@ def _standard(match: re.Match[str], around: Around) -> str | None:
     return said + (f" dash {number(part)}" if part else "") + (f", {year(int(dated))}" if dated else "")
 
 
-# Telephone numbers and addresses.
-
-
+# --- Telephone numbers and addresses ----------------------------------------------------------------------------------
 def _telephone(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     count = sum(map(str.isdecimal, text))
@@ -242,9 +233,7 @@ def _saint(match: re.Match[str], around: Around) -> Said:
     return Said({"St": "Saint", "Dr": "Doctor"}[match[1]])
 
 
-# What is typed into a computer.
-
-
+# --- What is typed into a computer ------------------------------------------------------------------------------------
 _ADDRESS_MARKS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
@@ -293,9 +282,7 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
     return f"dash dash {match[2].replace('-', ' ')}"
 
 
-# Abbreviations and signs.
-
-
+# --- Abbreviations and signs ------------------------------------------------------------------------------------------
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     words = SLANG.get(text) or SLANG.get(text.lower())
@@ -393,7 +380,8 @@ NAMES = (
         after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
     semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:cardinal}"),
     semiotic("score", r"50-50\b", say="fifty fifty"),
-    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=_letters_between),
+    semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=lambda match, around: (
+        f"{match[0][0]} to {match[0][2]}" if match[0][0] < match[0][2] else None)),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
         f"{DAYS[match[1]]} to {DAYS[match[2]]}" if match[1] else DAYS["Su"])),
     semiotic("date", rf"\b(?=(?:{_SCHOOL_DAY})/?(?:{_SCHOOL_DAY}))(?:M/?)?(?:Tu?(?!h)/?)?(?:W/?)?(?:Th/?)?(?:F/?)?",

@@ -1,8 +1,5 @@
-"""Numbers as English words: cardinals, ordinals, years, decimals, and digits one by one or in pairs.
-
-American usage: no "and" inside cardinals. Where a number stands decides how it is read:
-:mod:`paretone.front_end.semiotic`.
-"""
+"""Numbers as English words: cardinals, ordinals, years, decimals, and digits one by one or in pairs. American usage: no
+"and" inside cardinals. Where a number stands decides how it is read: :mod:`paretone.front_end.semiotic`."""
 
 from __future__ import annotations
 

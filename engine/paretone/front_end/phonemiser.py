@@ -24,9 +24,7 @@ from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import Sentence, Written, write_out
 from paretone.observer import may_stop
 
-# Words whose neighbours decide the pronunciation better than the tagger's part of speech does.
-
-
+# --- Words whose neighbours decide the pronunciation better than the tagger's part of speech does ---------------------
 _AFTER = {
     "bass": ("player players guitar guitars clef line lines drum drums voice voices notes".split(), "JJ"),
     "dove": ("into in under down off headfirst".split(), "VBD"),
@@ -60,13 +58,10 @@ def _following(words: Sequence[str], place: int) -> str:
     return words[place + 1].lower() if place + 1 < len(words) else ""
 
 
-# A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and sentence context.
-#
+# --- A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and sentence context -------------
 # Words are pronounced from last to first, because small words depend on the next sound ("the apple"). Words missing
 # from the dictionary are composed of listed parts ("well-known", "YouTube"); if parts are missing too, the network for
 # unknown words reads them.
-
-
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
 """Sounds that decide the form of a small word before them."""
@@ -160,7 +155,8 @@ class SentenceReader:
             if token.text.lower() == "lead" and _following(texts, place) in _METAL:
                 words[-1].parts.append(_Part(token.text, tag, _LEAD))
             else:
-                words[-1].parts += _parts(token.text, settled_tag(texts, place, tag))
+                tag = settled_tag(texts, place, tag)
+                words[-1].parts += [_Part(one, tag) for run in _RUNS.findall(token.text) for one in _HUMPS.split(run)]
             words[-1].blank = token.blank
             open_word = not token.blank
         return words
@@ -219,13 +215,7 @@ class SentenceReader:
 def _taught(word: str, taught: Mapping[str, str]) -> str:
     """Phonemes that a user taught for ``word`` or for its stem; empty without any."""
     stem = taught.get(word.removesuffix("'s"), "")
-    if not stem or not word.endswith("'s"):
-        return taught.get(word, "")
-    return with_s(stem)
-
-
-def _parts(text: str, tag: str) -> list[_Part]:
-    return [_Part(part, tag) for run in _RUNS.findall(text) for part in _HUMPS.split(run)]
+    return with_s(stem) if stem and word.endswith("'s") else taught.get(word, "")
 
 
 def _joined(parts: Sequence[_Part]) -> str:

@@ -149,9 +149,7 @@ def _stressed(signs: str) -> str:
     return moved if "ˈ" in moved else re.sub(f"([{vowels}])", r"ˈ\1", moved, count=1)
 
 
-# The user's file.
-
-
+# --- The user's file --------------------------------------------------------------------------------------------------
 def lexicon_file() -> Path:
     return data_folder() / "lexicon.json"
 

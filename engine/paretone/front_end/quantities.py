@@ -36,9 +36,7 @@ _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
 _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
 
 
-# Numbers.
-
-
+# --- Numbers ----------------------------------------------------------------------------------------------------------
 def number(text: str) -> str:
     """The words of a number in any usual writing, with a sign or a fraction."""
     sign = _SIGNS.get(text[0], "")
@@ -202,9 +200,7 @@ def _ratio(match: re.Match[str], around: Around) -> str:
     return f"{number(match[1])} to {number(match[2])}"
 
 
-# Money and measures.
-
-
+# --- Money and measures -----------------------------------------------------------------------------------------------
 def _money(match: re.Match[str], around: Around) -> Said | None:
     sign, value = match["sign"] or match["inner"] or "", match["value"]
     names = CURRENCIES[match["symbol"] or match["code"]]
@@ -399,9 +395,7 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     return Said(by.join(said), units(unit, match["gap"] == "-") if unit else "")
 
 
-# Mathematics.
-
-
+# --- Mathematics ------------------------------------------------------------------------------------------------------
 _FUNCTIONS = {
     "sin": "sine", "cos": "cosine", "tan": "tangent", "ln": "natural log", "exp": "exp", "log": "log", "mod": "mod",
 }  # fmt: skip

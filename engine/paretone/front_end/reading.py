@@ -14,7 +14,7 @@ and punctuation: :func:`paretone.front_end.phones.words`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -29,13 +29,10 @@ from paretone.front_end.pronunciations import AS_USUAL, HowToRead
 from paretone.front_end.speakable import FIRST_PIECE_SECONDS, PIECE_SECONDS, language_of, packed, require_text
 from paretone.observer import may_stop
 
-# Tempo and emphasis of a sentence.
-#
+# --- Tempo and emphasis of a sentence ---------------------------------------------------------------------------------
 # The length network gives the mean reading. The models' training speech was up to 15 % faster or slower and had an
 # emphasised word in two of five sentences; :meth:`Prosody.drawn` draws from the same distribution, so that seeds differ
 # in timing as the training speech does.
-
-
 TEMPOS = (0.85, 1.15)
 """Range of the random tempo of sentences."""
 EMPHASISED = 0.4
@@ -63,12 +60,8 @@ class Prosody:
     def drawn(cls, *seed: int) -> Prosody:
         """Draw from the distribution of the training speech."""
         draw = np.random.default_rng([one % 2**64 for one in seed])
-        tempo, emphasised, word, strength = (
-            draw.uniform(*TEMPOS),
-            draw.uniform(),
-            draw.uniform(),
-            draw.uniform(*STRENGTHS),
-        )
+        tempo, emphasised = draw.uniform(*TEMPOS), draw.uniform()
+        word, strength = draw.uniform(), draw.uniform(*STRENGTHS)
         return cls(tempo, word if emphasised < EMPHASISED else None, strength)
 
     def spoken(
@@ -79,16 +72,11 @@ class Prosody:
         symbols = (EDGE, *phonemes, EDGE)
         lengths = UNIT_FRAMES * np.maximum(np.round(units(symbols) / (self.tempo * speed)), 1).astype(int)
         lengths[0], lengths[-1] = min(lengths[0], LEAD), min(lengths[-1], TAIL)
-        return timed_phones(symbols, self._emphasised(symbols, lengths).tolist(), FRAME)
-
-    def _emphasised(self, symbols: Sequence[str], lengths: np.ndarray) -> np.ndarray:
-        if self.emphasis is None:
-            return lengths
-        inside = word_at(symbols, self.emphasis)
-        ends = np.cumsum(lengths[inside]) * (1 + LONGER * self.strength)
-        longer = lengths.copy()
-        longer[inside] = np.diff(np.round(ends), prepend=0)
-        return longer
+        if self.emphasis is not None:
+            inside = word_at(symbols, self.emphasis)
+            ends = np.cumsum(lengths[inside]) * (1 + LONGER * self.strength)
+            lengths[inside] = np.diff(np.round(ends), prepend=0)
+        return timed_phones(symbols, lengths.tolist(), FRAME)
 
 
 def word_at(symbols: Sequence[str], share: float) -> np.ndarray:
@@ -140,10 +128,8 @@ class NaturalReader:
         self._read("ready")  # Load the lexicon with the model, so that no take pays for it.
 
     def pieces(self, text: str, how: HowToRead = AS_USUAL) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
-        """Cut ``text`` into pieces; return them with notes for the user.
-
-        Raises :class:`TextError`, also for other languages, and :class:`SettingError` for a speed not above 0.
-        """
+        """Cut ``text`` into pieces; return them with notes for the user. Raises :class:`TextError`, also for other
+        languages, and :class:`SettingError` for a speed not above 0."""
         speed, seed = how.speed, how.seed
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
@@ -158,7 +144,7 @@ class NaturalReader:
             for number, group in enumerate([[one] for one in said] if how.by_sentence else [said])
             for parts in packed(
                 group,
-                lambda parts: self._mean_seconds(map(phonemes, parts), speed),
+                lambda parts: sum(self._seconds(one, speed) for one in map(phonemes, parts) if one),
                 PIECE_SECONDS,
                 None if number else first,
             )
@@ -197,10 +183,7 @@ class NaturalReader:
             phones[-1] = name, start, max(end, round(last_sound(phones) + SHORTEST_SILENCE, 4))
         return NaturalPiece(text, said, tuple(phones))
 
-    def _mean_seconds(self, sentences: Iterable[str], speed: float) -> float:
-        return sum(self._sentence_seconds(phonemes, speed) for phonemes in sentences if phonemes)
-
-    def _sentence_seconds(self, phonemes: str, speed: float) -> float:
+    def _seconds(self, phonemes: str, speed: float) -> float:
         if len(phonemes) > LONG:
             return len(phonemes) * SYMBOL_SECONDS / speed
         return Prosody().spoken(phonemes, self._units, speed)[-1][2]

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from itertools import pairwise
 
 from paretone.errors import TextError
 from paretone.front_end import MOST_CHARACTERS
@@ -70,11 +71,9 @@ def spoken_chunks(text: str, seconds: Callable[[str], float], budget: float) -> 
 def packed(
     whole: Sequence[str], seconds: Callable[[list[str]], float], budget: float, first_budget: float | None = None
 ) -> list[list[str]]:
-    """Gather sentences, the ``whole`` ones, in as few groups as possible, of at most ``budget`` seconds each.
-
-    A sentence over the budget is cut at commas and the like, and a clause over the budget at words. ``first_budget`` is
-    a smaller budget for the first group, for an earlier start; it cuts sentences only at commas.
-    """
+    """Gather sentences, the ``whole`` ones, in as few groups as possible, of at most ``budget`` seconds each. A
+    sentence over the budget is cut at commas and the like, and a clause over the budget at words. ``first_budget`` is a
+    smaller budget for the first group, for an earlier start; it cuts sentences only at commas."""
     limit = min(budget, first_budget or budget)
     found: list[list[str]] = []
     pending: list[str] = []
@@ -90,7 +89,8 @@ def packed(
             pending, limit = [], budget
             queue.append(piece)
             continue
-        parts = _cut_after(_CLAUSE_END, piece)
+        ends = [0, *(match.end() for match in _CLAUSE_END.finditer(piece)), len(piece)]
+        parts = [part for start, end in pairwise(ends) if (part := piece[start:end].strip())]
         if len(parts) == 1 and seconds([piece]) > budget:
             parts = _shorten(piece, lambda one: seconds([one]), budget)
         if len(parts) > 1:
@@ -111,15 +111,6 @@ def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list
         return [piece[start : start + LONGEST_WORD] for start in range(0, len(piece), LONGEST_WORD)]
     half = len(piece) // 2
     return [piece[:half], piece[half:]] if half > 10 else [piece]
-
-
-def _cut_after(pattern: re.Pattern[str], text: str) -> list[str]:
-    ends = [match.end() for match in pattern.finditer(text)]
-    return [
-        part.strip()
-        for part in (text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True))
-        if part.strip()
-    ]
 
 
 def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
@@ -211,11 +202,9 @@ _FEWEST = 3
 
 
 def language_of(text: str, able: str) -> str:
-    """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`.
-
-    Raises :class:`TextError`, which states what the model is ``able`` to do, for other scripts, and for texts in Latin
-    letters whose frequent words are of another language.
-    """
+    """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`. Raises :class:`TextError`, which
+    states what the model is ``able`` to do, for other scripts, and for texts in Latin letters whose frequent words are
+    of another language."""
     if found := other_language(text):
         raise TextError(f"The text {found}, but {able}; type another text, or choose another model.")
     return CHINESE if HAN.search(text) else ENGLISH

@@ -19,12 +19,9 @@ import numpy as np
 from paretone.front_end.lexicon import bundled, unreadable
 from paretone.front_end.phones import PUNCTUATION
 
-# Split a sentence into words and punctuation marks, as in the tagger's training.
-#
+# --- Words and punctuation marks of a sentence, as in the tagger's training -------------------------------------------
 # Marks at either end of a word are separate tokens; contractions are two ("do", "n't"), and both parts and the hyphen
 # of a compound are three. :attr:`Token.blank` tells whether a blank follows.
-
-
 _HEARD = frozenset(PUNCTUATION) - frozenset('"“”')
 """Audible marks; the teacher ignores quotation marks."""
 _DASHES = ("-", "–", "—", "--", "---")
@@ -166,13 +163,14 @@ class Tagger:
         told = (*_BEFORE, *map(self._told, words), *_AFTER)
         tags = list(_BEFORE)
         for place, word in enumerate(words):
-            tags.append(self._settled.get(word) or self._likeliest(_features(place, word, told, tags[-1], tags[-2])))
+            tag = self._settled.get(word, "")
+            if not tag:
+                features = _features(place, word, told, tags[-1], tags[-2])
+                rows = [self._rows[feature] for feature in features if feature in self._rows]
+                scores = self._weights[rows].sum(0, dtype=np.int32)
+                tag = self._tags[len(scores) - 1 - int(scores[::-1].argmax())] if rows else "NN"
+            tags.append(tag)
         return tags[2:]
-
-    def _likeliest(self, features: Iterator[str]) -> str:
-        rows = [self._rows[feature] for feature in features if feature in self._rows]
-        scores = self._weights[rows].sum(0, dtype=np.int32)
-        return self._tags[len(scores) - 1 - int(scores[::-1].argmax())] if rows else "NN"
 
     def _told(self, word: str) -> str:
         plain = _class(word)

@@ -103,7 +103,11 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     foreign = bool(transcript.strip()) and not is_english(transcript)
     heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None, foreign=foreign)
     if foreign:
-        return replace(heard, expected=_rough_seconds(transcript))
+        # Estimated from the characters.
+        letters = [script_of(one) in SYLLABIC for one in transcript if one.isalpha()]
+        signs, digits = sum(letters), sum(map(str.isdigit, transcript))
+        seconds = SYLLABLE_SIGN * signs + LETTER * (len(letters) - signs) + DIGIT * digits
+        return replace(heard, expected=seconds or None)
     try:
         phones = _phones(transcript)
     except TextError:
@@ -116,14 +120,6 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     for word in words:
         spoken[round(word.start / FRAME) : round(word.end / FRAME)] = True
     return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
-
-
-def _rough_seconds(text: str) -> float | None:
-    """Estimate the seconds of a text in any language from its characters."""
-    letters = [script_of(one) in SYLLABIC for one in text if one.isalpha()]
-    syllabic = sum(letters)
-    seconds = SYLLABLE_SIGN * syllabic + LETTER * (len(letters) - syllabic) + DIGIT * sum(map(str.isdigit, text))
-    return seconds or None
 
 
 def remarks(heard: Hearing, name: str) -> tuple[str, ...]:
@@ -187,10 +183,8 @@ def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
 
 # --- Cutting both together --------------------------------------------------------------------------------------------
 def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording, str]:
-    """Cut the recording called ``name`` as :func:`prepare_prompt` does, and its transcript at the same place.
-
-    Raises :class:`AudioError` for silence, and for a transcript that is too long and cannot be cut reliably.
-    """
+    """Cut the recording called ``name`` as :func:`prepare_prompt` does, and its transcript at the same place. Raises
+    :class:`AudioError` for silence, and for a transcript that is too long and cannot be cut reliably."""
     prepared = prepare_prompt(recording)
     if not is_cut(recording):
         return prepared, transcript

@@ -116,11 +116,8 @@ def _apart(match: re.Match[str]) -> str:
 
 def spell_numbers(text: str) -> str:
     """``text`` with only its numbers in words, for models that read everything else."""
-    return _joined([token if any(map(str.isdigit, token.text)) else _as_is(token) for token in tokens(text)])
-
-
-def _as_is(token: Token) -> Token:
-    return Token("", token.text, token.text)
+    said = [one if any(map(str.isdigit, one.text)) else Token("", one.text, one.text) for one in tokens(text)]
+    return _joined(said)
 
 
 _MARKS = frozenset(".!?…")
@@ -161,8 +158,11 @@ def _sentences(found: list[Token]) -> Iterator[Sentence]:
 
 def _sentence(found: list[Token], ended: bool) -> Iterator[Sentence]:
     """``ended``: without a mark of its own, it gets a full stop."""
-    text = _polished(_joined(found))
-    if not text:
+    text = _joined(found)
+    for pattern, words in _POLISH:
+        text = pattern.sub(words, text)
+    text = text.strip()
+    if not any(map(str.isalnum, text)):
         return
     if ended and text[-1].isalnum():
         text += "."
@@ -201,10 +201,3 @@ _POLISH: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r" +(?=[,.;:!?](?![.\w]))"), ""),
     (re.compile(r"(?<=,),+|^[,;: ]+|(?<=\b[A-Z]\.)\.(?!\.)"), ""),
 )
-
-
-def _polished(text: str) -> str:
-    for pattern, words in _POLISH:
-        text = pattern.sub(words, text)
-    text = text.strip()
-    return text if any(map(str.isalnum, text)) else ""

@@ -1,7 +1,5 @@
-"""Analysis of a take's decoding: tokens along time, acceptance of drafts, and speed-up.
-
-Torch-free: everything follows from the trace of a take.
-"""
+"""Analysis of a take's decoding: tokens along time, acceptance of drafts, and speed-up. Torch-free: everything follows
+from the trace of a take."""
 
 from __future__ import annotations
 

@@ -17,11 +17,7 @@ import numpy as np
 
 from paretone.wording import grouped, listed
 
-# --- Bootstrap --------------------------------------------------------------------------------------------------------
-# The percentile bootstrap: 95 % intervals by resampling with replacement.
-#
-# Draws are seeded, so equal figures have equal intervals. Source: B. Efron and R. Tibshirani, "An Introduction to the
-# Bootstrap", 1993, chapter 13.
+# --- Bootstrap: draws are seeded, so equal figures have equal intervals -----------------------------------------------
 PERCENTILES = (2.5, 97.5)
 
 
@@ -39,10 +35,8 @@ def ends(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def bootstrap(
     statistic: Callable[..., np.ndarray], *findings: np.ndarray, draws: int, seed: int = 0
 ) -> tuple[float, float, float]:
-    """A statistic of paired ``findings``, (n,) each, with the ends of its 95 % interval.
-
-    ``statistic`` maps draws of all findings, (draws, n) each, to its values (draws,).
-    """
+    """A statistic of paired ``findings``, (n,) each, with the ends of its 95 % interval. ``statistic`` maps draws of
+    all findings, (draws, n) each, to its values (draws,)."""
     columns = [np.asarray(one) for one in findings]
     chosen = picks(len(columns[0]), draws, seed)
     low, high = ends(statistic(*(one[chosen] for one in columns)))
@@ -141,11 +135,9 @@ class Estimate:
 
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
-    """One estimate per column of (clusters, columns): the statistic over clusters. ``n``: takes per column.
-
-    For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
-    fixed, so equal columns have equal intervals.
-    """
+    """One estimate per column of (clusters, columns): the statistic over clusters. ``n``: takes per column. For a
+    ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
+    fixed, so equal columns have equal intervals."""
     clusters = len(columns)
     values = statistic_of(columns[None], statistic)[0]
     if clusters == 1:

@@ -152,10 +152,8 @@ Sounded = tuple[np.ndarray | None, Sound]
 
 
 def with_baseline_metrics(baseline: Take, take: Take) -> Take:
-    """``take`` with its figures relative to ``baseline``, which has the same words, durations and noise.
-
-    Raises :class:`SettingError` if the two are not comparable.
-    """
+    """``take`` with its figures relative to ``baseline``, which has the same words, durations and noise. Raises
+    :class:`SettingError` if the two are not comparable."""
     same = (baseline.text, baseline.voice, baseline.checkpoint) == (take.text, take.voice, take.checkpoint)
     if not same or baseline.setting != take.setting.baseline:
         raise SettingError(
@@ -172,10 +170,8 @@ def with_baseline_metrics(baseline: Take, take: Take) -> Take:
 
 def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
     """Log-mel distance between two takes, and ``metrics`` of the second with its further differences from the first.
-    Raises :class:`SettingError` if they differ in length.
-
-    If either has no spectrogram, spectrograms of both sounds are compared.
-    """
+    Raises :class:`SettingError` if they differ in length. If either has no spectrogram, spectrograms of both sounds are
+    compared."""
     (one, one_sound), (other, other_sound) = first, second
     if one is None or other is None:
         one = other = None

@@ -40,12 +40,9 @@ LONGEST_SECONDS = 60.0
 _CUT_SECONDS = 10.0
 """A piece ends at the quietest moment of its last seconds."""
 _QUIET_SECONDS = 0.05
-"""Length of a moment in seconds."""
 DISCOUNT = 0.5
 """Discount on each bigram count, given to unseen pairs."""
 START, END = "<s>", "</s>"
-
-
 WORD = "[a-z']+"
 
 
@@ -119,11 +116,9 @@ class Judge:
         if len(references) != len(recordings) or not all(references):
             raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
         heard = [" ".join(words_of(self.hear(samples, rate, check))) for samples, rate in recordings]
-        edits = []
-        for reference, hypothesis in zip(references, heard, strict=True):
-            result = self._jiwer.process_words(" ".join(reference), hypothesis)
-            edits.append(result.substitutions + result.deletions + result.insertions)
-        return WordErrors(tuple(edits), tuple(len(reference) for reference in references), tuple(heard))
+        found = [self._jiwer.process_words(" ".join(one), said) for one, said in zip(references, heard, strict=True)]
+        edits = tuple(one.substitutions + one.deletions + one.insertions for one in found)
+        return WordErrors(edits, tuple(map(len, references)), tuple(heard))
 
 
 def pieces(samples: np.ndarray) -> list[np.ndarray]:

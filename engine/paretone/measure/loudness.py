@@ -176,10 +176,8 @@ def clipping(samples: np.ndarray) -> float:
 
 def silence(samples: np.ndarray, rate: int) -> float:
     """Share of silent frames (20 ms, every 10 ms): root mean square 40 dB below the loudest frame's, or below -70 dB of
-    full scale; 1 for a recording shorter than a frame.
-
-    The threshold is relative: a take's level does not change its share.
-    """
+    full scale; 1 for a recording shorter than a frame. The threshold is relative: a take's level does not change its
+    share."""
     length, hop = round(FRAME_SECONDS * rate), round(HOP_SECONDS * rate)
     if len(samples) < length:
         return 1.0

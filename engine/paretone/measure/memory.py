@@ -19,12 +19,9 @@ _RESET_PEAK = "5"
 
 
 class PeakMemory:
-    """Highest memory in use since its creation.
-
-    ``device`` is ``cpu``, ``cuda`` or ``mps``, with or without an index. A GPU counts torch's allocations; a CPU counts
-    the process's resident memory, model and interpreter included. Linux and CUDA record the peak themselves; elsewhere
-    it is the highest of the samples taken by :meth:`sample`.
-    """
+    """Highest memory in use since its creation. ``device`` is ``cpu``, ``cuda`` or ``mps``, with or without an index. A
+    GPU counts torch's allocations; a CPU counts the process's resident memory, model and interpreter included. Linux
+    and CUDA record the peak themselves; elsewhere it is the highest of the samples taken by :meth:`sample`."""
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = str(device)

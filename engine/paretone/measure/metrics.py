@@ -1,7 +1,5 @@
-"""Figures for comparing takes and studies: title, definition, statistic and better direction. Torch-free.
-
-Front ends build axes, columns and reports from these declarations, so all of them agree.
-"""
+"""Figures for comparing takes and studies: title, definition, statistic and better direction. Torch-free. Front ends
+build axes, columns and reports from these declarations, so all of them agree."""
 
 from __future__ import annotations
 

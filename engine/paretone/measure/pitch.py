@@ -38,11 +38,9 @@ class PitchError:
 
 
 def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
-    """Pitch difference of mono ``second`` (n,) at ``rate`` Hz from ``first``, frame by frame.
-
-    Meaningful only for the same words with the same timing. Raises :class:`SettingError` for lengths that differ by
-    more than 20 ms and for recordings shorter than a frame.
-    """
+    """Pitch difference of mono ``second`` (n,) at ``rate`` Hz from ``first``, frame by frame. Meaningful only for the
+    same words with the same timing. Raises :class:`SettingError` for lengths that differ by more than 20 ms and for
+    recordings shorter than a frame."""
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE * rate:
         raise SettingError(
             f"The takes last {len(first) / rate:.2f} s and {len(second) / rate:.2f} s, so their pitch cannot be "
@@ -57,11 +55,9 @@ def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
 
 
 def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Hz of each frame of mono ``samples`` (n,), 10 ms apart; 0 if unvoiced.
-
-    A frame compares a window of two longest periods with itself, shifted by up to one longest period. Raises
-    :class:`SettingError` for fewer samples than a frame.
-    """
+    """Hz of each frame of mono ``samples`` (n,), 10 ms apart; 0 if unvoiced. A frame compares a window of two longest
+    periods with itself, shifted by up to one longest period. Raises :class:`SettingError` for fewer samples than a
+    frame."""
     longest, shortest = int(rate / LOWEST), int(rate / HIGHEST)
     window, hop = 2 * longest, round(HOP_SECONDS * rate)
     span = window + longest
@@ -175,22 +171,12 @@ def diversity(curves: Sequence[np.ndarray]) -> float | None:
     if max(lengths) - min(lengths) <= SAME_LENGTH:
         together = np.array([one[: min(lengths)] for one in curves])
     else:
-        cut = [_from_voice_to_voice(one) for one in curves]
+        cut = [np.trim_zeros(one) for one in curves]
         length = round(float(np.mean([len(one) for one in cut])))
-        together = np.array([_stretched(one, length) for one in cut])
+        places = np.arange(length) + 0.5
+        stretched = (one[(places * len(one) / length).astype(int)] if len(one) else np.zeros(length) for one in cut)
+        together = np.array([*stretched])
     voiced = (together > 0).all(0)
     if voiced.sum() < FEWEST:
         return None
     return float(together[:, voiced].std(0, ddof=1).mean())
-
-
-def _from_voice_to_voice(curve: np.ndarray) -> np.ndarray:
-    voiced = np.flatnonzero(curve)
-    return curve[voiced[0] : voiced[-1] + 1] if len(voiced) else curve[:0]
-
-
-def _stretched(curve: np.ndarray, length: int) -> np.ndarray:
-    """``curve`` resampled to ``length`` frames by nearest neighbour."""
-    if not len(curve):
-        return np.zeros(length)
-    return curve[((np.arange(length) + 0.5) * len(curve) / length).astype(int)]

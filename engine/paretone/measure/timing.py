@@ -112,11 +112,9 @@ def paired_ratio(
     device: str = "cpu",
     on_round: Callable[[int], None] | None = None,
 ) -> PairedTimes:
-    """Compare ``variants`` with the first of them, interleaved.
-
-    Every variant first runs ``warm_up`` times, unmeasured. ``on_round`` receives the number of finished rounds and may
-    raise to stop. Raises :class:`ValueError` for fewer than two variants or one round.
-    """
+    """Compare ``variants`` with the first of them, interleaved. Every variant first runs ``warm_up`` times, unmeasured.
+    ``on_round`` receives the number of finished rounds and may raise to stop. Raises :class:`ValueError` for fewer than
+    two variants or one round."""
     if len(variants) < 2 or rounds < 1:
         raise ValueError("A comparison needs at least two variants and one round.")
     baseline = next(iter(variants))

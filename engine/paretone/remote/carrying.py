@@ -31,12 +31,7 @@ _MIRROR_SECONDS = 1.0
 
 class Carrier:
     def __init__(
-        self,
-        host: str,
-        data: Path,
-        ask: Asking,
-        tell: Callable[[Event], None],
-        goes_on: Callable[[int], bool],
+        self, host: str, data: Path, ask: Asking, tell: Callable[[Event], None], goes_on: Callable[[int], bool]
     ) -> None:
         """``data``: this machine's data folder; ``tell`` gets progress; ``goes_on``: whether a job is not cancelled."""
         self._host, self._data, self._ask, self._tell, self._goes_on = host, data, ask, tell, goes_on

@@ -62,11 +62,9 @@ _SHUT_DOWN_SECONDS = 60.0
 
 
 class Outbox:
-    """Numbered events, kept until the window has seen them. Thread-safe.
-
-    An unsent figure gives way to the next one of its job. Beyond a size, audio pieces go first, which their takes have
-    whole, then reports; outcomes are never dropped.
-    """
+    """Numbered events, kept until the window has seen them. Thread-safe. An unsent figure gives way to the next one of
+    its job. Beyond a size, audio pieces go first, which their takes have whole, then reports; outcomes are never
+    dropped."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most, self._lock = most, threading.Lock()

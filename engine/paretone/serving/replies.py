@@ -43,9 +43,7 @@ def judged(
 ) -> tuple[dict[str, tuple[float, float, float]], tuple[dict[str, float], ...]]:
     """Words, naturalness, variety and faults of the replies to one load, and similarity to the voice of ``reference``:
     values with the ends of their 95 % intervals, by metric, and the figures that takes have, of each reply.
-
-    ``recordings``: mono samples (n,) and their rate, of each text. Raises :class:`paretone.errors.PlainError`.
-    """
+    ``recordings``: mono samples (n,) and their rate, of each text. Raises :class:`paretone.errors.PlainError`."""
     judges = FileJudges(tuple(dict.fromkeys(texts)), reference)
     found: list[Judgement] = []
     for place, (text, sound) in enumerate(zip(texts, recordings, strict=True)):

@@ -233,10 +233,8 @@ class MeasureRoofline(Command):
 @dataclass(frozen=True)
 class ExportProfile(Command):
     """Write ``profile`` into ``folder`` in the form of ``target`` (see :func:`paretone.export.targets.targets`): all
-    files or none, and no existing file is replaced.
-
-    ``model_folder``: the checkpoint's, if not the catalogue's; the loaded model stays unchanged.
-    """
+    files or none, and no existing file is replaced. ``model_folder``: the checkpoint's, if not the catalogue's; the
+    loaded model stays unchanged."""
 
     activity = "exporting"
     carried_out_by = "paretone.session.jobs:export_profile"
@@ -292,11 +290,9 @@ class HearTokens(Command):
 
 @dataclass(frozen=True)
 class RunStudy(Command):
-    """Run the remaining tasks of the study in ``file``, and store every finished take in ``folder``.
-
-    Cancelling loses only the takes in progress, :class:`PauseStudy` none; the same command continues. The loaded model
-    is used if the study needs it; otherwise the study loads its own, and the loaded one stays unchanged.
-    """
+    """Run the remaining tasks of the study in ``file``, and store every finished take in ``folder``. Cancelling loses
+    only the takes in progress, :class:`PauseStudy` none; the same command continues. The loaded model is used if the
+    study needs it; otherwise the study loads its own, and the loaded one stays unchanged."""
 
     activity = "running the study"
     carried_out_by = "paretone.session.jobs:run_study"

@@ -42,11 +42,9 @@ class _Token(threading.Event):
 
 
 class EngineThread:
-    """Takes commands from any thread and posts events.
-
-    ``post`` is called from the engine thread, and from threads that cancel a job or submit one that never starts; it
-    must be thread-safe and quick. ``load`` replaces :func:`paretone.models.load_model`.
-    """
+    """Takes commands from any thread and posts events. ``post`` is called from the engine thread, and from threads that
+    cancel a job or submit one that never starts; it must be thread-safe and quick. ``load`` replaces
+    :func:`paretone.models.load_model`."""
 
     def __init__(self, post: Callable[[Event], None], load: Callable[..., SpeechModel] | None = None) -> None:
         self._sink = post
@@ -74,10 +72,8 @@ class EngineThread:
         self._thread.start()
 
     def submit(self, command: Command) -> None:
-        """Queue ``command``. After :class:`ShutDown`, jobs are cancelled at once.
-
-        Raises :class:`TypeError` for other objects, and :class:`ValueError` for a job number in use or 0.
-        """
+        """Queue ``command``. After :class:`ShutDown`, jobs are cancelled at once. Raises :class:`TypeError` for other
+        objects, and :class:`ValueError` for a job number in use or 0."""
         if isinstance(command, Cancel):
             self.cancel(command.target)
         elif isinstance(command, PauseStudy):

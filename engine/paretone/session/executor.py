@@ -217,12 +217,9 @@ class Executor:
     def carry_out(
         self, command: Command, post: Post, cancelled: threading.Event, pausing: threading.Event | None = None
     ) -> Event | None:
-        """Carry out ``command``; returns its result event, which is also posted.
-
-        ``pausing`` is set to end a study after the takes in progress. Raises the errors of the job,
-        :class:`paretone.errors.Cancelled` soon after ``cancelled`` is set, and :class:`TypeError` for a command without
-        a function.
-        """
+        """Carry out ``command``; returns its result event, which is also posted. ``pausing`` is set to end a study
+        after the takes in progress. Raises the errors of the job, :class:`paretone.errors.Cancelled` soon after
+        ``cancelled`` is set, and :class:`TypeError` for a command without a function."""
         if not command.carried_out_by:
             raise TypeError(f"There is no function for the command {type(command).__name__}.")
         work = imported(command.carried_out_by)

@@ -50,10 +50,8 @@ def view(name: str) -> View:
 
 
 def compute_view(name: str, task: Task) -> Figure:
-    """Figure of the view ``name``; knobs missing in ``task.knobs`` have their defaults.
-
-    Raises :class:`paretone.errors.SettingError` for an unsuitable model, and :class:`paretone.errors.Cancelled`.
-    """
+    """Figure of the view ``name``; knobs missing in ``task.knobs`` have their defaults. Raises
+    :class:`paretone.errors.SettingError` for an unsuitable model, and :class:`paretone.errors.Cancelled`."""
     started = time.perf_counter()
     chosen, info = view(name), task.model.info
     subject = chosen.subject(info)

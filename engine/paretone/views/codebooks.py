@@ -1,7 +1,5 @@
-"""View of a masked model's speech from its first codebooks: what each adds (as in the roofline post).
-
-Torch-free at import.
-"""
+"""View of a masked model's speech from its first codebooks: what each adds (as in the roofline post). Torch-free at
+import."""
 
 from __future__ import annotations
 

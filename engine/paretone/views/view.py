@@ -44,11 +44,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class View:
-    """Declaration of a view for front ends and engine.
-
-    ``knobs`` maps the number of layers to the view's knobs. ``compute`` runs the model and calls the task's observer at
-    least once per step. It imports torch-dependent modules only when called.
-    """
+    """Declaration of a view for front ends and engine. ``knobs`` maps the number of layers to the view's knobs.
+    ``compute`` runs the model and calls the task's observer at least once per step. It imports torch-dependent modules
+    only when called."""
 
     name: str
     title: str

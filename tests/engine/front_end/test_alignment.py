@@ -13,14 +13,7 @@ import soundfile
 from paretone.errors import AudioError, CheckpointError
 from paretone.front_end.alignment import FORCED, MEAN_LENGTHS, align_phones
 from paretone.front_end.phonemiser import default_phonemiser
-from paretone.front_end.phones import (
-    BLANK,
-    EDGE,
-    PHONES,
-    PhoneVocabulary,
-    timed_phones,
-    words,
-)
+from paretone.front_end.phones import BLANK, EDGE, PHONES, PhoneVocabulary, timed_phones, words
 from paretone.front_end.reading import NaturalReader
 from paretone.models.catalogue import voice
 from tests.tools.recipes.alignments import respaced

@@ -123,8 +123,7 @@ def test_lengths_are_plausible_and_depend_on_the_place_in_the_sentence():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
-    [(Tagger, tagger.FILE), (UnknownWords, unknown_words.FILE), (SymbolLengths, lengths.FILE)],
+    ("kind", "name"), [(Tagger, tagger.FILE), (UnknownWords, unknown_words.FILE), (SymbolLengths, lengths.FILE)]
 )
 def test_damaged_files_are_named(tmp_path: Path, kind: type[Tagger], name: str) -> None:
     path = tmp_path / name

@@ -42,12 +42,7 @@ def test_markup_is_named(text: str, named: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "One is < two, and three > two.",
-        "If a <b and c> d.",
-        "I <3 you; Q&A; R&D & more.",
-        "See <https://example.org>.",
-    ],
+    ["One is < two, and three > two.", "If a <b and c> d.", "I <3 you; Q&A; R&D & more.", "See <https://example.org>."],
 )
 def test_signs_of_less_and_more_are_no_markup(text: str) -> None:
     assert markup_notes(text) == ()
@@ -230,13 +225,7 @@ def test_cardinals(number: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (1, "first"),
-        (21, "twenty first"),
-        (100, "one hundredth"),
-        (1003, "one thousand third"),
-    ],
+    ("number", "words"), [(1, "first"), (21, "twenty first"), (100, "one hundredth"), (1003, "one thousand third")]
 )
 def test_ordinals(number: int, words: str) -> None:
     assert ordinal(number) == words

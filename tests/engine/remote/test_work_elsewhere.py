@@ -226,9 +226,7 @@ def test_an_evaluation_set_is_sent_once_and_spoken_there(do: Do, here: Window, h
 
 @pytest.mark.slow
 @needs("transformers")
-def test_voices_that_lie_with_the_weights_speak_there_and_own_ones_take_their_latents_along(
-    tmp_path: Path,
-) -> None:
+def test_voices_that_lie_with_the_weights_speak_there_and_own_ones_take_their_latents_along(tmp_path: Path) -> None:
     # A grapheme model with random weights never comes to an end.
     host = Host(tmp_path / "host", first="from paretone.models.megatts3 import graphemes; graphemes.LONGEST = 6")
     with window(host.port, host.token, tmp_path / "here") as here:

@@ -1,7 +1,5 @@
-"""Judging any recordings: words, naturalness, similarity to a reference, melody and loudness of each file.
-
-Judges without their packages and files that cannot be judged are skipped with a sentence; the rest continues.
-"""
+"""Judging any recordings: words, naturalness, similarity to a reference, melody and loudness of each file. Judges
+without their packages and files that cannot be judged are skipped with a sentence; the rest continues."""
 
 from __future__ import annotations
 
@@ -52,10 +50,7 @@ def heard_figures(
 ) -> tuple[dict[str, float], str]:
     """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
     (256,), by their names in :mod:`paretone.measure.metrics`, without those of missing judges. With the reason why
-    judging failed, or ``""``.
-
-    ``check`` is called every third of a second and may raise to cancel.
-    """
+    judging failed, or ``""``. ``check`` is called every third of a second and may raise to cancel."""
     naturalness, voices = naturalness_judge(), voice_judge() if reference is not None else None
     found: dict[str, float] = {}
     check()
@@ -78,9 +73,7 @@ def judged_figures(
 ) -> dict[str, float]:
     """Naturalness, similarity to the recording ``prompt`` and pitch range of mono ``samples`` (n,) at ``rate`` Hz, by
     their names in :mod:`paretone.measure.metrics`; unmeasurable figures and those of missing judges are left out.
-
-    ``check`` is called every third of a second and may raise to cancel.
-    """
+    ``check`` is called every third of a second and may raise to cancel."""
     spread = pitch_range(log_pitch(samples, rate))
     found = {} if spread is None else {"pitch_range": spread}
     check()
@@ -93,10 +86,8 @@ def judged_figures(
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
-    """Mono samples and rate of a natural reading of ``text``: the ``recording``, or the bundled voice's speaker.
-
-    Raises :class:`PlainError` if there is neither.
-    """
+    """Mono samples and rate of a natural reading of ``text``: the ``recording``, or the bundled voice's speaker. Raises
+    :class:`PlainError` if there is neither."""
     if recording:
         import soundfile
 
@@ -161,11 +152,9 @@ class Judgements:
 
 
 class FileJudges:
-    """Judges of files, loaded on first use; ``texts``: what the files say, if known.
-
-    ``reference``: recording of the voice that the files should have; ``further``: names of judges in addition to the
-    offline ones. Raises :class:`AudioError` if the reference is unusable.
-    """
+    """Judges of files, loaded on first use; ``texts``: what the files say, if known. ``reference``: recording of the
+    voice that the files should have; ``further``: names of judges in addition to the offline ones. Raises
+    :class:`AudioError` if the reference is unusable."""
 
     def __init__(
         self, texts: Sequence[str] = (), reference: Path | None = None, further: Sequence[str] = (), device: str = "cpu"

@@ -1,7 +1,5 @@
-"""Measuring a device's ceilings: large matrix products, large copies, and smallest kernels.
-
-Ceilings are the best of several runs, as other programs can only slow them down. Clock and threads are those of models.
-"""
+"""Measuring a device's ceilings: large matrix products, large copies, and smallest kernels. Ceilings are the best of
+several runs, as other programs can only slow them down. Clock and threads are those of models."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ LAUNCHES = 2000
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
     """Ceilings of ``device``: cached; measured anew if ``again``. ``check``, between the measurements, may cancel.
-
-    Raises :class:`paretone.errors.DeviceError` if the device cannot be measured.
-    """
+    Raises :class:`paretone.errors.DeviceError` if the device cannot be measured."""
     found = None if again else store.kept(_blank(device).key)
     if found is None:
         found = measure(device, check)

@@ -31,10 +31,8 @@ BOUNDS = (COMPUTE, MEMORY, LAUNCH)
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Ceilings of one device under one version of torch.
-
-    Seconds are by ``clock``: all threads of the process on a CPU, device time on a GPU.
-    """
+    """Ceilings of one device under one version of torch. Seconds are by ``clock``: all threads of the process on a CPU,
+    device time on a GPU."""
 
     device: str
     """Device name for people."""

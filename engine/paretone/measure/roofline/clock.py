@@ -268,11 +268,9 @@ _PACKED = {"_linear_pointwise", "_mkl_linear", *_WHOLE}
 
 
 class OperatorCounter(TorchDispatchMode):
-    """Counts the operators run while entered: number, operations, bytes read and written.
-
-    Operations are those known to torch: products, convolutions and attention. Every operator's inputs and outputs count
-    as bytes, even if one operator's outputs are the next one's inputs.
-    """
+    """Counts the operators run while entered: number, operations, bytes read and written. Operations are those known to
+    torch: products, convolutions and attention. Every operator's inputs and outputs count as bytes, even if one
+    operator's outputs are the next one's inputs."""
 
     def __init__(self) -> None:
         super().__init__()

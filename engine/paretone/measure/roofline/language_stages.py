@@ -11,20 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.measure.roofline import counts
+from paretone.measure.roofline import counts, report
 from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
 from paretone.measure.roofline.flow_stages import flow_stages
-from paretone.measure.roofline.report import (
-    ATTENTION,
-    DECODER,
-    EMBEDDING,
-    FEED_FORWARD,
-    FRAMES,
-    HEAD,
-    NORMS,
-    PROJECTIONS,
-    SAMPLING,
-)
 from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.language import LanguageInternals
 from paretone.models.families.language_network import TokenModel
@@ -36,11 +25,8 @@ from paretone.sampling.tokens import TokenSampler, draw
 
 
 def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[TimedPhase, ...], float]:
-    """``works`` as phases, and the audio seconds of its first passage.
-
-    Decodes once to count the passes. Raises :class:`SettingError` for a transformer that is not optimised for decoding,
-    or if nothing was spoken.
-    """
+    """``works`` as phases, and the audio seconds of its first passage. Decodes once to count the passes. Raises
+    :class:`SettingError` for a transformer that is not optimised for decoding, or if nothing was spoken."""
     cycles = list(works.decoding)
     tokens = [token for cycle in cycles for token in cycle.tokens]
     if not tokens:
@@ -78,12 +64,12 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         )
     if request.complete is not None:
         shape = f"{len(tokens)} tokens"
-        stages.append(once("frames", "Completing frames", FRAMES, partial(_complete, request, tokens), shape))
+        stages.append(once("frames", "Completing frames", report.FRAMES, partial(_complete, request, tokens), shape))
     seconds = len(tokens) / token_rate
     if works.flow is not None:
         return (*stages, *_of_flow(works.flow(tokens))), seconds
     shape = f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece"
-    return (*stages, once("decoder", "Decoder", DECODER, partial(_hear, works, cycles), shape)), seconds
+    return (*stages, once("decoder", "Decoder", report.DECODER, partial(_hear, works, cycles), shape)), seconds
 
 
 OF_FLOW = "flow-"
@@ -164,44 +150,44 @@ def _pass(
     pieces: list[tuple[str, Run]] = []
     for one, (place, key, value) in zip(layers, windows, strict=True):
         pieces += [
-            (NORMS, partial(one.attention_norm, rows)),
-            (PROJECTIONS, partial(project, one, place)),
-            (ATTENTION, partial(attend, key, value)),
-            (PROJECTIONS, partial(one.output, mixed)),
-            (NORMS, partial(added.add_, rows)),
-            (NORMS, partial(one.feed_forward_norm, rows)),
-            (FEED_FORWARD, partial(expand, one)),
-            (NORMS, partial(added.add_, rows)),
+            (report.NORMS, partial(one.attention_norm, rows)),
+            (report.PROJECTIONS, partial(project, one, place)),
+            (report.ATTENTION, partial(attend, key, value)),
+            (report.PROJECTIONS, partial(one.output, mixed)),
+            (report.NORMS, partial(added.add_, rows)),
+            (report.NORMS, partial(one.feed_forward_norm, rows)),
+            (report.FEED_FORWARD, partial(expand, one)),
+            (report.NORMS, partial(added.add_, rows)),
         ]
-    queries, keys = heads * width, key_heads * width
+    hidden, queries, keys = config.hidden, heads * width, key_heads * width
     activation = embedded.element_size()
     weight = _weight_width(layers[0].queries_keys_values, activation, tokens)
     precision = str(embedded.dtype).partition(".")[2]
     seen = context + (tokens + 1) / 2
+    added_work = counts.Work(2 * tokens * hidden, 2 * 3 * activation * tokens * hidden)
     part = partial(TimedComponent, calls=config.layers, precision=precision)
     parts = [
-        part(PROJECTIONS, counts.projections(tokens, config.hidden, queries, keys, activation, weight)),
-        part(ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
-        part(FEED_FORWARD, counts.feed_forward(tokens, config.hidden, config.feed_forward, True, activation, weight)),
+        part(report.PROJECTIONS, counts.projections(tokens, hidden, queries, keys, activation, weight)),
+        part(report.ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
         part(
-            NORMS,
-            counts.norm(2 * tokens * config.hidden, activation)
-            + counts.Work(2 * tokens * config.hidden, 2 * 3 * activation * tokens * config.hidden),
+            report.FEED_FORWARD,
+            counts.feed_forward(tokens, hidden, config.feed_forward, True, activation, weight),
         ),
+        part(report.NORMS, counts.norm(2 * tokens * hidden, activation) + added_work),
     ]
     if choosing is not None:
         scores = model.logits(rows).float()
         ids = torch.zeros(tokens, dtype=torch.long, device=model.device)
-        head = counts.linear(tokens, config.hidden, model.rows, activation, model.head_weight_bytes)
+        head = counts.linear(tokens, hidden, model.rows, activation, model.head_weight_bytes)
         # Penalties and filters also sort; only the softmax is counted.
         parts = [
-            TimedComponent(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
+            TimedComponent(report.EMBEDDING, counts.looked_up(tokens, hidden, 1, activation), precision=precision),
             *parts,
-            TimedComponent(HEAD, head, precision=precision),
-            TimedComponent(SAMPLING, counts.log_softmax(tokens * model.rows)),
+            TimedComponent(report.HEAD, head, precision=precision),
+            TimedComponent(report.SAMPLING, counts.log_softmax(tokens * model.rows)),
         ]
-        embedding = (EMBEDDING, partial(model.embed, ids))
-        pieces = [embedding, *pieces, (HEAD, partial(model.logits, rows)), (SAMPLING, partial(choosing, scores))]
+        choice = ((report.HEAD, partial(model.logits, rows)), (report.SAMPLING, partial(choosing, scores)))
+        pieces = [(report.EMBEDDING, partial(model.embed, ids)), *pieces, *choice]
 
     def forward(skip: frozenset[int] = frozenset()) -> None:
         hidden = launched(embedded, cache, positions, skip=skip)

@@ -95,7 +95,13 @@ def measure_roofline(
         total = clock.blocks(stages)
         phases = tuple(clock.measure(stage) for stage in stages)
     if trace is not None:
-        write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
+
+        def run() -> None:
+            for stage in parts.stages:
+                with torch.profiler.record_function(stage.title):
+                    run_all(stage.pieces) if stage.whole is None else stage.whole()
+
+        write_chrome_trace(run, trace, parts.device)
     machine = describe()
     report = RooflineReport(
         model.info.id,
@@ -156,17 +162,3 @@ def _block_of(works: MaskedInternals) -> tuple[str, ...]:
     most = ", the most that each may take," if plan.adaptive or plan.step_seconds else ""
     steps = sum(block.steps for block in works.blocks)
     return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {count}{sees}.",)
-
-
-def _one_of_each(stages: tuple[TimedPhase, ...]) -> Callable[[], None]:
-    """Runs one forward of every phase under its title."""
-
-    def run() -> None:
-        for stage in stages:
-            with torch.profiler.record_function(stage.title):
-                if stage.whole is not None:
-                    stage.whole()
-                else:
-                    run_all(stage.pieces)
-
-    return run
