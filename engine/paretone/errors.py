@@ -114,8 +114,6 @@ _FULL = (
     "invalid buffer size",
 )
 """Torch's messages on lack of memory: allocators of CPU, CUDA and MPS, and cuBLAS."""
-
-
 _LOST = (
     "cuda error",
     "device-side assert",
@@ -195,15 +193,12 @@ def details(error: BaseException) -> str:
 
 
 def _out_of_memory(activity: str, device: str) -> str:
+    first = "unload the current model first" if activity.startswith("loading") else "use a shorter text"
     if device.startswith("cpu"):
-        where, remedies = "This machine", ["close other programs"]
+        where, others = "This machine", ["close other programs"]
     else:
-        where, remedies = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
-    if activity.startswith("loading"):
-        remedies.insert(0, "unload the current model first")
-    else:
-        remedies.insert(0, "use a shorter text")
-    return f"{where} ran out of memory while {activity}; {listed(remedies, 'or')}."
+        where, others = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
+    return f"{where} ran out of memory while {activity}; {listed([first, *others], 'or')}."
 
 
 def _system_error(error: OSError, activity: str) -> str:

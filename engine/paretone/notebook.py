@@ -98,8 +98,10 @@ def verify_study(
     folder: str | Path, *, takes: int = commands.VerifyStudy.takes, progress: bool = False
 ) -> tuple[Check, ...]:
     """Check the results of a study in ``folder`` against its file, the weights and the code, and make and judge
-    ``takes`` of its takes again. >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is
-    False]"""
+    ``takes`` of its takes again.
+
+    >>> [one.detail for one in paretone.verify_study("small.study") if one.agrees is False]
+    """
     return _Desk(progress).carry_out(commands.VerifyStudy(JOB, str(folder), takes)).checks
 
 
@@ -352,8 +354,10 @@ class Model:
         **knobs: object,
     ) -> Figure:
         """Compute the view ``name`` (listed by ``paretone view --help``) with its own ``knobs``, on a sample sentence
-        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``. >>>
-        model.view("attention-maps", layer=5, step=1).to_csv()"""
+        unless ``text`` is given. ``techniques``: the technique's knobs for ``rule="chosen"``.
+
+        >>> model.view("attention-maps", layer=5, step=1).to_csv()
+        """
         setting, _ = self._setting(options, techniques, seed)
         said = Utterance(text or catalogue.sentences()[0], self._voice(voice, transcript))
         return self._desk.carry_out(commands.ComputeView(JOB, name, said, setting, Values(knobs))).figure
@@ -372,7 +376,10 @@ class Model:
         rounds: int = commands.MeasureRoofline.rounds,
     ) -> RooflineReport:
         """Time of each component against the least time that this machine needs for it; with a ``card``, such as
-        ``"h100"``, the least times there, on paper. >>> model.roofline(card="h100").to_json()"""
+        ``"h100"``, the least times there, on paper.
+
+        >>> model.roofline(card="h100").to_json()
+        """
         said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
         setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
         spoken = Utterance(said, speaker)
@@ -545,8 +552,10 @@ class Speech:
 
     @cached_property
     def checked(self) -> Checked:
-        """Faults of the take, with their places, and the checks that could not be made. >>> [one.sentence for one in
-        speech.checked.findings]"""
+        """Faults of the take, with their places, and the checks that could not be made.
+
+        >>> [one.sentence for one in speech.checked.findings]
+        """
         return checked_for_faults(speech_of(self.take, self.take.text, self.voice))
 
     def judge(self) -> dict[str, float]:

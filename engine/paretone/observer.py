@@ -129,11 +129,7 @@ class RemainingTime:
         return self._units / self._seconds if self._seconds > 0 else 0.0
 
 
-def _go_on() -> None:
-    pass
-
-
-_check: ContextVar[Callable[[], None]] = ContextVar("check", default=_go_on)
+_check: ContextVar[Callable[[], None]] = ContextVar("check", default=lambda: None)
 
 
 @contextmanager

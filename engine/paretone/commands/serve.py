@@ -92,9 +92,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")
 
-    speech_api.run(
-        server, options.host, 8880 if options.port is None else options.port, ready, session.terminal.cancelled.is_set
-    )
+    port = 8880 if options.port is None else options.port
+    asyncio.run(speech_api.run(server, options.host, port, ready, session.terminal.cancelled.is_set))
     return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")
 
 

@@ -271,30 +271,27 @@ class EngineServer:
         # Questions wait for one another no more than commands for them: some ask a disk or a server.
         answering: set[asyncio.Task[None]] = set()
         try:
-            await self._take_in(socket, answering)
+            async for message in socket:
+                if message.type is WSMsgType.ERROR:  # Too large, or no message: it is closed with a code that says so.
+                    return
+                if message.type is not WSMsgType.BINARY:
+                    raise wire.WireError("A message must be binary.")
+                found = wire.envelope(message.data, wire.LARGEST_COMMAND)
+                if self._connection is not socket:
+                    return
+                if found.kind == wire.SEEN:
+                    self.outbox.seen(found.number)
+                elif found.kind == wire.ASK:
+                    task = asyncio.create_task(self._answer(socket, found.number, wire.read(found.payload, wire.Ask)))
+                    answering.add(task)
+                    task.add_done_callback(answering.discard)
+                elif found.kind == wire.COMMAND:
+                    await self._obey(found)
+                else:
+                    raise wire.WireError(f"A host takes no message of the kind {found.kind!r}.")
         finally:
             for one in answering:
                 one.cancel()
-
-    async def _take_in(self, socket: web.WebSocketResponse, answering: set[asyncio.Task[None]]) -> None:
-        async for message in socket:
-            if message.type is WSMsgType.ERROR:  # Too large, or no message: it is closed with a code that says so.
-                return
-            if message.type is not WSMsgType.BINARY:
-                raise wire.WireError("A message must be binary.")
-            found = wire.envelope(message.data, wire.LARGEST_COMMAND)
-            if self._connection is not socket:
-                return
-            if found.kind == wire.SEEN:
-                self.outbox.seen(found.number)
-            elif found.kind == wire.ASK:
-                task = asyncio.create_task(self._answer(socket, found.number, wire.read(found.payload, wire.Ask)))
-                answering.add(task)
-                task.add_done_callback(answering.discard)
-            elif found.kind == wire.COMMAND:
-                await self._obey(found)
-            else:
-                raise wire.WireError(f"A host takes no message of the kind {found.kind!r}.")
 
     # --- Commands and questions ---------------------------------------------------------------------------------------
     async def _obey(self, found: wire.Envelope) -> None:

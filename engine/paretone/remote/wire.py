@@ -115,7 +115,12 @@ class Answer:
 def declared() -> dict[str, type]:
     """All types that may travel, by name. Commands without their own function control jobs and travel too."""
     found: dict[str, type] = {}
-    left: list[type] = [*_subclasses(commands.Command), *_subclasses(events.Event)]
+    left: list[type] = [
+        one
+        for root in (commands.Command, events.Event)
+        for one in _frozen_in(root.__module__)
+        if issubclass(one, root) and one is not root
+    ]
     for one in techniques():
         with suppress(Exception):  # What a broken plug-in declares cannot travel; all else can.
             left += [kind for job in one.jobs for kind in _frozen_of(named(job.request))]
@@ -144,12 +149,6 @@ def _frozen_in(module: str) -> list[type]:
     return [one for one in classes if (params := getattr(one, "__dataclass_params__", None)) and params.frozen]
 
 
-def _subclasses(kind: type) -> Iterator[type]:
-    for one in _frozen_in(kind.__module__):
-        if issubclass(one, kind) and one is not kind:
-            yield one
-
-
 def _classes(hint: Any) -> Iterator[type]:
     """Dataclasses and enumerations within an annotation; for a protocol, those that its module defines."""
     for argument in get_args(hint):
@@ -163,8 +162,7 @@ def _classes(hint: Any) -> Iterator[type]:
 
 
 def _fits_protocol(kind: type, protocol: type) -> bool:
-    members = [name for name in vars(protocol) if not name.startswith("_")]
-    return all(hasattr(kind, name) for name in members)
+    return all(hasattr(kind, name) for name in vars(protocol) if not name.startswith("_"))
 
 
 def _name(kind: type) -> str:

@@ -57,9 +57,7 @@ def judged(
     varied = [value for each in curves.values() if (value := diversity([one for one in each if len(one)])) is not None]
     if len(varied) > 1:
         ends["diversity"] = estimate("diversity", varied).ends
-    return ends, tuple(_of_take(one) for one in found)
-
-
-def _of_take(one: Judgement) -> dict[str, float]:
-    known = {name: one.figures[name] for name in JUDGED_FIGURES if name in one.figures}
-    return {**known, "faults": float(len(one.faults.findings))}
+    known = [{name: one.figures[name] for name in JUDGED_FIGURES if name in one.figures} for one in found]
+    return ends, tuple(
+        figures | {"faults": float(len(one.faults.findings))} for figures, one in zip(known, found, strict=True)
+    )

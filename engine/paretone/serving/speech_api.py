@@ -322,15 +322,11 @@ def wav_head(rate: int) -> bytes:
     )
 
 
-def run(server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]) -> None:
-    """Serve until ``stopped``; ``ready`` gets the address once it listens. ``port`` 0: a free one. Raises
-    :class:`SettingError` if the port is taken."""
-    asyncio.run(_run(server, host, port, ready, stopped))
-
-
-async def _run(
+async def run(
     server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
 ) -> None:
+    """Serve until ``stopped``; ``ready`` gets the address once it listens. ``port`` 0: a free one. Raises
+    :class:`SettingError` if the port is taken."""
     runner = web.AppRunner(
         server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS
     )

@@ -15,16 +15,8 @@ MOST_FRAMES = 120
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    return (
-        count_knob(
-            "codebooks",
-            "Codebooks",
-            "Number of first codebooks whose spectrogram is drawn next to that of all.",
-            4,
-            64,
-            symbol="k",
-        ),
-    )
+    meaning = "Number of first codebooks whose spectrogram is drawn next to that of all."
+    return (count_knob("codebooks", "Codebooks", meaning, 4, 64, symbol="k"),)
 
 
 def compute(task: Task) -> Findings:

@@ -96,9 +96,8 @@ class Curve:
         return cls(name, tuple(x), values, low, high, **more)
 
     def __post_init__(self) -> None:
-        if {len(one) for one in (self.y, self.low or self.x, self.high or self.x, self.notes or self.x)} != {
-            len(self.x)
-        }:
+        parts = (self.y, self.low or self.x, self.high or self.x, self.notes or self.x)
+        if any(len(one) != len(self.x) for one in parts):
             raise ValueError(f"The series {self.name!r} has parts of different lengths.")
 
 

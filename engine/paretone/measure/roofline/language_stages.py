@@ -169,10 +169,7 @@ def _pass(
     parts = [
         part(report.PROJECTIONS, counts.projections(tokens, hidden, queries, keys, activation, weight)),
         part(report.ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
-        part(
-            report.FEED_FORWARD,
-            counts.feed_forward(tokens, hidden, config.feed_forward, True, activation, weight),
-        ),
+        part(report.FEED_FORWARD, counts.feed_forward(tokens, hidden, config.feed_forward, True, activation, weight)),
         part(report.NORMS, counts.norm(2 * tokens * hidden, activation) + added_work),
     ]
     if choosing is not None:
