@@ -15,26 +15,21 @@ cap_kernels()  # Here, because it must precede torch's first convolution, and ev
 __version__ = "0.2.0"
 
 _PUBLIC = {
-    "load": "paretone.notebook",
-    "run_study": "paretone.notebook",
-    "verify_study": "paretone.notebook",
-    "say": "paretone.saying",
-    "teach": "paretone.saying",
-    "forget": "paretone.saying",
-    "lexicon": "paretone.saying",
-    "parts": "paretone.front_end.speakable",
-    "Model": "paretone.notebook",
-    "Speech": "paretone.notebook",
-    "Rows": "paretone.notebook",
-    "PlainError": "paretone.errors",
-    "Profile": "paretone.setting.profile",
-    "Setting": "paretone.setting.setting",
-    "UsedTechnique": "paretone.setting.setting",
-    "Take": "paretone.setting.take",
-    "EngineThread": "paretone.session.engine_thread",
-    "load_model": "paretone.models",
-    "finished_part": "paretone.models.base",
-    "spread": "paretone.measure.timing",
+    name: f"paretone.{module}"
+    for module, names in {
+        "notebook": "load run_study verify_study Model Speech Rows",
+        "saying": "say teach forget lexicon",
+        "front_end.speakable": "parts",
+        "errors": "PlainError",
+        "setting.profile": "Profile",
+        "setting.setting": "Setting UsedTechnique",
+        "setting.take": "Take",
+        "session.engine_thread": "EngineThread",
+        "models": "load_model",
+        "models.base": "finished_part",
+        "measure.timing": "spread",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -23,75 +23,57 @@ class PlainError(Exception):
     command = ""
     """Remedy as a command, printed by the command line after the sentence."""
 
+    def __init_subclass__(cls, exit_code: int = 0) -> None:
+        cls.exit_code = exit_code or cls.exit_code
 
-class SettingError(PlainError):
+
+class SettingError(PlainError, exit_code=2):
     """A knob value, or a combination of techniques, that cannot be used."""
 
-    exit_code = 2
 
-
-class PlugInError(PlainError):
+class PlugInError(PlainError, exit_code=11):
     """A plug-in that fails, or gives something else than it was asked for."""
 
-    exit_code = 11
 
-
-class TextError(PlainError):
+class TextError(PlainError, exit_code=3):
     """Text that cannot be spoken."""
 
-    exit_code = 3
 
-
-class AudioError(PlainError):
+class AudioError(PlainError, exit_code=4):
     """A recording that cannot be used as a voice."""
 
-    exit_code = 4
 
-
-class CheckpointError(PlainError):
+class CheckpointError(PlainError, exit_code=5):
     """A weight file that is missing, damaged, unsafe or of another architecture."""
 
-    exit_code = 5
     candidates: tuple[str, ...] = ()
     """Architectures for the user to choose from."""
     files: tuple[str, ...] = ()
     """Weights files for the user to choose from, newest first."""
 
 
-class ProfileError(PlainError):
+class ProfileError(PlainError, exit_code=6):
     """A profile or strategy table that is invalid, or belongs to something else."""
 
-    exit_code = 6
 
-
-class DeviceError(PlainError):
+class DeviceError(PlainError, exit_code=7):
     """A device that is missing, full or failed."""
 
-    exit_code = 7
 
-
-class LibraryError(PlainError):
+class LibraryError(PlainError, exit_code=8):
     """The take library could not be read or written."""
 
-    exit_code = 8
 
-
-class TrainingError(PlainError):
+class TrainingError(PlainError, exit_code=9):
     """Training that cannot start or continue: its data, its folder or its losses."""
 
-    exit_code = 9
 
-
-class FaultError(PlainError):
+class FaultError(PlainError, exit_code=12):
     """A take has faults, and --strict was given."""
 
-    exit_code = 12
 
-
-class StudyError(PlainError):
+class StudyError(PlainError, exit_code=10):
     """A study that cannot be read, started or resumed."""
-
-    exit_code = 10
 
 
 class Cancelled(Exception):
@@ -161,7 +143,12 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
     if isinstance(error, PlainError):
         return str(error)
     if is_out_of_memory(error):
-        return _out_of_memory(activity, device)
+        first = "unload the current model first" if activity.startswith("loading") else "use a shorter text"
+        if device.startswith("cpu"):
+            where, others = "This machine", ["close other programs"]
+        else:
+            where, others = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
+        return f"{where} ran out of memory while {activity}; {listed([first, *others], 'or')}."
     if is_device_lost(error):
         return (
             f"The graphics card failed while {activity}; the model is loaded again, on the processor if the card does "
@@ -190,15 +177,6 @@ def details(error: BaseException) -> str:
     """Traceback for the log; ``""`` if the sentence explains the problem in full. Authors of plug-ins get theirs."""
     explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
     return "" if explained else "".join(traceback.format_exception(error))
-
-
-def _out_of_memory(activity: str, device: str) -> str:
-    first = "unload the current model first" if activity.startswith("loading") else "use a shorter text"
-    if device.startswith("cpu"):
-        where, others = "This machine", ["close other programs"]
-    else:
-        where, others = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
-    return f"{where} ran out of memory while {activity}; {listed([first, *others], 'or')}."
 
 
 def _system_error(error: OSError, activity: str) -> str:

@@ -69,17 +69,15 @@ class PlugIns:
 
     def unknown(self, one: str, name: str, known: Iterable[str]) -> SettingError:
         """Refusal of a ``name`` of ``one``, such as ``"model"``: a similar one of ``known``, or why it was left out."""
-        return SettingError(f"There is no {one} named {shown(name)}{self._instead_of(name, list(known), f'{one}s')}")
-
-    def _instead_of(self, name: str, known: list[str], several: str) -> str:
-        reasons = {one: sentence for sentence, names in self.left_out for one in names}
+        known, head = list(known), f"There is no {one} named {shown(name)}"
+        reasons = {each: sentence for sentence, names in self.left_out for each in names}
         near = name if name in reasons else nearest(name, [*known, *reasons])
         if near in reasons:
-            return f"{'' if near == name else f' (did you mean {near!r}?)'}. {reasons[near]}"
+            return SettingError(f"{head}{'' if near == name else f' (did you mean {near!r}?)'}. {reasons[near]}")
         if near:
-            return f"; did you mean {near!r}?"
+            return SettingError(f"{head}; did you mean {near!r}?")
         nameless = "".join(f" {sentence}" for sentence, names in self.left_out if not names)
-        return f"; known {several}: {', '.join(known)}. {_WHERE_ELSE}{nameless}"
+        return SettingError(f"{head}; known {one}s: {', '.join(known)}. {_WHERE_ELSE}{nameless}")
 
     def declared(self, group: str, fault: Callable[[object, str], str]) -> Iterator[tuple[Any, EntryPoint]]:
         """Declarations of ``group``, ours first: no plug-in takes their names. ``fault``: why an object that an entry

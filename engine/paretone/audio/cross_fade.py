@@ -46,7 +46,6 @@ class CrossFader:
 
     @property
     def held(self) -> int:
-        """Number of samples held back."""
         return len(self._held)
 
     def _final(self, joined: np.ndarray) -> np.ndarray:

@@ -70,7 +70,6 @@ def band_frequency(band: float) -> float:
 
 
 def frequency_band(frequency: float) -> float:
-    """Inverse of :func:`band_frequency`."""
     return float(_to_mel(frequency) * (BANDS + 1) / _to_mel(RATE / 2) - 1)
 
 

@@ -48,7 +48,6 @@ class Terminal:
         self._drawn = False
         self.begin()
         self.cautioned: set[str] = set()
-        """Cautions already shown."""
 
     def check(self) -> None:
         if self.cancelled.is_set():
@@ -69,7 +68,6 @@ class Terminal:
             self.status(text)
 
     def hear(self, event: Event) -> None:
-        """Show an event of a job."""
         if isinstance(event, EngineStatus):
             self.status(event.text)
         elif isinstance(event, Caution):

@@ -74,5 +74,4 @@ class SymbolLengths:
 
 @functools.lru_cache(maxsize=1)
 def default_lengths() -> SymbolLengths:
-    """The bundled network, cached."""
     return SymbolLengths.load(bundled(FILE))

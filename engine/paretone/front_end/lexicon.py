@@ -229,7 +229,6 @@ class Lexicon:
         return word in self._checked or word in self._others
 
     def words(self) -> list[str]:
-        """All listed words, in alphabetical order."""
         return sorted({*self._checked, *self._others})
 
     def pronounce(self, word: str, tag: str, context: Context = Context()) -> str | None:
@@ -346,5 +345,4 @@ def _as_it_is(phonemes: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def default_lexicon() -> Lexicon:
-    """The bundled dictionary, cached."""
     return Lexicon.load(bundled(FILE))

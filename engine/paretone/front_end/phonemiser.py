@@ -171,7 +171,7 @@ class SentenceReader:
             start += first
             if said is None and parts[end - 1].text not in _SILENT:
                 word.listed = False
-                return self._by_spelling(word.text)
+                return " ".join(filter(None, map(self._unknown, _LETTERS.findall(word.text))))
             parts[start].phonemes = said or ""
             following = _after(following, said or "", parts[start].text)
             end = start
@@ -203,13 +203,6 @@ class SentenceReader:
             letters = self._lexicon.spelled(plural[1])
             return letters and f"{letters}z"
         return said
-
-    def _by_spelling(self, text: str) -> str:
-        said = []
-        for word in _LETTERS.findall(text):
-            may_stop()
-            said.append(self._unknown(word))
-        return " ".join(filter(None, said))
 
 
 def _taught(word: str, taught: Mapping[str, str]) -> str:
@@ -294,6 +287,7 @@ class NaturalText:
 
 def _read_by_rule(word: str) -> str:
     """Pronounce a word missing from the dictionary."""
+    may_stop()
     # Imported by name: most texts need neither the network nor torch.
     return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
 

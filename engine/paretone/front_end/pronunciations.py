@@ -100,9 +100,13 @@ def phonemes(said: str) -> str:
             "There is no pronunciation; write a respelling such as PAIR-uh-tone, or IPA such as /ˈpɛɹətoʊn/."
         )
     if len(said) > 1 and said[0] in "/[" and said[-1] in "/]":
-        return _stressed(
-            _signs(said[1:-1].strip(), {**_IPA, **{one: one for one in (*VOWELS, *CONSONANTS, *STRESSES, " ")}})
-        )
+        signs = _signs(said[1:-1].strip(), {**_IPA, **{one: one for one in (*VOWELS, *CONSONANTS, *STRESSES, " ")}})
+        # IPA marks syllables, the models' alphabet vowels.
+        vowels = "".join(VOWELS)
+        moved = re.sub(rf"([ˈˌ])([^{vowels}ˈˌ]*)(?=[{vowels}])", r"\2\1", signs)
+        if not re.search(f"[{vowels}]", moved):
+            raise TextError(f"The pronunciation {shown(signs)} has no vowel; write all sounds of the word.")
+        return moved if "ˈ" in moved else re.sub(f"([{vowels}])", r"ˈ\1", moved, count=1)
     syllables = [one for one in re.split(r"[-\s]+", said) if one]
     loud = [one.isupper() for one in syllables]
     if not any(loud) or all(loud):
@@ -138,15 +142,6 @@ def _signs(text: str, table: Mapping[str, str]) -> str:
                 "PAIR-uh-tone, or IPA between slashes such as /ˈpɛɹətoʊn/."
             )
     return found
-
-
-def _stressed(signs: str) -> str:
-    """IPA marks syllables, the models' alphabet vowels."""
-    vowels = "".join(VOWELS)
-    moved = re.sub(rf"([ˈˌ])([^{vowels}ˈˌ]*)(?=[{vowels}])", r"\2\1", signs)
-    if not re.search(f"[{vowels}]", moved):
-        raise TextError(f"The pronunciation {shown(signs)} has no vowel; write all sounds of the word.")
-    return moved if "ˈ" in moved else re.sub(f"([{vowels}])", r"ˈ\1", moved, count=1)
 
 
 # --- The user's file --------------------------------------------------------------------------------------------------

@@ -49,8 +49,6 @@ class Around:
 
 @dataclass(frozen=True)
 class Token:
-    """Part of a text."""
-
     kind: str
     """Its semiotic class; empty for plain words and marks."""
     text: str

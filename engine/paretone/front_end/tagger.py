@@ -223,5 +223,4 @@ def _shape(word: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def default_tagger() -> Tagger:
-    """The bundled tagger, cached."""
     return Tagger.load(bundled(FILE))

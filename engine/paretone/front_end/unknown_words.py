@@ -72,5 +72,4 @@ class UnknownWords:
 
 @functools.lru_cache(maxsize=1)
 def default_unknown_words() -> UnknownWords:
-    """The bundled network, cached."""
     return UnknownWords.load(bundled(FILE))

@@ -24,7 +24,6 @@ class Metric:
     name: str
     title: str
     definition: str
-    """Definition in one sentence."""
     better: str
     """``LOWER``, ``HIGHER`` or ``NEITHER``."""
     unit: str = ""

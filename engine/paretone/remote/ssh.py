@@ -156,8 +156,6 @@ class SshLink:
     def _hear(
         self, stream: asyncio.StreamReader | None, said: list[str], tell: Callable[[str], None] = lambda line: None
     ) -> asyncio.Task[None]:
-        """Read a stream to its end."""
-
         async def hear() -> None:
             async for line in _lines(stream):
                 said.append(line)

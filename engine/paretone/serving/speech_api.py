@@ -211,7 +211,6 @@ class SpeechServer:
     async def _send(
         self, request: web.Request, wanted: Asked, first: AudioReady, others: AsyncIterator[AudioReady]
     ) -> web.StreamResponse:
-        """Send pieces as they come."""
         kind = "text/event-stream" if wanted.events else _TYPES[wanted.form]
         response = web.StreamResponse(headers={"Content-Type": kind, "X-Sample-Rate": str(first.sample_rate)})
         await response.prepare(request)

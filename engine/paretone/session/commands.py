@@ -37,18 +37,20 @@ class Command:
     timed: ClassVar[bool] = False
     """Whether it measures times, which an interruption would distort: see :class:`Hold`."""
 
+    def __init_subclass__(cls, activity: str = "", by: str = "", timed: bool = False) -> None:
+        """``by``: function that carries it out, in a module of :mod:`paretone.session`."""
+        cls.activity, cls.timed = activity or cls.activity, timed or cls.timed
+        cls.carried_out_by = f"paretone.session.{by}" if by else cls.carried_out_by
+
     @property
     def doing(self) -> str:
         return self.activity
 
 
 @dataclass(frozen=True)
-class LoadModel(Command):
+class LoadModel(Command, activity="loading the model", by="jobs:load_model"):
     """Load a model of the catalogue. ``folder`` (a folder or a weights file), ``variant`` and ``vocoder`` (a folder)
     override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
-
-    activity = "loading the model"
-    carried_out_by = "paretone.session.jobs:load_model"
 
     model: str
     folder: str = ""
@@ -58,11 +60,8 @@ class LoadModel(Command):
 
 
 @dataclass(frozen=True)
-class DownloadModel(Command):
+class DownloadModel(Command, activity="downloading the model", by="jobs:download_model"):
     """Download an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
-
-    activity = "downloading the model"
-    carried_out_by = "paretone.session.jobs:download_model"
 
     model: str
     folder: str
@@ -70,23 +69,16 @@ class DownloadModel(Command):
 
 
 @dataclass(frozen=True)
-class InstallExtra(Command):
+class InstallExtra(Command, activity="installing packages", by="jobs:install_extra"):
     """Install the optional packages of ``extra`` (see :mod:`paretone.extras`) into the running environment. Result:
     :class:`~paretone.session.events.ExtraInstalled`."""
-
-    activity = "installing packages"
-    carried_out_by = "paretone.session.jobs:install_extra"
 
     extra: str
 
 
 @dataclass(frozen=True)
-class Synthesise(Command):
+class Synthesise(Command, activity="synthesising", by="synthesis:synthesise", timed=True):
     """Speak ``text`` in ``voice`` under ``setting``. ``artefacts``: those that the setting refers to by fingerprint."""
-
-    activity = "synthesising"
-    carried_out_by = "paretone.session.synthesis:synthesise"
-    timed = True
 
     text: str
     voice: Voice
@@ -96,32 +88,23 @@ class Synthesise(Command):
 
 
 @dataclass(frozen=True)
-class MakeTake(Synthesise):
+class MakeTake(Synthesise, activity="making a take", by="synthesis:make_take_for_later"):
     """Synthesise without playback; a missing artefact is first prepared on the text itself, as in studies. Result:
     :class:`~paretone.session.events.TakeMade`."""
 
-    activity = "making a take"
-    carried_out_by = "paretone.session.synthesis:make_take_for_later"
-
 
 @dataclass(frozen=True)
-class TimeAgain(Synthesise):
+class TimeAgain(Synthesise, activity="timing again", by="synthesis:time_again"):
     """Time the take with the id ``take`` again ``times`` times under the same setting, without playback. Result:
     :class:`~paretone.session.events.TimedAgain`."""
-
-    activity = "timing again"
-    carried_out_by = "paretone.session.synthesis:time_again"
 
     take: str = ""
     times: int = REPEATS
 
 
 @dataclass(frozen=True)
-class CaptureAttention(Command):
+class CaptureAttention(Command, activity="capturing attention", by="synthesis:capture_attention"):
     """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, in all branches."""
-
-    activity = "capturing attention"
-    carried_out_by = "paretone.session.synthesis:capture_attention"
 
     text: str
     voice: Voice
@@ -132,12 +115,9 @@ class CaptureAttention(Command):
 
 
 @dataclass(frozen=True)
-class DecodePartial(Command):
+class DecodePartial(Command, activity="decoding a part", by="synthesis:decode_partial"):
     """Decode a ``passage`` of a take made under ``setting`` in its state after ``step``, counted from 0; with
     ``codebooks`` only this number of first ones."""
-
-    activity = "decoding a part"
-    carried_out_by = "paretone.session.synthesis:decode_partial"
 
     passage: DemaskedPassage
     step: int
@@ -147,12 +127,9 @@ class DecodePartial(Command):
 
 
 @dataclass(frozen=True)
-class JudgeTake(Command):
+class JudgeTake(Command, activity="judging a take", by="jobs:judge_take"):
     """Judge the take ``take``: mono ``samples`` (n,) at ``sample_rate`` Hz. ``prompt``: its voice's file, or ``""``;
     with the ``text``, look for faults too."""
-
-    activity = "judging a take"
-    carried_out_by = "paretone.session.jobs:judge_take"
 
     take: str
     samples: np.ndarray = field(repr=False, compare=False)
@@ -165,12 +142,9 @@ class JudgeTake(Command):
 
 
 @dataclass(frozen=True)
-class JudgeReplies(Command):
+class JudgeReplies(Command, activity="judging replies", by="jobs:judge_replies"):
     """Judge a server's replies to one load: mono ``recordings`` (n,) at ``sample_rate`` Hz, which say ``texts``, in
     ``voice``, if that is known."""
-
-    activity = "judging replies"
-    carried_out_by = "paretone.session.jobs:judge_replies"
 
     texts: tuple[str, ...]
     recordings: tuple[np.ndarray, ...] = field(repr=False, compare=False)
@@ -179,12 +153,10 @@ class JudgeReplies(Command):
 
 
 @dataclass(frozen=True)
-class Prepare(Command):
+class Prepare(Command, by="jobs:prepare"):
     """Calibrate, measure or train something for ``technique``. ``request`` is of a type declared by one of its jobs
     (see :class:`paretone.techniques.base.Job`), frozen and picklable. Result:
     :class:`~paretone.session.events.Prepared`."""
-
-    carried_out_by = "paretone.session.jobs:prepare"
 
     technique: str
     request: Any
@@ -196,13 +168,9 @@ class Prepare(Command):
 
 
 @dataclass(frozen=True)
-class ComputeView(Command):
+class ComputeView(Command, activity="computing the view", by="synthesis:compute_view", timed=True):
     """Compute the view ``view`` (see :func:`paretone.views.views`) on ``utterance`` under ``setting``, with its own
     ``knobs``. ``records``: results of preparations that the view can reuse."""
-
-    activity = "computing the view"
-    carried_out_by = "paretone.session.synthesis:compute_view"
-    timed = True
 
     view: str
     utterance: Utterance
@@ -212,14 +180,10 @@ class ComputeView(Command):
 
 
 @dataclass(frozen=True)
-class MeasureRoofline(Command):
+class MeasureRoofline(Command, activity="measuring the roofline", by="synthesis:measure_roofline", timed=True):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, measured first if
     unknown or ``again``. ``trace``: optional file for a Chrome trace. ``card``: count for that one on paper, see
     :mod:`paretone.measure.roofline.ceilings`."""
-
-    activity = "measuring the roofline"
-    carried_out_by = "paretone.session.synthesis:measure_roofline"
-    timed = True
 
     utterance: Utterance
     setting: Setting
@@ -231,13 +195,10 @@ class MeasureRoofline(Command):
 
 
 @dataclass(frozen=True)
-class ExportProfile(Command):
+class ExportProfile(Command, activity="exporting", by="jobs:export_profile"):
     """Write ``profile`` into ``folder`` in the form of ``target`` (see :func:`paretone.export.targets.targets`): all
     files or none, and no existing file is replaced. ``model_folder``: the checkpoint's, if not the catalogue's; the
     loaded model stays unchanged."""
-
-    activity = "exporting"
-    carried_out_by = "paretone.session.jobs:export_profile"
 
     profile: Profile
     target: str
@@ -246,13 +207,10 @@ class ExportProfile(Command):
 
 
 @dataclass(frozen=True)
-class ExportWeights(Command):
+class ExportWeights(Command, activity="exporting", by="jobs:export_weights"):
     """Write a student or draft of the language model ``model`` (``kind``: ``student`` or ``draft``; ``file``: its file)
     into ``folder`` as a standard checkpoint: all files or none, and no existing file is replaced. ``settings``
     accompany a draft; ``model_folder`` as in :class:`ExportProfile`."""
-
-    activity = "exporting"
-    carried_out_by = "paretone.session.jobs:export_weights"
 
     model: str
     kind: str
@@ -263,12 +221,9 @@ class ExportWeights(Command):
 
 
 @dataclass(frozen=True)
-class EncodePrompts(Command):
+class EncodePrompts(Command, activity="encoding", by="synthesis:encode"):
     """Encode the prompt of ``text`` in ``voice`` for the loaded language model, as ids numbered as in other programs:
     see :class:`paretone.models.base.OfficialPrompt`."""
-
-    activity = "encoding"
-    carried_out_by = "paretone.session.synthesis:encode"
 
     text: str
     voice: Voice
@@ -276,11 +231,8 @@ class EncodePrompts(Command):
 
 
 @dataclass(frozen=True)
-class HearTokens(Command):
+class HearTokens(Command, activity="decoding", by="synthesis:hear"):
     """Decode speech ``tokens`` of the loaded language model, counted from 0, that say ``text`` in ``voice``."""
-
-    activity = "decoding"
-    carried_out_by = "paretone.session.synthesis:hear"
 
     tokens: tuple[int, ...]
     text: str
@@ -289,14 +241,10 @@ class HearTokens(Command):
 
 
 @dataclass(frozen=True)
-class RunStudy(Command):
+class RunStudy(Command, activity="running the study", by="jobs:run_study", timed=True):
     """Run the remaining tasks of the study in ``file``, and store every finished take in ``folder``. Cancelling loses
     only the takes in progress, :class:`PauseStudy` none; the same command continues. The loaded model is used if the
     study needs it; otherwise the study loads its own, and the loaded one stays unchanged."""
-
-    activity = "running the study"
-    carried_out_by = "paretone.session.jobs:run_study"
-    timed = True
 
     file: str
     folder: str
@@ -308,11 +256,8 @@ class RunStudy(Command):
 
 
 @dataclass(frozen=True)
-class VerifyStudy(Command):
+class VerifyStudy(Command, activity="verifying the study", by="jobs:verify_study"):
     """Check the study in ``folder`` and make ``takes`` of its takes again; see :mod:`paretone.studies.verifying`."""
-
-    activity = "verifying the study"
-    carried_out_by = "paretone.session.jobs:verify_study"
 
     folder: str
     takes: int = 5

@@ -119,7 +119,6 @@ def judge_replies(command: commands.JudgeReplies, executor: Executor, job: Runni
 
 
 def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> events.Prepared:
-    """Run the technique's own function."""
     request: Any = command.request
     preparation = preparation_for(command.technique, request)
     if isinstance(request, TrainingRequest) and request.begun_again:

@@ -106,7 +106,6 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
 Loaded = TypeVar("Loaded")
 LONGEST_SECONDS = 3600.0
 AVERAGED = (*(one.name for one in JUDGED), "loudness")
-"""Metrics averaged over the files."""
 
 
 @dataclass(frozen=True)

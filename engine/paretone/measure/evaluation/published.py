@@ -46,7 +46,6 @@ SPEAKER_FILE = "wavlm_large_finetune.pth"
 _WAVLM = "feature_extract.model."
 BOTTLENECK = 128
 _TRAINING_ONLY = "loss_calculator."
-"""Weights used only in training."""
 LARGE = {
     "hidden_size": 1024,
     "num_hidden_layers": 24,
