@@ -388,15 +388,17 @@ def _measure(
         device=choose(options.device).type,
     )
     first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
-    last_first, last_second = (runs[name][-1] for name in SIDES)
-    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (last_first, last_second)]
-    distance, metrics, why_not = None, Metrics(), ""
+    medians, last = (_medians(first), _medians(second)), (runs["A"][-1], runs["B"][-1])
+    return _Measured(spoken, timing, medians, (first, second), last, *_distance(*last))
+
+
+def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
+    """Log-mel distance and other measurements of ``second`` relative to ``first``, or the reason why there are none."""
+    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
     try:
-        distance, metrics = with_difference(metrics, *sounded)
+        return *with_difference(Metrics(), *sounded), ""
     except SettingError as error:
-        why_not = str(error)
-    medians, last = (_medians(first), _medians(second)), (last_first, last_second)
-    return _Measured(spoken, timing, medians, (first, second), last, distance, metrics, why_not)
+        return None, Metrics(), str(error)
 
 
 def _spread(values: list[float | None]) -> Interval | None:
