@@ -25,14 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 100 * 2**20
 """Bytes of a file that package registries take."""
 SOURCES = (
-    "app",
-    "engine",
-    "resources",
-    "packaging/packed_build.py",
-    "packaging/packing.py",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
+    *("app", "engine", "resources", "packaging/packed_build.py", "packaging/packing.py"),
+    *("pyproject.toml", "README.md", "LICENSE"),
 )
 PATIENCE_SECONDS = 240
 """When a test gives up; never what it measures."""

@@ -6,13 +6,15 @@ import importlib
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from paretone.models import catalogue
 from paretone.techniques import registry
+from tests.app.conftest import make_window, posts  # noqa: F401
+from tests.engine.conftest import console  # noqa: F401
 from tests.plugins.writing import install
 
 HERE = Path(__file__).parent
@@ -24,16 +26,19 @@ def forget() -> None:
     catalogue.catalogue.cache_clear()
 
 
+def installed(found: Path, names: Iterable[str], group: str = "paretone.techniques") -> Path:
+    """The folder ``found`` with packages of ours, as pip would install them; ``test_tutorial.py`` has pip do it."""
+    for name in names:
+        project = tomllib.loads((HERE / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for module in (HERE / name).glob("paretone_*.py"):
+            shutil.copy(module, found)
+        install(found, f"paretone_{name}", project["name"], project["version"], project["entry-points"][group], group)
+    return found
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages, as pip would install them; ``test_tutorial.py`` has pip do it."""
-    found = tmp_path_factory.mktemp("site")
-    for name in PACKAGES:
-        project = tomllib.loads((HERE / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        shutil.copy(HERE / name / f"paretone_{name}.py", found)
-        entries = project["entry-points"]["paretone.techniques"]
-        install(found, f"paretone_{name}", project["name"], project["version"], entries)
-    return found
+    return installed(tmp_path_factory.mktemp("site"), PACKAGES)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from paretone import bench, cli
+from paretone import cli
 from paretone.commands import commands
 from paretone.commands.technique_args import from_files, typed_technique
 from paretone.errors import PlugInError, SettingError
@@ -41,6 +41,7 @@ from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
+from tests.engine.command_line import Console
 from tests.engine.small_language import write_draft, write_model
 from tests.engine.small_speech import VOICE
 from tests.engine.studies.small import finished, study
@@ -78,24 +79,15 @@ DECLARATIONS = {
 """Arguments of a declaration, and what is said of it."""
 LEFT_OUT = {
     # How it is imported.
-    "raises": (
-        "raise RuntimeError('no luck')",
-        "it cannot be imported (RuntimeError: no luck, plugin_raises.py line 1)",
-    ),
+    "raises": ("raise RuntimeError('no luck')", "cannot be imported (RuntimeError: no luck, plugin_raises.py line 1)"),
     "empty": ("", "it cannot be imported (AttributeError: module 'plugin_empty' has no attribute 'TECHNIQUE'"),
-    "needy": (
-        "import no_such_package",
-        "it cannot be imported (ModuleNotFoundError: No module named 'no_such_package'",
-    ),
+    "needy": ("import no_such_package", "cannot be imported (ModuleNotFoundError: No module named 'no_such_package'"),
     "former": (
         "from engine.techniques.base import Technique",
         ": since Paretone 0.2 the package 'engine' is named 'paretone', plugin_former.py line 1)",
     ),
     # Names that are there.
-    "twice": (
-        "from paretone.techniques.steps import TECHNIQUE",
-        "brings a technique named 'steps', which is there already",
-    ),
+    "twice": ("from paretone.techniques.steps import TECHNIQUE", "a technique named 'steps', which is there already"),
     "filed": (
         f"{DECLARED}FILE = ArtefactFile('seeds', 'file', 'A file.', 'json:loads', knobs=('seed',))\n"
         f"TECHNIQUE = replace({KNOB.replace('share', 'seed', 1).format('default=1')}, artefact_file=FILE)",
@@ -123,19 +115,19 @@ LEFT_OUT = {
 OURS = [one.name for one in techniques()]
 
 
-def test_each_is_left_out_with_a_sentence(all_broken: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_is_left_out_with_a_sentence(all_broken: None, console: Console) -> None:
     for name, (_, said) in LEFT_OUT.items():
         (problem,) = (one for one in problems() if one.startswith(f"The plug-in '{name}' of plugin-{name} 2.0 "))
         assert "left out" in problem and said in problem
     assert len(problems()) == len(LEFT_OUT) + 1
-    assert cli.main(["models", "--techniques", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = console.data("models", "--techniques", "--json")
     assert [one["name"] for one in listed["techniques"]] == [*OURS, "good"]
     assert listed["left_out"] == list(problems())
 
 
 def test_an_unknown_technique_names_only_what_may_be_meant(all_broken: None) -> None:
-    said = {one: _refused(one) for one in ("raises", "raisse", "misnamed", "multistp", "godo", "zirconium")}
+    asked = ("raises", "raisse", "misnamed", "multistp", "godo", "zirconium")
+    said = {one: said_by(lambda one=one: typed_technique(one)) for one in asked}
     raises = next(one for one in problems() if one.startswith("The plug-in 'raises'"))
     metadata = next(one for one in problems() if "entry points" in one)
     assert said["raises"] == f"There is no technique named 'raises'. {raises}"
@@ -146,12 +138,6 @@ def test_an_unknown_technique_names_only_what_may_be_meant(all_broken: None) -> 
     assert said["godo"] == "There is no technique named 'godo'; did you mean 'good'?"
     assert said["zirconium"].startswith("There is no technique named 'zirconium'; known techniques: ditreducio, ")
     assert [one for one in problems() if one in said["zirconium"]] == [metadata], "which may bring it"
-
-
-def _refused(name: str) -> str:
-    with pytest.raises(SettingError) as raised:
-        typed_technique(name)
-    return str(raised.value)
 
 
 ODD = (None, -1, 1.5, float("nan"), True, "", "x", (), (1,), ("x",), (None,), ["x"], {}, object(), lambda: None, Paper)
@@ -178,37 +164,29 @@ def test_no_field_breaks_the_check() -> None:
 @pytest.fixture
 def all_broken(tmp_path: Path, visible: Show) -> None:
     """All of them at once, one whose metadata is damaged, and a good one that talks."""
-    folder = tmp_path / "site"
-    folder.mkdir()
     for name, (source, _) in LEFT_OUT.items():
-        written(folder, name, source)
-    written(folder, "metadata", DECLARED)
-    (folder / "plugin_metadata-2.0.dist-info" / "entry_points.txt").write_bytes(
+        written(tmp_path, name, source)
+    written(tmp_path, "metadata", DECLARED)
+    (tmp_path / "plugin_metadata-2.0.dist-info" / "entry_points.txt").write_bytes(
         b"[paretone.techniques]\n\xff\xfe = \xff"
     )
-    written(folder, "good", f"{DECLARED}print('Hello.')\nTECHNIQUE = declared()")
-    visible(folder)
+    written(tmp_path, "good", f"{DECLARED}print('Hello.')\nTECHNIQUE = declared()")
+    visible(tmp_path)
 
 
-def test_with_all_of_them_the_command_line_works(
-    all_broken: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["doctor", "--json"]) == 0
-    checks = [one for one in json.loads(capsys.readouterr().out)["checks"] if one["name"] == "Plug-in"]
+def test_with_all_of_them_the_command_line_works(all_broken: None, tmp_path: Path, console: Console) -> None:
+    checks = [one for one in console.data("doctor", "--json")["checks"] if one["name"] == "Plug-in"]
     assert {one["found"] for one in checks if one["state"] == "problem"} == set(problems())
     assert [one["found"] for one in checks if one["state"] == "good"] == ["'good' of plugin-good 2.0: The good"]
-    assert bench.main([]) == 0
-    assert "guidance-free" in capsys.readouterr().out
+    assert "guidance-free" in console.out("bench")
     assert commands() and views() and targets()
     for words in (["--help"], ["export", "--help"], ["view", "--help"], ["train", "--help"]):
-        with pytest.raises(SystemExit, match="0"):
-            cli.main(words)
+        assert console.out(*words)
     out = tmp_path / "out.wav"
-    words = ["speak", "--model", "f5-mini", "--steps", "2", "--technique", "good", "--text", "Rice.", "--out", str(out)]
-    assert cli.main(words) == 0 and out.stat().st_size > 1000
-    words[words.index("good")] = "families"
-    assert cli.main(words) == SettingError.exit_code
-    assert "The plug-in 'families' of plugin-families 2.0 was left out: families is" in capsys.readouterr().err
+    words = ["speak", "--model", "f5-mini", "--steps", "2", "--text", "Rice.", "--out", out, "--technique"]
+    assert console.out(*words, "good") and out.stat().st_size > 1000
+    said = console.refusal(*words, "families", code=SettingError.exit_code)
+    assert "The plug-in 'families' of plugin-families 2.0 was left out: families is" in said
 
 
 SEVERAL = """
@@ -229,15 +207,13 @@ TECHNIQUE = declared(
 """
 
 
-def test_one_module_brings_several_commands_and_views(
-    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_module_brings_several_commands_and_views(tmp_path: Path, visible: Show, console: Console) -> None:
     written(tmp_path, "several", DECLARED + SEVERAL)
     visible(tmp_path)
     assert not problems()
     assert [one.name for one in commands()][-2:] == ["say-yes", "say-no"]
     assert {"first-view", "second-view"} <= {one.name for one in views()}
-    assert cli.main(["say-no"]) == 0 and capsys.readouterr().out.strip() == "no"
+    assert console.out("say-no").strip() == "no"
 
 
 def test_reserved_names_are_those_of_commands_that_take_files() -> None:
@@ -262,20 +238,14 @@ REPLACED = {
     "function": ("stepper=resolve", "stepper must be a Part or None, not function"),
     "unhashable": ("stepper=Part.of('a:b', c=[1])", "arguments of parts must be hashable"),
     "float8": ("precision='float8'", "precision must be one of float32, bfloat16, float16, int8"),
-    "guided": (
-        "guidance=replace(plan.guidance, steps='all')",
-        "guidance: steps must be None or a whole number from 1, not 'all'",
-    ),
+    "guided": ("guidance=replace(plan.guidance, steps='all')", "must be None or a whole number from 1, not 'all'"),
     "guidance": ("guidance=3", "guidance must be a GuidanceSchedule, not 3"),
     "share": ("evaluated_share=lambda counts: None", "evaluated_share must give a share from 0, not None"),
     "dividing": ("evaluated_share=lambda counts: 1 / 0", "failed when it was resolved (ZeroDivision"),
 }
 """What ``resolve`` replaces of the plan, and what is said."""
 UNRESOLVED = {
-    "raising": (
-        "return plan.options['no such']",
-        "failed when it was resolved (KeyError: 'no such', plugin_raising.py",
-    ),
+    "raising": ("return plan.options['no such']", "failed when it was resolved (KeyError: 'no such', plugin_raising"),
     "none": ("return None", "makes a plan that cannot run: resolve must return the plan, a FlowPlan, not None"),
     **{name: (f"return replace(plan, {given})", said) for name, (given, said) in REPLACED.items()},
 }
@@ -283,11 +253,9 @@ UNRESOLVED = {
 
 
 def test_a_plan_that_cannot_run_is_refused(tmp_path: Path, visible: Show, qtbot: QtBot) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
     for name, (body, _) in UNRESOLVED.items():
-        written(site, name, resolving(body))
-    visible(site)
+        written(tmp_path, name, resolving(body))
+    visible(tmp_path)
     for name, (_, said) in UNRESOLVED.items():
         reason = conflict(Setting("f5-mini", Values(steps=4), (UsedTechnique(name),)))
         assert reason is not None and reason.startswith(f"The {name} ") and said in reason, name
@@ -310,11 +278,7 @@ def test_a_plan_that_cannot_run_is_refused(tmp_path: Path, visible: Show, qtbot:
 FLOW = {
     "missing": ("stepper", "", "plugin_missing:part could not be imported"),
     "failing": ("stepper", "def part(times, follow):\n    return times['x']", "(IndexError: only integers"),
-    "nothing": (
-        "stepper",
-        "def part(times, follow): ...",
-        "gave None, but must give a function (state, velocity, step)",
-    ),
+    "nothing": ("stepper", "def part(times, follow): ...", "gave None, but must give a function (state, velocity"),
     "stepping": (
         "stepper",
         "def part(times, follow):\n    return lambda state, velocity, step: 1 / 0",
@@ -339,17 +303,9 @@ FLOW = {
     ),
 }
 LANGUAGE = {
-    "sampler": (
-        "sampler",
-        "def part(own):\n    return None",
-        "gave None, but must give a TokenSampler, which has prob",
-    ),
+    "sampler": ("sampler", "def part(own):\n    return None", "gave None, but must give a TokenSampler, which has"),
     "cycles": ("decoding", "def part(loop):\n    yield 'a cycle'", "gave 'a cycle', but must give a generator of"),
-    "breaking": (
-        "decoding",
-        "def part(loop):\n    yield 1 / 0",
-        "failed (ZeroDivisionError: division by zero, plugin_b",
-    ),
+    "breaking": ("decoding", "def part(loop):\n    yield 1 / 0", "failed (ZeroDivisionError: division by zero, plug"),
     "products": ("products", "def part(tokens):\n    return 'a model'", "gave 'a model', but must give a TokenModel"),
 }
 MASKED = {
@@ -360,11 +316,7 @@ MASKED = {
         "    run.scores = lambda codes, first, last, guide: None\n    return run",
         "gave None, but must give scores of all codes, a Tensor of shape (",
     ),
-    "uncounted": (
-        "schedule",
-        "def part(cells, steps):\n    return lambda: 1",
-        "takes 0 positional arguments but 1 was",
-    ),
+    "uncounted": ("schedule", "def part(cells, steps):\n    return lambda: 1", "takes 0 positional arguments but 1"),
 }
 """Parts: the field that they take, the code, and what is said."""
 
@@ -374,7 +326,7 @@ def broken_part(folder: Path, family: str, name: str, field: str, source: str) -
     written(folder, name, f"{DECLARED}{source}\n\n{declared}\n")
 
 
-def said_by(speak: Callable[[], Synthesis]) -> str:
+def said_by(speak: Callable[[], object]) -> str:
     with pytest.raises((PlugInError, SettingError)) as caught:
         speak()
     return str(caught.value)
@@ -441,14 +393,11 @@ TECHNIQUE = declared(jobs=(JOB,))
         Executor(small_speech.load).carry_out(Prepare(1, "working", request), lambda event: None, threading.Event())
 
 
-def test_the_command_line_shows_where_a_part_failed(
-    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_shows_where_a_part_failed(tmp_path: Path, visible: Show, console: Console) -> None:
     broken_part(tmp_path, "flow", "stepping", *FLOW["stepping"][:2])
     visible(tmp_path)
     words = ["speak", "--model", "f5-mini", "--steps", "2", "--technique", "stepping", "--text", "Rice."]
-    assert cli.main([*words, "--out", str(tmp_path / "out.wav")]) == PlugInError.exit_code
-    said = capsys.readouterr().err
+    said = console.refusal(*words, "--out", tmp_path / "out.wav", code=PlugInError.exit_code)
     assert "plugin_stepping.py" in said and "Traceback" in said
     assert said.rstrip().splitlines()[-1].startswith("plugin_stepping:part failed (ZeroDivisionError")
 
@@ -475,9 +424,7 @@ def test_a_plug_in_that_closes_or_replaces_its_streams_works_and_prints_on_stand
     assert "Hello, closing." in done.stderr and "Hello, replacing." in done.stderr
 
 
-def test_a_long_text_is_clipped_and_the_limit_is_said(
-    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_text_is_clipped_and_the_limit_is_said(tmp_path: Path, visible: Show, console: Console) -> None:
     knob = "knobs=(Number('share', 'Share', 'm' * 10 ** 6, 1.0),)"
     source = f"{DECLARED}TECHNIQUE = declared(summary='s' * 10 ** 6, describe=lambda given: 'd' * 10 ** 6, {knob})"
     written(tmp_path, "wordy", source)
@@ -489,14 +436,11 @@ def test_a_long_text_is_clipped_and_the_limit_is_said(
     found = technique("wordy")
     texts = found.summary, found.knobs[0].meaning, found.describe(Values(share=1.0))
     assert all(len(one) == LONGEST_TEXT for one in texts)
-    assert cli.main(["models"]) == 0
-    said = capsys.readouterr().out
+    said = console.out("models")
     assert max(map(len, said.splitlines())) < 2 * LONGEST_TEXT + 200 and summary in said
 
 
-def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(
-    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(tmp_path: Path, visible: Show, console: Console) -> None:
     """Wherever its code runs: here, in a bench, whose errors nobody expects."""
     source = f"""{DECLARED}
 TECHNIQUE = declared(benches=(("slow", __name__),))
@@ -506,11 +450,9 @@ def run(arguments):
 """
     written(tmp_path, "benching", source)
     visible(tmp_path)
-    assert cli.main(["bench", "slow"]) != 0
-    last = capsys.readouterr().err.rstrip().splitlines()[-1]
-    assert (
-        "LookupError: no rows" in last and "That is in the plug-in 'benching' of plugin-benching 2.0; mend it" in last
-    )
+    last = console.refusal("bench", "slow").rstrip().splitlines()[-1]
+    assert "LookupError: no rows" in last
+    assert "That is in the plug-in 'benching' of plugin-benching 2.0; mend it" in last
 
 
 FAILING_LATER = f"""{DECLARED}
@@ -534,13 +476,9 @@ TECHNIQUE = replace({KNOB.format("default=1.0")}, little=little, describe=descri
 """
 
 
-def test_what_fails_at_use_says_so_in_its_place(
-    tmp_path: Path, visible: Show, qtbot: QtBot, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
-    written(site, "later", FAILING_LATER)
-    visible(site)
+def test_what_fails_at_use_says_so_in_its_place(tmp_path: Path, visible: Show, qtbot: QtBot, console: Console) -> None:
+    written(tmp_path, "later", FAILING_LATER)
+    visible(tmp_path)
     assert not problems()
     presenter = Presenter(tmp_path / "data")
     panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
@@ -557,5 +495,4 @@ def test_what_fails_at_use_says_so_in_its_place(
     found = " ".join(problems())
     assert "TARGETS of plugin_later must be a tuple of Target" in found
     assert "settings of its studies failed (LookupError: no such field" in found
-    assert cli.main(["doctor", "--json"]) == 0
-    assert "little failed" in capsys.readouterr().out
+    assert "little failed" in console.out("doctor", "--json")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import shlex
-import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -20,13 +17,11 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import EncodecConfig, EncodecModel, LlamaConfig, LlamaForCausalLM
 
-from paretone import cli
 from paretone.errors import PlugInError, ProfileError, SettingError
 from paretone.export.language import huggingface_source
 from paretone.models import catalogue, load_model
@@ -34,7 +29,6 @@ from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
 from paretone.paths import own_place
 from paretone.sampling.flow import euler_steps, sampling_grid
-from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.setting.profile import Profile
@@ -47,19 +41,20 @@ from paretone.techniques import applying_to, conflict, problem, problems, regist
 from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.acting import acts_of
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
+from tests.engine.command_line import Console
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
-from tests.plugins.conftest import HERE
-from tests.plugins.test_tutorial import environment
-from tests.plugins.writing import install, written
+from tests.plugins.conftest import HERE, installed
+from tests.plugins.test_tutorial import blocks, environment
+from tests.plugins.writing import written
 
 AB, MIN_P = "adams_bashforth", "min_p"
+Show = Callable[[Path], None]
 
 
 def stepping(steps: int = 4, **knobs: float) -> Setting:
@@ -75,13 +70,11 @@ def samples(speech, of: Setting) -> np.ndarray:
 
 
 # --- Lists ------------------------------------------------------------------------------------------------------------
-def test_the_command_line_lists_them(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["models", "--techniques"]) == 0
-    listed = capsys.readouterr().out
+def test_the_command_line_lists_them(plugins: Path, console: Console) -> None:
+    listed = console.out("models", "--techniques")
     assert AB in listed and "Follows the last two velocities" in listed and f"{MIN_P}:share" in listed
     assert "F5 mini" not in listed, "models are not asked for"
-    assert cli.main(["models", "--json"]) == 0
-    names = [one["name"] for one in json.loads(capsys.readouterr().out)["techniques"]]
+    names = [one["name"] for one in console.data("models", "--json")["techniques"]]
     assert names[-4:] == [AB, "entropy_bound", "guidance_rescale", MIN_P], "after ours"
 
 
@@ -151,7 +144,7 @@ def test_a_study_sweeps_its_knob(plugins: Path, tmp_path: Path) -> None:
 
 # --- Profiles ---------------------------------------------------------------------------------------------------------
 def test_a_profile_of_it_is_spoken_and_without_the_plug_in_says_which(
-    plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     speech = small_speech.load("f5-mini", "", "", "cpu", lambda text: None, lambda: None)
     monkeypatch.setattr("paretone.models.load_model", lambda name, **more: speech)
@@ -159,29 +152,26 @@ def test_a_profile_of_it_is_spoken_and_without_the_plug_in_says_which(
     Profile.of(replace(stepping(), model="f5-mini"), speech.info).save(path)
     of = Profile.load(path).setting
     assert of.technique(AB).knobs == Values(weight=1.0)
-    speak = ["speak", "--profile", str(path), "--text", "One.", "--out", str(out), "--quiet"]
-    assert cli.main(speak) == 0
+    speak = ["speak", "--profile", path, "--text", "One.", "--out", out, "--quiet"]
+    console.out(*speak)
     here = synthesise(speech, "One.", voice("", "f5-mini"), of)
     assert np.array_equal(soundfile.read(out, dtype="float32")[0], here.samples)
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(plugins)])
     importlib.invalidate_caches()
     registry.registry.cache_clear()
-    assert cli.main(speak) == ProfileError.exit_code
-    said = capsys.readouterr().err
+    said = console.refusal(*speak, code=ProfileError.exit_code)
     assert "setting.techniques[0].technique: There is no technique named 'adams_bashforth'" in said
     assert "install the plug-in" in said
 
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
 def test_the_window_says_which_plug_in_was_left_out(
-    tmp_path: Path, visible: Callable[[Path], None], theme: Theme, qtbot: QtBot
+    tmp_path: Path, visible: Show, make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:
-    (tmp_path / "site").mkdir()
-    written(tmp_path / "site", "broken", "raise RuntimeError('no luck')")
-    written(tmp_path / "site", "second", "raise RuntimeError('no luck')")
-    visible(tmp_path / "site")
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load))
+    for name in ("broken", "second"):
+        written(tmp_path, name, "raise RuntimeError('no luck')")
+    visible(tmp_path)
+    window = make_window()
     window.features["setup"].engine_starts()
     said = window.notices.banner.text
     assert said.startswith(problems()[0]) and said.endswith("1 more: Help › Check installation… lists them.")
@@ -191,19 +181,11 @@ def test_the_window_says_which_plug_in_was_left_out(
 
 # --- A model ----------------------------------------------------------------------------------------------------------
 FLOW, LANGUAGE = "phone-flow", "code-lm"
-Show = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("models")
-    for name in ("phone_flow", "code_lm"):
-        project = tomllib.loads((HERE / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        for module in (HERE / name).glob("paretone_*.py"):
-            shutil.copy(module, found)
-        entries = project["entry-points"][catalogue.GROUP]
-        install(found, f"paretone_{name}", project["name"], project["version"], entries, catalogue.GROUP)
-    return found
+    return installed(tmp_path_factory.mktemp("models"), ("phone_flow", "code_lm"), catalogue.GROUP)
 
 
 @pytest.fixture
@@ -239,10 +221,7 @@ TUTORIAL = HERE.parents[1] / "resources" / "docs" / "your-own-model.md"
 
 def test_the_tutorial_has_the_package_in_full_and_its_commands_run(tmp_path: Path) -> None:
     """Its files are those of the package, put together in order; pip installs them, and they train and speak."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    (project,), (declared, *network, training), (printed,) = (
-        [text for language, text in found if language == wanted] for wanted in ("toml", "python", "")
-    )
+    (project,), (declared, *network, training), (printed,) = (blocks(one, TUTORIAL) for one in ("toml", "python", ""))
     files = {"pyproject.toml": project, "paretone_phone_flow.py": declared, "train.py": training}
     files["paretone_phone_flow_network.py"] = "\n\n".join(network)
     package = tmp_path / "package"
@@ -274,11 +253,10 @@ def test_both_are_short(package: Path) -> None:
 
 
 def test_they_are_in_lists_and_in_setup_and_recognise_their_folders(
-    plugged: Path, tmp_path: Path, qtbot: QtBot, capsys: pytest.CaptureFixture[str]
+    plugged: Path, tmp_path: Path, qtbot: QtBot, console: Console
 ) -> None:
     assert not problems()
-    assert cli.main(["models", "--json"]) == 0
-    listed = {one["id"]: one for one in json.loads(capsys.readouterr().out)["models"]}
+    listed = {one["id"]: one for one in console.data("models", "--json")["models"]}
     assert [*listed][-2:] == [LANGUAGE, FLOW], "after ours"
     assert listed[FLOW]["available"] and not listed[FLOW]["downloadable"]
     state = Presenter(tmp_path / "window").state
@@ -364,9 +342,7 @@ BROKEN = {
 }
 
 
-def test_a_broken_declaration_is_named_and_the_rest_goes_on(
-    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_declaration_is_named_and_the_rest_goes_on(tmp_path: Path, visible: Show, console: Console) -> None:
     for name, (source, _) in BROKEN.items():
         written(tmp_path, name, f"{DECLARED}{source}\n", "model")
     written(tmp_path, "sound", f"{DECLARED}MODEL = declared(), declared(id='sound-2', title='Larger')\n", "model")
@@ -375,10 +351,9 @@ def test_a_broken_declaration_is_named_and_the_rest_goes_on(
         found = [one for one in problems() if f"'{name}' of plugin-{name} 2.0" in one]
         assert len(found) == 1 and said in found[0], problems()
     assert {"sound", "sound-2"} <= {one.id for one in catalogue.models()} and entry("f5-mini").bundled
-    assert cli.main(["models", "family"]) != 0
-    assert "The plug-in 'family' of plugin-family 2.0 was left out" in capsys.readouterr().err
-    assert cli.main(["speak", "--model", "sound", "--text", "Rice.", "--out", str(tmp_path / "o.wav")]) != 0
-    assert "The sound is not in" in capsys.readouterr().err
+    assert "The plug-in 'family' of plugin-family 2.0 was left out" in console.refusal("models", "family")
+    speak = ["speak", "--model", "sound", "--text", "Rice.", "--out", tmp_path / "o.wav"]
+    assert "The sound is not in" in console.refusal(*speak)
 
 
 FAILING = {
@@ -400,11 +375,9 @@ def spoken_by(name: str) -> Synthesis:
 
 
 def test_a_broken_loader_and_a_broken_loop_are_named(plugged: Path, tmp_path: Path, visible: Show) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
     for name, (body, _) in FAILING.items():
-        written(site, name, f"{DECLARED}MODEL = declared()\n\ndef load(request):\n{body}\n", "model")
-    visible(site)
+        written(tmp_path, name, f"{DECLARED}MODEL = declared()\n\ndef load(request):\n{body}\n", "model")
+    visible(tmp_path)
     for name, (_, said) in FAILING.items():
         with pytest.raises(PlugInError) as caught:
             spoken_by(name)

@@ -163,8 +163,6 @@ def test_what_excludes_it_says_so(other: str, said: str, plugins: object, models
 
 
 # --- All models -------------------------------------------------------------------------------------------------------
-
-
 SAME = {
     "masked": "def part(cells, steps):\n    return lambda there: there.planned",
     "flow": "def part(combine):\n    return combine",

@@ -7,17 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from paretone.session.engine_thread import EngineThread
 from paretone.techniques import problems
 from paretone.training.forms import training_form
-from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
-from tests.engine import small_speech
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.engine.training.toy_model import toy_manifest
 from tests.packages import needs
 from tests.plugins.writing import DECLARED, written
@@ -89,17 +86,12 @@ TECHNIQUE = declared(
 
 
 def test_a_plug_ins_training_is_done_from_the_window(
-    visible: Callable[[Path], None], theme: Theme, tmp_path: Path, qtbot: QtBot
+    visible: Callable[[Path], None], make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot
 ) -> None:
     written(tmp_path, NAME, DECLARED + SOURCE)
     visible(tmp_path)
     assert not problems()
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load))
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    window = ready(make_window(), qtbot)
     window.workspaces.go_to("training")
     panel = window.panels["training"]
     window.state.selection.switch(NAME, True)

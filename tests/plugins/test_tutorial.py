@@ -22,7 +22,7 @@ from paretone.session.engine_thread import EngineThread
 from paretone.studies.study import results_folder
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.peers.official import python_of
 from tests.prompts import shortened
 from tests.workload import only_in_full, workload
@@ -58,9 +58,8 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 pytestmark = pytest.mark.timeout(2 * _PATIENCE)
 
 
-def blocks(language: str) -> list[str]:
-    found = _BLOCK.findall(TUTORIAL.read_text(encoding="utf-8"))
-    return [text for name, text in found if name == language]
+def blocks(language: str, tutorial: Path = TUTORIAL) -> list[str]:
+    return [text for name, text in _BLOCK.findall(tutorial.read_text(encoding="utf-8")) if name == language]
 
 
 @dataclass
@@ -147,11 +146,7 @@ def test_the_window_shows_its_points(
     visible(walk.packages)
     visible(walk.package)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
-    window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    window = ready(MainWindow(theme, settings, tmp_path / "data", EngineThread), qtbot)
     assert window.panels["setup"].techniques.groups["adams_bashforth"].title()
     window.features["studies"].open(walk.study)
     window.workspaces.go_to("tradeoff")

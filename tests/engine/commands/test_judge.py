@@ -74,8 +74,7 @@ def test_what_cannot_be_judged_is_said_and_the_rest_goes_on(
         assert part in text
     assert "pip install --no-deps distillmos==0.9.1" in text
     assert "resemblyzer" not in text, "nobody asked for voices"
-    row = next(line for line in text.splitlines() if "fine.wav" in line)
-    assert row.split()[1] == "1"
+    assert next(line for line in text.splitlines() if "fine.wav" in line).split()[1] == "1"
 
 
 def test_a_single_file_that_cannot_be_judged_is_an_error(tmp_path: Path, without_networks: None) -> None:

@@ -30,12 +30,11 @@ pytestmark = pytest.mark.usefixtures("short_prompts")
 
 
 @pytest.fixture
-def speak(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def speak(console: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(models, "load_model", loaded)
-    run = Console(capsys)
 
     def speak(*arguments: object, steps: int = 2) -> Outcome:
-        return run("speak", "--json", "--quiet", "--steps", steps, "--out", tmp_path / "out", *arguments)
+        return console("speak", "--json", "--quiet", "--steps", steps, "--out", tmp_path / "out", *arguments)
 
     return speak
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from paretone import cli
 from paretone.models import catalogue
 from paretone.models.files.checkpoints import fingerprint
 from paretone.setting.knobs import Number
@@ -19,9 +17,9 @@ from tests.engine.small_language import write_draft, write_model, write_student
 
 
 @pytest.fixture
-def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Console:
+def paretone(console: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Console:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    return Console(capsys)
+    return console
 
 
 @pytest.mark.parametrize("model", [one.id for one in catalogue.models()])
@@ -94,13 +92,9 @@ def test_a_missing_file_names_the_command_that_writes_it(paretone: Console, tmp_
 
 
 # --- Trained weights --------------------------------------------------------------------------------------------------
-TEXT = "Rice."
-
-
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(paretone: Console, tmp_path: Path) -> Path:
     """A model with two drafts and two students."""
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     place = write_model(tmp_path / "model")
     other = write_draft(place, lambda weight: 1.2 * weight)
     other.rename(other.with_name("draft-3.safetensors"))
@@ -110,67 +104,52 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def said(root: Path, command: str, *more: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict]:
-    capsys.readouterr()
-    place = ["--model", "lm-mini", "--folder", str(root), "--device", "cpu", "--json", "--quiet"]
-    code = cli.main([command, *place, "--speed", "2", "--text", TEXT, *more])
-    return code, json.loads(capsys.readouterr().out)
+def of(root: Path) -> list[object]:
+    """What is said of the model at ``root``, with a text."""
+    return ["--model", "lm-mini", "--folder", root, "--device", "cpu", "--json", "--quiet", "--text", "Rice."]
 
 
-def test_speech_uses_the_draft_or_student_that_is_named(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_speech_uses_the_draft_or_student_that_is_named(root: Path, tmp_path: Path, paretone: Console) -> None:
     chosen = fingerprint(root / "drafts" / "draft-3.safetensors")
-    out = ["--out", str(tmp_path / "o.wav"), "--keep-profile", str(tmp_path / "p.json")]
+    speak = ["speak", *of(root), "--speed", "2", "--out", tmp_path / "o.wav", "--technique"]
     named = f"speculative:tolerance=0.2;weights={chosen[:10]}"
-    code, data = said(root, "speak", *out, "--technique", named, capsys=capsys)
-    assert code == 0, data
-    (entry,) = data["setting"]["techniques"]
+    (entry,) = paretone.data(*speak, named, "--keep-profile", tmp_path / "p.json")["setting"]["techniques"]
     assert (entry["artefact"], entry["knobs"]["tolerance"], entry["knobs"]["draft"]) == (chosen, 0.2, "layers")
     assert Profile.load(tmp_path / "p.json").setting.technique("speculative").artefact == chosen
-    code, data = said(root, "speak", *out[:2], "--technique", "speculative", capsys=capsys)
-    assert code == 0 and data["setting"]["techniques"][0]["artefact"] == ""
-    out = ["--out", str(tmp_path / "o.wav")]
-    code, data = said(root, "speak", *out, "--technique", "spade:weights=student-2-minutes-5", capsys=capsys)
-    assert code == 0, data
-    (entry,) = data["setting"]["techniques"]
+    assert paretone.data(*speak, "speculative")["setting"]["techniques"][0]["artefact"] == ""
+    (entry,) = paretone.data(*speak, "spade:weights=student-2-minutes-5")["setting"]["techniques"]
     assert entry["artefact"] == fingerprint(root / "students" / "student-2-minutes-5.safetensors")
     assert (entry["knobs"]["depth"], entry["knobs"]["recovery"]) == (2, "partly")
 
 
-def test_what_is_not_there_is_said_with_what_is(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = ["--out", str(tmp_path / "o.wav")]
-    code, data = said(root, "speak", *out, "--technique", "speculative:weights=draft-9", capsys=capsys)
-    assert code == 2
-    assert "no weights named 'draft-9' for SSD" in data["error"] and "draft-2 (" in data["error"]
-    code, data = said(root, "speak", *out, "--technique", "guidance_free:weights=w-0.50", capsys=capsys)
-    assert code == 2 and "CFG-free is not for models like" in data["error"]
+@pytest.mark.parametrize(
+    ("command", "technique", "words"),
+    [
+        ("speak", "speculative:weights=draft-9", ("no weights named 'draft-9' for SSD", "draft-2 (")),
+        ("speak", "guidance_free:weights=w-0.50", ("CFG-free is not for models like",)),
+        ("roofline", "speculative:weights=draft-9", ("draft-9",)),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is(
+    root: Path, tmp_path: Path, paretone: Console, command: str, technique: str, words: tuple[str, ...]
+) -> None:
+    more = ["--out", tmp_path / "o.wav"] if command == "speak" else ["--rounds", "1"]
+    said = paretone(command, *of(root), "--speed", "2", *more, "--technique", technique)
+    assert said.code == 2 and all(one in said.data["error"] for one in words)
     assert not (tmp_path / "o.wav").exists()
 
 
-def test_both_sides_of_a_comparison_can_name_a_draft(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_sides_of_a_comparison_can_name_a_draft(root: Path, paretone: Console) -> None:
     sides = [f"speed=2,technique=speculative:adaptive=off;weights={one}" for one in ("draft-2", "draft-3")]
-    place = ["--model", "lm-mini", "--folder", str(root), "--device", "cpu", "--json", "--quiet"]
-    capsys.readouterr()
-    assert cli.main(["compare", *sides, *place, "--text", TEXT, "--repeats", "1"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = paretone.data("compare", *sides, *of(root), "--repeats", "1")
     found = [data[side]["setting"]["techniques"][0]["artefact"] for side in ("a", "b")]
     assert found == [fingerprint(root / "drafts" / f"{one}.safetensors") for one in ("draft-2", "draft-3")]
     assert [one["what"] for one in data["differences"]] == ["speculative.artefact"]
 
 
-def test_the_roofline_knows_the_drafts_by_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = ["--technique", "speculative:weights=draft-9", "--rounds", "1"]
-    code, data = said(root, "roofline", *wrong, capsys=capsys)
-    assert code == 2 and "draft-9" in data["error"]
-
-
-def test_tables_are_calibrated_on_the_weights_that_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_are_calibrated_on_the_weights_that_are_named(tmp_path: Path, console: Console) -> None:
     path = tmp_path / "p.json"
     plan = ["--steps", "2", "--threshold", "0.5", "--no-evidence", "--quiet", "--json", "--device", "cpu"]
-    named = ["--technique", "guidance_free:weights=w-0.50"]
-    assert cli.main(["calibrate", "--text", "Oh.", "--profile", str(path), *plan, *named]) == 0
+    console.out("calibrate", "--text", "Oh.", "--profile", path, *plan, "--technique", "guidance_free:weights=w-0.50")
     used = Profile.load(path).setting.technique("guidance_free")
     assert (used.knobs["weight"], len(used.artefact)) == (0.5, 64)

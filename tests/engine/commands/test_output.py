@@ -105,14 +105,13 @@ def test_results_arrive_without_the_other_streams() -> None:
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"
 
 
-def test_names_control_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_control_no_terminal(tmp_path: Path, console: Console) -> None:
     """In sentences, in results, and in what a parser says."""
-    paretone = Console(capsys)
-    said = paretone("study", "status", f"/nowhere/{HOSTILE}", "--json")
+    said = console("study", "status", f"/nowhere/{HOSTILE}", "--json")
     assert said.code and not any(one in said.out for one in "\x1b\x07\u202e") and HOSTILE in said.data["error"]
     with Store(tmp_path / "s") as store:
         store.begin(study(title=f"Title {HOSTILE}"))
-    told = paretone("study", "status", tmp_path / "s").out
+    told = console.out("study", "status", tmp_path / "s")
     assert "Title \\u001b]0;owned\\u0007" in told and "\x1b" not in told
     done = subprocess.run([sys.executable, "-m", "paretone", HOSTILE], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "owned" in done.stderr and not any(one in done.stderr for one in "\x1b\x07\u202e")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from paretone import cli
 from paretone.audio.recording import read_recording
 from paretone.commands.samples import FILE, LARGEST_BYTES
 from paretone.errors import StudyError
@@ -19,6 +17,7 @@ from paretone.models import catalogue
 from paretone.paths import resource
 from paretone.studies import samples
 from paretone.studies.samples import page
+from tests.engine.command_line import Console
 from tests.engine.studies import small
 
 TEXT = "One sentence. Another one. And a third. And one more."
@@ -68,11 +67,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_samples_are_made_with_their_page(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_are_made_with_their_page(file: Path, tmp_path: Path, console: Console) -> None:
     out, work = tmp_path / "out", tmp_path / "work"
-    arguments = ["samples", str(file), "--out", str(out), "--work", str(work), "--json", "--quiet"]
-    assert cli.main(arguments) == 0
-    said = json.loads(capsys.readouterr().out)
+    arguments = ["samples", file, "--out", out, "--work", work, "--json", "--quiet"]
+    said = console.data(*arguments)
     assert [Path(one).name for one in said["files"]] == ["original.ogg", "plain.ogg", "fast.ogg"]
     for one in said["files"]:
         audio = soundfile.info(one)
@@ -90,7 +88,7 @@ def test_samples_are_made_with_their_page(file: Path, tmp_path: Path, capsys: py
     assert max(map(len, (line for line in lines if not line.startswith("|")))) <= 120
     # What is there is not made again.
     times = {path: path.stat().st_mtime_ns for path in work.rglob("*.wav") if path.name != "original.wav"}
-    assert len(times) == 2 and cli.main(arguments) == 0
+    assert len(times) == 2 and console.out(*arguments)
     assert {path: path.stat().st_mtime_ns for path in times} == times
 
 

@@ -62,10 +62,10 @@ def test_help_says_for_which_models_an_option_is_and_which_kinds_of_sound_are_wr
     assert "Omni mini, OmniVoice: Number of steps in which a canvas" in said
 
 
-def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, console: Console) -> None:
     own = shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / "bella.wav")
-    assert cli.main([*SPEAK, "--voice", str(own), "--out", str(tmp_path / "o.wav")]) == TextError.exit_code
-    last = capsys.readouterr().err.splitlines()[-1]
+    said = console.refusal(*SPEAK, "--voice", own, "--out", tmp_path / "o.wav", code=TextError.exit_code)
+    last = said.splitlines()[-1]
     assert "has no transcript" in last and last.endswith("with --voice RECORDING --transcript WORDS.")
 
 
@@ -91,12 +91,11 @@ def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, consol
     assert ON_TOP not in console.out(*SPEAK, *out, *technique)
 
 
-def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, console: Console) -> None:
     """So that settings without a strategy table become profiles as well, CFG-free ones among them."""
     kept, again, folder = tmp_path / "p.json", tmp_path / "again.json", tmp_path / "exported"
-    technique = ["--technique", "guidance_free:weight=0.5", "--out", str(tmp_path / "o.wav")]
-    assert cli.main([*SPEAK, *technique, "--keep-profile", str(kept)]) == 0
-    assert f"Wrote the profile to {kept}." in capsys.readouterr().out
+    technique = ["--technique", "guidance_free:weight=0.5", "--out", tmp_path / "o.wav"]
+    assert f"Wrote the profile to {kept}." in console.out(*SPEAK, *technique, "--keep-profile", kept)
     profile = Profile.load(kept)
     assert profile.setting.technique("guidance_free").knobs["weight"] == 0.5
     assert profile.setting.options["steps"] == 2
@@ -106,13 +105,12 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     assert len(spoken.repeats) == 3
     interval = paretone.spread(spoken, "real_time_factor")
     assert interval.low <= spoken.measurements.real_time_factor == interval.median <= interval.high
-    run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
-    assert cli.main([*run, "--keep-profile", str(again)]) == 0
+    run = ["speak", "--profile", kept, "--quiet", "--text", "Rice.", "--out", tmp_path / "b.wav"]
+    console.out(*run, "--keep-profile", again)
     assert Profile.load(again).setting == profile.setting
     assert (tmp_path / "o.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
-    export = ["export", "--quiet", "--profile", str(kept), "--out", str(folder), "--target"]
     for target in ("safetensors", "safetensors", "f5-tts"):  # What is there already says the same, and stays.
-        assert cli.main([*export, target]) == 0, capsys.readouterr().err
+        console.out("export", "--quiet", "--profile", kept, "--out", folder, "--target", target)
     (weights,) = folder.glob("*.safetensors")
     with safe_open(weights, "np") as file:
         assert file.metadata()["weight"] == "0.5"
@@ -147,17 +145,14 @@ def at_the_third_piece(monkeypatch: pytest.MonkeyPatch) -> SetIt:
 
 
 @with_signals
-def test_control_c_writes_what_was_finished(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: SetIt
-) -> None:
+def test_control_c_writes_what_was_finished(tmp_path: Path, console: Console, at_the_third_piece: SetIt) -> None:
     at_the_third_piece(press)
     out, profile = tmp_path / "o.wav", tmp_path / "p.json"
-    assert cli.main(["speak", "--json", *SENTENCES, "--out", str(out), "--keep-profile", str(profile)]) == 130
-    said = capsys.readouterr()
+    said = console("speak", "--json", *SENTENCES, "--out", out, "--keep-profile", profile)
     sentence = f"Cancelled after 3 of 4 passages; wrote them to {out}."
-    assert sentence in said.err.splitlines()
+    assert said.code == 130 and sentence in said.err.splitlines()
     assert not profile.exists(), "no profile quotes figures of a part"
-    data = json.loads(said.out)
+    data = said.data
     assert (data["error"], data["kind"], data["exit_code"]) == (sentence, "Cancelled", 130)
     assert data["unfinished"] == "cancelled after 3 of 4 passages"
     assert soundfile.info(out).frames == data["samples"] > 0
@@ -166,27 +161,26 @@ def test_control_c_writes_what_was_finished(
 
 @with_signals
 def test_control_c_twice_ends_at_once_and_writes_what_was_finished(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: SetIt
+    tmp_path: Path, console: Console, at_the_third_piece: SetIt
 ) -> None:
     at_the_third_piece(lambda: [press() for _ in range(2)])
     out = tmp_path / "o.wav"
-    assert cli.main(["speak", *SENTENCES, "--out", str(out)]) == 130
-    said = capsys.readouterr()
-    assert f"Cancelled after 2 of 4 passages; wrote them to {out}." in said.err.splitlines()
+    said = console("speak", *SENTENCES, "--out", out)
+    assert said.code == 130 and f"Cancelled after 2 of 4 passages; wrote them to {out}." in said.err.splitlines()
     assert "Cancelled after 2 of 4 passages: the rest of the text is missing." in said.out
     assert soundfile.info(out).frames > 0
 
 
 def test_an_error_in_the_middle_writes_what_was_finished(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: SetIt
+    tmp_path: Path, console: Console, at_the_third_piece: SetIt
 ) -> None:
     def fail() -> None:
         raise DeviceError("The card fell out.")
 
     at_the_third_piece(fail)
     out = tmp_path / "o.wav"
-    assert cli.main(["speak", "--quiet", *SENTENCES, "--out", str(out)]) == DeviceError.exit_code
-    assert f"Failed after 2 of 4 passages; wrote them to {out}. The card fell out." in capsys.readouterr().err
+    said = console.refusal("speak", "--quiet", *SENTENCES, "--out", out, code=DeviceError.exit_code)
+    assert f"Failed after 2 of 4 passages; wrote them to {out}. The card fell out." in said
     assert soundfile.info(out).frames > 0
 
 
@@ -210,7 +204,7 @@ def test_a_setting_is_timed_again(tmp_path: Path, console: Console) -> None:
 
 @with_signals
 def test_control_c_keeps_the_repeats_that_were_finished(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hear = Terminal.hear
 
@@ -221,12 +215,10 @@ def test_control_c_keeps_the_repeats_that_were_finished(
 
     monkeypatch.setattr(Terminal, "hear", hearing)
     out, profile = tmp_path / "o.wav", tmp_path / "p.json"
-    more = ["--repeat", "5", "--out", str(out), "--keep-profile", str(profile)]
-    assert cli.main([*SPEAK, "--json", *more]) == 130
-    written = capsys.readouterr()
-    data = json.loads(written.out)
+    written = console(*SPEAK, "--json", "--repeat", "5", "--out", out, "--keep-profile", profile)
+    data = written.data
     said = "Cancelled after 2 of 5 repeats: the times are of these repeats, as medians."
-    assert len(data["repeats"]) == 2
+    assert (written.code, len(data["repeats"])) == (130, 2)
     assert (data["error"], data["kind"], data["exit_code"]) == (said, "Cancelled", 130)
     assert said in written.err.splitlines()
     assert data["real_time_factor"] == pytest.approx(median(one["real_time_factor"] for one in data["repeats"]))
@@ -296,7 +288,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(
 # --- Signals ----------------------------------------------------------------------------------------------------------
 @with_signals
 def test_a_long_text_is_cancelled_while_it_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = Terminal.status
 
@@ -306,9 +298,8 @@ def test_a_long_text_is_cancelled_while_it_is_read(
             press(signal.SIGTERM)
 
     monkeypatch.setattr(Terminal, "status", reading)
-    out = ["--out", str(tmp_path / "o.wav")]
-    assert cli.main(["speak", "--model", "f5-mini", *out, "--text", "7" * 4_000]) == cli.TERMINATED
-    assert capsys.readouterr().err.endswith("characters …\nCancelled.\n")
+    said = console("speak", "--model", "f5-mini", "--out", tmp_path / "o.wav", "--text", "7" * 4_000)
+    assert said.code == cli.TERMINATED and said.err.endswith("characters …\nCancelled.\n")
     assert not any(tmp_path.iterdir())
 
 
@@ -336,22 +327,20 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
 
 # --- What is noted of takes -------------------------------------------------------------------------------------------
 def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sides = ["steps=2", "steps=2,technique=first_block:threshold=0"]
     arguments = ["compare", *sides, "--model", "f5-mini", "--text", "Rice.", "--repeats", "1", "--quiet"]
     # Half of the machine, whatever else runs.
     monkeypatch.setattr("paretone.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
-    assert cli.main([*arguments, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data(*arguments, "--json")
     assert [note.startswith("Nothing was skipped: First-block cache") for note in data["b"]["notes"]][-1:] == [True]
     assert not any(note.startswith("Nothing") for note in data["a"]["notes"])
     assert (data["a"]["busy"], data["b"]["busy"]) == (True, True)
     assert data["a"]["other_share"] == 1.0
     assert data["a"]["cpu_time_factor"] == pytest.approx(1 / data["a"]["audio_seconds"])
     assert data["intervals"]["a"]["cpu_time_factor"] is None, "from a single run"
-    assert cli.main(arguments) == 0
-    said = capsys.readouterr().out
+    said = console.out(*arguments)
     assert "B: Nothing was skipped: First-block cache" in said
     assert "busy during 3 of 3 runs: other processes took 100 % of the cores during A and 100 % during B" in said
 

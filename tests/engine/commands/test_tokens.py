@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from paretone import cli
 from paretone.models.catalogue import voice
 from paretone.speaking import synthesise
 from paretone.techniques import resolve
-from tests.engine.command_line import Console
+from tests.engine.command_line import Console, Outcome
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, load, setting
 
@@ -24,14 +25,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("models") / "model")
 
 
-def paretone(root: Path, *arguments: str) -> int:
-    return cli.main(["tokens", "--folder", str(root), "--device", "cpu", *arguments])
+@pytest.fixture
+def tokens(root: Path, console: Console) -> Callable[..., Outcome]:
+    return partial(console, "tokens", "--folder", root, "--device", "cpu")
 
 
-def test_a_text_as_ids(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_as_ids(root: Path, tmp_path: Path, tokens: Callable[..., Outcome]) -> None:
     out = tmp_path / "prompts.json"
-    assert paretone(root, "--text", TEXT, "--speed", "2", "--temperature", "0.7", "--out", str(out), "--json") == 0
-    said = json.loads(capsys.readouterr().out)
+    said = tokens("--text", TEXT, "--speed", "2", "--temperature", "0.7", "--out", out, "--json").data
     content = json.loads(out.read_text())
     model = load(root)
     expected = model.official_prompts(TEXT, voice("", "lm-mini"), resolve(model.info, setting()))
@@ -40,15 +41,14 @@ def test_a_text_as_ids(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert content["sampling"]["temperature"] == 0.7 and content["vocabulary"]["codes"] == CODES
 
 
-def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path) -> None:
+def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path, tokens: Callable[..., Outcome]) -> None:
     model = load(root)
     spoken = synthesise(model, TEXT, voice("", "lm-mini"), setting())
     assert spoken.trace.decoding is not None
-    tokens = list(spoken.trace.decoding.tokens)
-    given = {"text": TEXT, "voice": voice("", "lm-mini").id, "tokens": tokens}
+    given = {"text": TEXT, "voice": voice("", "lm-mini").id, "tokens": list(spoken.trace.decoding.tokens)}
     (tmp_path / "tokens.json").write_text(json.dumps(given))
     out = tmp_path / "speech.wav"
-    assert paretone(root, "--tokens", str(tmp_path / "tokens.json"), "--speed", "2", "--out", str(out)) == 0
+    assert tokens("--tokens", tmp_path / "tokens.json", "--speed", "2", "--out", out).code == 0
     heard, rate = soundfile.read(out, dtype="float32")
     assert rate == model.info.sample_rate
     assert len(heard) == len(spoken.samples) and np.abs(heard - spoken.samples).max() < 1e-3
@@ -64,11 +64,11 @@ def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_heard_is_said(
-    root: Path, tmp_path: Path, content: str, reason: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, content: str, reason: str, tokens: Callable[..., Outcome]
 ) -> None:
     (tmp_path / "tokens.json").write_text(content)
-    assert paretone(root, "--tokens", str(tmp_path / "tokens.json"), "--out", str(tmp_path / "speech.wav")) == 2
-    assert reason in capsys.readouterr().err
+    said = tokens("--tokens", tmp_path / "tokens.json", "--out", tmp_path / "speech.wav")
+    assert said.code == 2 and reason in said.err
     assert not (tmp_path / "speech.wav").exists()
 
 
