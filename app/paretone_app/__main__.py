@@ -62,16 +62,6 @@ if TYPE_CHECKING:
     from paretone_app.shell.window import MainWindow
 
 
-def seconds_since_process_start() -> float:
-    """Seconds since the operating system started this process, or else since the import of this module."""
-    try:
-        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
-    except (OSError, AttributeError, IndexError, ValueError):
-        return time.monotonic() - _IMPORTED
-
-
 _IMPORTED = time.monotonic()
 
 
@@ -184,9 +174,9 @@ def settings_file(options: argparse.Namespace) -> Iterator[str]:
     """The settings file of the options; for the headless tour a temporary one, with default settings."""
     if options.settings or not options.headless_tour:
         yield options.settings
-        return
-    with tempfile.TemporaryDirectory(prefix="paretone-tour-") as folder:
-        yield str(Path(folder) / "window.ini")
+    else:
+        with tempfile.TemporaryDirectory(prefix="paretone-tour-") as folder:
+            yield str(Path(folder) / "window.ini")
 
 
 async def _run(application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None) -> int:
@@ -250,12 +240,15 @@ def _open(window: MainWindow, path: str) -> None:
 def _answer(window: MainWindow, calls: Calls) -> None:
     """Answer requests of later windows on the same data, until this one closes."""
     from paretone_app.features.takes.presenter import TakesPresenter
-    from paretone_app.shell.only_window import come_to_front
 
     def answer(path: str) -> bool:
         if window.closing:
             return False
-        come_to_front(window)
+        if window.isMinimized():
+            window.showNormal()
+        window.show()
+        window.raise_()
+        window.activateWindow()
         if path:
             _open(window, path)
         return True
@@ -268,18 +261,15 @@ def _answer(window: MainWindow, calls: Calls) -> None:
     window.features.find(TakesPresenter).moved.connect(move)
 
 
-KEPT_PICTURES = 2048
-"""Kilobytes of Qt's icon cache. The default, 10,240, fills with unused icons in small pieces, which keep the
-surrounding memory from being released (``resources/docs/endurance.md``)."""
-
-
 def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
     """The main window on the user's or the given data folder and settings file."""
     from paretone.session.engine_thread import EngineThread
     from paretone_app.shell.theme import Theme
     from paretone_app.shell.window import MainWindow
 
-    QPixmapCache.setCacheLimit(KEPT_PICTURES)
+    # Kilobytes. The default, 10,240, fills with unused icons in small pieces, which keep the surrounding memory from
+    # being released (resources/docs/endurance.md).
+    QPixmapCache.setCacheLimit(2048)
     folder = _data(data)
     file = Path(settings) if settings else folder / "window.ini"
     return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
@@ -373,7 +363,12 @@ def _report_task(window: MainWindow, context: dict) -> None:
 
 
 def _print_milestone(what: str) -> None:
-    elapsed, used = seconds_since_process_start(), time.process_time()
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        elapsed = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, IndexError, ValueError):  # Not on Linux.
+        elapsed = time.monotonic() - _IMPORTED
+    used = time.process_time()
     print(f"{what}: {elapsed:.3f} s after process start, {used:.3f} s of processor time", flush=True)
 
 

@@ -77,17 +77,15 @@ def analysed(
     takes: tuple[Take | None, ...], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
 ) -> Analysis:
     """Analyse ``takes``, reusing results in ``previous``."""
-    known = [(one, outline) for one, outline in zip(previous.takes, previous.envelopes, strict=True) if one is not None]
-
-    def envelope_of(take: Take | None) -> Envelope | None:
-        if take is None:
-            return None
-        found = next((outline for one, outline in known if one is take), None)
-        if found is None:
+    known = {id(one): outline for one, outline in zip(previous.takes, previous.envelopes, strict=True)}
+    outlines: list[Envelope | None] = []
+    for take in takes:
+        outline = None if take is None else known.get(id(take))
+        if take is not None and outline is None:
             prepare(take.samples, take.sample_rate)
-        return found or Envelope(take.sample_rate, take.samples)
-
-    envelopes, there = tuple(map(envelope_of, takes)), [take for take in takes if take is not None]
+            outline = Envelope(take.sample_rate, take.samples)
+        outlines.append(outline)
+    envelopes, there = tuple(outlines), [take for take in takes if take is not None]
     room = min((headroom(take.samples) for take in there), default=1.0)
     if len(there) < 2:
         return Analysis(takes, envelopes, (room,) * len(takes), True, room)

@@ -352,14 +352,8 @@ class Deck(QObject):
 
     def _load_row(self, keep_place: bool = False) -> None:
         recordings, gains = [(one.samples, one.rate) for one in self.row], [self._gain_of(one) for one in self.row]
-        self.player.load(
-            recordings,
-            gains,
-            aligned=self._row_aligned,
-            choice=self._at,
-            keep_place=keep_place,
-            alone=len(self.row) == 1,
-        )
+        alone, aligned = len(self.row) == 1, self._row_aligned
+        self.player.load(recordings, gains, aligned=aligned, choice=self._at, keep_place=keep_place, alone=alone)
 
     def _leave_takes(self) -> None:
         if self.loaded:

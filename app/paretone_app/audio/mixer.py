@@ -29,12 +29,7 @@ FADE_SECONDS = 0.010
 LAWS = 33
 """Fade laws are tabulated for correlations 0, 1/32 .. 1."""
 OUT_AND_IN = LAWS
-"""Index into :func:`all_laws` of the fade out and then in."""
-
-
-def all_laws(length: int) -> np.ndarray:
-    """Weights (laws, 2, length) float32 of the entering and the leaving sound; the last is :func:`out_and_in`."""
-    return np.concatenate([fade_laws(length), out_and_in(length)[None]])
+"""Index into :attr:`Mixer.fades` of the fade out and then in."""
 
 
 def fade_laws(length: int) -> np.ndarray:
@@ -169,7 +164,7 @@ class Mixer:
     def __init__(self, rate: int, fade_seconds: float = FADE_SECONDS) -> None:
         self.rate = rate
         self.fade_length = max(1, round(fade_seconds * rate))
-        self.fades = all_laws(self.fade_length)
+        self.fades = np.concatenate([fade_laws(self.fade_length), out_and_in(self.fade_length)[None]])
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
         """Number of times a stream ran dry before its end."""
@@ -280,7 +275,9 @@ class Mixer:
             start, end, looped = self._bounds(self._choice)
             if not fading:
                 if self._position >= end:
-                    self._reach_end(start, looped)
+                    before = self._head()
+                    self._position, self._playing = start if looped else self._position, looped
+                    self._jump(before, exact=not looped)
                     return 0
                 count = min(count, end - self._position)
             available = count if recording.complete else min(count, recording.length - self._position)
@@ -291,26 +288,13 @@ class Mixer:
                 self._starving = False
             else:
                 out[:count] = 0
-                self._starve(recording, count)
+                if recording.length:  # Waiting for the very first samples is latency, not starvation.
+                    self.starvations += not self._starving
+                    self.starved_frames += count
+                self._starving = True
         if fading:
             self._mix_leaving(out[:count])
         return count
-
-    def _reach_end(self, start: int, looped: bool) -> None:
-        before = self._head()
-        if looped:
-            self._position = start
-        else:
-            self._playing = False
-        self._jump(before, exact=not looped)
-
-    def _starve(self, recording: Recording, count: int) -> None:
-        # Waiting for the very first samples is latency, not starvation.
-        if recording.length and not self._starving:
-            self.starvations += 1
-        if recording.length:
-            self.starved_frames += count
-        self._starving = True
 
     def _mix_leaving(self, out: np.ndarray) -> None:
         part = slice(self._faded, self._faded + len(out))
@@ -443,12 +427,7 @@ class Mixer:
         self._out_and_in = out_and_in
 
     def _publish(self) -> None:
+        starving = self._playing and self._starving
         self.state = State(
-            self._clock,
-            self._choice,
-            self._position,
-            self._playing,
-            self._loop,
-            self._playing and self._starving,
-            self._handled,
+            self._clock, self._choice, self._position, self._playing, self._loop, starving, self._handled
         )

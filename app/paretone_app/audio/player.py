@@ -4,6 +4,7 @@ The stream's callback renders the :class:`~paretone_app.audio.mixer.Mixer`, whic
 device, or after its loss, the player keeps takes, choice and position but makes no sound, and :attr:`Player.problem`
 gives the reason. Use it from one thread, the interface's; only :meth:`Player.prepare` may be called from others."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -125,7 +126,11 @@ class Player:
         """Why nothing can be heard, as a sentence; ``""`` if all is well. Cheap to poll."""
         if self._stream is None:
             return self._problem
-        if self._finished or not self._is_active():
+        try:
+            active = not self._finished and self._stream.active
+        except Exception:
+            active = False
+        if not active:
             return (
                 f"The audio device '{self.device_name}' is gone. Playback is off; everything else works. "
                 "Plug it in and press Reconnect."
@@ -366,12 +371,6 @@ class Player:
     def _on_finished(self) -> None:
         self._finished = True
 
-    def _is_active(self) -> bool:
-        try:
-            return bool(self._stream.active)
-        except Exception:
-            return False
-
     def _fail(self, sentence: str) -> DeviceError:
         self._problem = sentence
         return DeviceError(sentence)
@@ -404,9 +403,7 @@ def _best_rate(sounddevice: Any, device: OutputDevice) -> int:
     """The rate to open ``device`` with. PortAudio reports 44100 Hz for every ALSA device that supports it, although
     sound servers usually run at 48000 and would convert again. All other hosts report the real rate of their mixer."""
     if device.host == "ALSA":
-        try:
+        with contextlib.suppress(sounddevice.PortAudioError):
             sounddevice.check_output_settings(device=device.index, channels=1, dtype="float32", samplerate=DEFAULT_RATE)
-        except sounddevice.PortAudioError:
-            return device.rate
-        return DEFAULT_RATE
+            return DEFAULT_RATE
     return device.rate

@@ -58,9 +58,7 @@ class MushraSession(ListeningSession):
         if REFERENCE not in self.heard:
             return "Listen to the reference first."
         missing = [str(button) for button in self.sliders if button not in self.ratings]
-        if not missing:
-            return ""
-        return f"Still to be rated: {', '.join(missing)}."
+        return f"Still to be rated: {', '.join(missing)}." if missing else ""
 
     def feedback(self, answer: Mapping[str, Any]) -> str:
         """Positions of reference and anchors; the settings stay hidden."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 
@@ -101,6 +102,8 @@ _FEW_TRIALS = 30
 _ROUNDS = 4
 """For a ranking: with fewer trials per pair, the result is largely chance."""
 
+_One = TypeVar("_One")
+
 
 @dataclass(frozen=True)
 class ListeningPlan:
@@ -162,9 +165,7 @@ class ListeningPlan:
                 return "Tick the settings to rate."
         elif count != 2:
             return f"Tick exactly two settings to compare; {count} are ticked."
-        if not self.items:
-            return NOTHING_IN_COMMON
-        return ""
+        return "" if self.items else NOTHING_IN_COMMON
 
     def _why_no_row(self) -> str:
         plain = [one for one in self.conditions if not one.accelerated]
@@ -241,39 +242,33 @@ def planned(
         return -fmean(map(math.log2, factors)) if min(factors) > 0 else -math.inf
 
     order = sorted(range(len(ticked)), key=lambda place: (ticked[place].accelerated, slowness(place)))
-    return ListeningPlan(
-        method,
-        tuple(ticked[place] for place in order),
-        tuple(
-            replace(
-                one,
-                takes=tuple(one.takes[place] for place in order),
-                fingerprints=tuple(one.fingerprints[place] for place in order),
-                real_time_factors=tuple(one.real_time_factors[place] for place in order),
-            )
-            for one in items
-        ),
-        length,
-        listener,
-        practice,
+
+    def ordered(values: tuple[_One, ...]) -> tuple[_One, ...]:
+        return tuple(values[place] for place in order)
+
+    found = tuple(
+        replace(
+            one,
+            takes=ordered(one.takes),
+            fingerprints=ordered(one.fingerprints),
+            real_time_factors=ordered(one.real_time_factors),
+        )
+        for one in items
     )
+    return ListeningPlan(method, ordered(tuple(ticked)), found, length, listener, practice)
 
 
 def _abx_remark(trials: int) -> str:
     needed = statistics.needed(trials)
     if needed is None:
         return f"{counted(trials, 'trial', 'trials')} cannot show anything at the 5 % level; take at least 5."
-    rate = statistics.smallest_detectable(trials)
-    found = (
-        ""
-        if rate is None
-        else f"Detected with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. "
-    )
+    rate, found = statistics.smallest_detectable(trials), ""
+    if rate is not None:
+        found = f"Detected with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. "
     peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
     return (
         f"{needed} of {trials} must be right (guessing does that with p = "
-        f"{fixed(statistics.at_least(needed, trials), 3)}). "
-        f"{found}The number "
+        f"{fixed(statistics.at_least(needed, trials), 3)}). {found}The number "
         f"stays fixed: checking after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stopping at the first "
         f"good score is wrong in {percent(peeking)} instead of 5 %."
     )

@@ -100,9 +100,6 @@ class ListeningSession(ABC):
         self.sounding = button
         self.heard.add(button)
 
-    def heard_to_the_end(self, button: int) -> None:
-        self.heard_whole.add(button)
-
     @abstractmethod
     def why_not_answer(self) -> str:
         """Why the listener cannot answer yet, as a sentence, or ``""``."""
@@ -113,8 +110,7 @@ class ListeningSession(ABC):
 
     def _answered(self, answer: Mapping[str, Any], around: TrialConditions) -> TrialRecord | None:
         """Record an answer, unless practice, and go to the next trial."""
-        problem = self.why_not_answer()
-        if problem:
+        if problem := self.why_not_answer():
             raise RecordError(problem)
         self.taught = self.feedback(answer) if self.practising else ""
         item, trial = self.item, self.waiting.pop(0)

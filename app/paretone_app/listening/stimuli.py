@@ -156,18 +156,13 @@ def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[It
         if place is not None:
             found.setdefault((take.text, take.voice, take.setting.seed), {}).setdefault(place, take)
     return tuple(
-        Item(
-            *spoken,
-            tuple(by_place[place].id for place in range(len(wanted))),
-            tuple(by_place[place].setting.fingerprint for place in range(len(wanted))),
-            tuple(by_place[place].measurements.real_time_factor for place in range(len(wanted))),
-        )
-        for spoken, by_place in found.items()
+        _item_of([by_place[place] for place in range(len(wanted))])
+        for by_place in found.values()
         if len(by_place) == len(wanted)
     )
 
 
-def item_of(takes: Sequence[Take]) -> Item:
+def _item_of(takes: Sequence[Take | TakeSummary]) -> Item:
     """One item with these takes; text, voice and seed of the first."""
     first = takes[0]
     return Item(
@@ -190,7 +185,7 @@ def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, 
         return found, (), f"One of the takes was {cut}; choose takes of the whole text."
     if len(found) < 2:
         return found, (), "A and B have the same setting; choose takes of different settings."
-    return found, (item_of(takes),), ""
+    return found, (_item_of(takes),), ""
 
 
 def prepared(
@@ -199,10 +194,7 @@ def prepared(
     """The sounds of ``item`` at ``rate`` hertz, equally loud; for MUSHRA with anchors made from the first, for
     similarity with the voice's recording. ``load`` returns a take's samples and rate by id, and a recording's by
     ``voice:`` and the voice's id. Raises :class:`PlainError` if a sound is not usable."""
-    sounds = []
-    for take in item.takes:
-        samples, own = load(take)
-        sounds.append(resample(samples, own, rate))
+    sounds = [resample(*load(take), rate) for take in item.takes]
     names = [(one.key, one.title, one.accelerated) for one in judged]
     origins = [
         (take, one.setting.to_json(), fingerprint)
@@ -219,8 +211,7 @@ def prepared(
             names.append((name, trials.TITLES[name], False))
             origins.append(("", {}, ""))
     if method == SIMILARITY:
-        samples, own = load(f"{VOICE}:{item.voice}")
-        sounds.append(resample(samples, own, rate))
+        sounds.append(resample(*load(f"{VOICE}:{item.voice}"), rate))
         names.append((VOICE, "Voice", False))
         origins.append(("", {}, ""))
     match = matching_gains([(one, rate) for one in sounds])
@@ -228,27 +219,17 @@ def prepared(
         Stimulus(ConditionRecord(*name, *origin, round(gain, 4), round(max(SILENT_LUFS, level), 4)), sound)
         for name, origin, gain, level, sound in zip(names, origins, match.gains, match.levels, sounds, strict=True)
     )
-    return PreparedItem(
-        ItemRecord(item.text, item.voice, item.seed),
-        made,
-        rate,
-        all(keeps_timing(one.setting) for one in judged),
-        match.target,
-        match.exact,
-    )
+    record, aligned = ItemRecord(item.text, item.voice, item.seed), all(keeps_timing(one.setting) for one in judged)
+    return PreparedItem(record, made, rate, aligned, match.target, match.exact)
 
 
 def levelled(made: Sequence[PreparedItem]) -> tuple[PreparedItem, ...]:
     """``made``, all as loud as the quietest, so that one volume setting holds for the whole test."""
-    audible = [one.target for one in made if np.isfinite(one.target)]
-    if not audible:
-        return tuple(made)
-    target = min(audible)
-    return tuple(_lowered(one, one.target - target) if np.isfinite(one.target) else one for one in made)
-
-
-def _lowered(item: PreparedItem, decibels: float) -> PreparedItem:
-    stimuli = tuple(
-        replace(one, record=replace(one.record, gain=round(one.record.gain - decibels, 4))) for one in item.stimuli
-    )
-    return replace(item, stimuli=stimuli, target=item.target - decibels)
+    target = min((one.target for one in made if np.isfinite(one.target)), default=0.0)
+    lowered = []
+    for item in made:
+        less = item.target - target if np.isfinite(item.target) else 0.0
+        records = (replace(one.record, gain=round(one.record.gain - less, 4)) for one in item.stimuli)
+        stimuli = tuple(replace(one, record=record) for one, record in zip(item.stimuli, records, strict=True))
+        lowered.append(replace(item, stimuli=stimuli, target=item.target - less))
+    return tuple(lowered)

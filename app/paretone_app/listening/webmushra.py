@@ -33,24 +33,10 @@ RATE = 48000
 REFERENCE = "reference"
 _NOISE = "noise.wav"
 _PRACTICE = "This page is practice and is not scored."
-MUSHRA_COLUMNS = (
-    "session_test_id",
-    "session_uuid",
-    "trial_id",
-    "rating_stimulus",
-    "rating_score",
-    "rating_time",
-    "rating_comment",
-)
-PAIR_COLUMNS = (
-    "session_test_id",
-    "trial_id",
-    "choice_reference",
-    "choice_non_reference",
-    "choice_answer",
-    "choice_time",
-    "choice_comment",
-)
+_RATING = ("stimulus", "score", "time", "comment")
+_CHOICE = ("reference", "non_reference", "answer", "time", "comment")
+MUSHRA_COLUMNS = ("session_test_id", "session_uuid", "trial_id", *(f"rating_{one}" for one in _RATING))
+PAIR_COLUMNS = ("session_test_id", "trial_id", *(f"choice_{one}" for one in _CHOICE))
 _QUESTIONS = {
     ABX: "One of A and B is the reference. Which one?",
     PREFERENCE: "Which one do you prefer?",
@@ -67,11 +53,14 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     Answers of ABX and staircases are ``correct`` and ``incorrect``; ``choice_reference`` is the identity of X, or
     the reference. webMUSHRA has no graded pairs: for the preference methods the answer is the vote for
     ``choice_non_reference`` over ``choice_reference``."""
-    sessions = complete_sessions(found)
-    names = _trial_names(found)
-    rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
-    paired = [_pair_row(one, names) for own in sessions for one in own if one.method not in (MUSHRA, *MOS)]
-    opinions = [_opinion_row(one, names) for own in sessions for one in own if one.method in MOS]
+    names: dict[tuple[str, object], str] = {}  # webMUSHRA's trial names: one per sentence and method.
+    for method in METHODS:
+        for number, item in enumerate(dict.fromkeys(one.item for one in found if one.method == method), start=1):
+            names[method, item] = f"{method}_{number}"
+    done = [one for session in complete_sessions(found) for one in session]
+    rated = [row for one in done if one.method == MUSHRA for row in _rating_rows(one, names)]
+    paired = [_pair_row(one, names) for one in done if one.method not in (MUSHRA, *MOS)]
+    opinions = [row for one in done if one.method in MOS for row in _rating_rows(one, names)]
     made = (
         ("mushra.csv", MUSHRA_COLUMNS, rated),
         ("paired_comparison.csv", PAIR_COLUMNS, paired),
@@ -80,34 +69,16 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     return {name: comma_separated([columns, *rows]).encode("utf-8") for name, columns, rows in made if rows}
 
 
-def _trial_names(found: Sequence[TrialRecord]) -> dict[tuple[str, object], str]:
-    """webMUSHRA's trial names: one per sentence and method."""
-    names: dict[tuple[str, object], str] = {}
-    for method in METHODS:
-        for number, item in enumerate(dict.fromkeys(one.item for one in found if one.method == method), start=1):
-            names[method, item] = f"{method}_{number}"
-    return names
-
-
 def _rating_rows(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> list[tuple]:
-    name, time = names[trial.method, trial.item], trial.around.milliseconds
-    return [
-        (
-            f"paretone-{MUSHRA}",
-            trial.session,
-            name,
-            REFERENCE if place == 0 else _condition_name(one.key, one.title),
-            score,
-            time,
-            "",
-        )
-        for place, (one, score) in enumerate(zip(trial.conditions, trial.answer["ratings"], strict=True))
-    ]
-
-
-def _opinion_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
-    name, title = names[trial.method, trial.item], trial.conditions[trial.order[-1]].title
-    return f"paretone-{trial.method}", trial.session, name, title, trial.answer["vote"], trial.around.milliseconds, ""
+    """A row for each rating of a page, or for an opinion."""
+    first, time = (
+        (f"paretone-{trial.method}", trial.session, names[trial.method, trial.item]),
+        trial.around.milliseconds,
+    )
+    if trial.method in MOS:
+        return [(*first, trial.conditions[trial.order[-1]].title, trial.answer["vote"], time, "")]
+    stimuli = [REFERENCE, *(_condition_name(one.key, one.title) for one in trial.conditions[1:])]
+    return [(*first, *rated, time, "") for rated in zip(stimuli, trial.answer["ratings"], strict=True)]
 
 
 def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
@@ -124,16 +95,8 @@ def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tu
     else:
         reference, other = trial.conditions
         answer = vote_for_second_condition(trial)
-    comment = "repeat" if trial.repeat else ""
-    return (
-        f"paretone-{trial.method}",
-        names[trial.method, trial.item],
-        reference.title,
-        other.title,
-        answer,
-        trial.around.milliseconds,
-        comment,
-    )
+    name, time, comment = names[trial.method, trial.item], trial.around.milliseconds, "repeat" if trial.repeat else ""
+    return f"paretone-{trial.method}", name, reference.title, other.title, answer, time, comment
 
 
 def _condition_name(key: str, title: str) -> str:
@@ -148,17 +111,19 @@ def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]
     return deliver(folder, made, lambda done, total: None)
 
 
+_NOT_EXPORTED = {
+    CCR: "webMUSHRA has no graded comparison of pairs; choose Preference to export one.",
+    STAIRCASE: "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings.",
+    RANKING: "webMUSHRA has no ranking; choose Preference or MUSHRA to export a test of some of its settings.",
+    **dict.fromkeys(
+        MOS, "Paretone does not export MOS tests; choose Preference or MUSHRA to export one for webMUSHRA."
+    ),
+}
+
+
 def why_not_exported(method: str) -> str:
     """Why webMUSHRA cannot run a test of this method, as a sentence, or ``""``."""
-    if method == CCR:
-        return "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
-    if method == STAIRCASE:
-        return "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings."
-    if method in MOS:
-        return "Paretone does not export MOS tests; choose Preference or MUSHRA to export one for webMUSHRA."
-    if method == RANKING:
-        return "webMUSHRA has no ranking; choose Preference or MUSHRA to export a test of some of its settings."
-    return ""
+    return _NOT_EXPORTED.get(method, "")
 
 
 # --- Tests -----------------------------------------------------------------------------------------------------------
@@ -217,7 +182,10 @@ def bundle(
                 "stimulus": f"configs/{name}/{_NOISE}",
                 "defaultVolume": 0.5,
             },
-            *_practice_pages(pages[1:], practice),
+            *(
+                {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
+                for number, page in enumerate(pages[1 : practice + 1], start=1)
+            ),
             pages,
             {
                 "type": "finish",
@@ -249,13 +217,6 @@ def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
     samples = calibration.noise(RATE)
     target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
     return samples * np.float32(calibration.gain(samples, RATE, target))
-
-
-def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
-    return [
-        {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
-        for number, page in enumerate(pages[:practice], start=1)
-    ]
 
 
 def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:

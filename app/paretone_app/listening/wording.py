@@ -22,9 +22,8 @@ _HIGH = 80
 
 def headline(result: Result) -> str:
     if isinstance(result, AbxResult):
-        if result.heard:
-            return f"A difference was heard: {result.hits} of {result.trials} right, p = {probability(result.p)}."
-        return f"No difference was shown: {result.hits} of {result.trials} right, p = {probability(result.p)}."
+        said = "A difference was heard" if result.heard else "No difference was shown"
+        return f"{said}: {result.hits} of {result.trials} right, p = {probability(result.p)}."
     if isinstance(result, PreferenceResult):
         first, second = result.titles
         if result.sign.p > statistics.LEVEL:
@@ -34,7 +33,10 @@ def headline(result: Result) -> str:
     if isinstance(result, StaircaseResult):
         return _first_heard(result, result.median)
     if isinstance(result, RankingResult):
-        return _first_ranked(result)
+        (title, first_ranked), *_ = result.ranked
+        if first_ranked.best < 1 - statistics.LEVEL:
+            return f"No setting was shown to be preferred to all others; {title} is ahead."
+        return f"{title} was preferred to all others (with {percent(first_ranked.best)} probability)."
     if isinstance(result, MosResult):
         return _opinion(result)
     worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
@@ -126,14 +128,6 @@ def _staircase(result: StaircaseResult) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _first_ranked(result: RankingResult) -> str:
-    """The most preferred setting, if any, as a sentence."""
-    (title, best), *_ = result.ranked
-    if best.best < 1 - statistics.LEVEL:
-        return f"No setting was shown to be preferred to all others; {title} is ahead."
-    return f"{title} was preferred to all others (with {percent(best.best)} probability)."
-
-
 def _ranking(result: RankingResult) -> tuple[str, ...]:
     return (
         f"{counted(result.comparisons, 'comparison', 'comparisons')}, {counted(result.ties, 'tie', 'ties')}"
@@ -151,14 +145,12 @@ def _opinion(result: MosResult) -> str:
     if not result.differences:
         return f"{first.condition}: MOS {interval(first.mean, partial(fixed, places=2))}."
     apart = [one for one in result.differences if one.p <= statistics.LEVEL]
-    below = [one.condition for one in apart if one.difference.mean < 0]
-    above = [one.condition for one in apart if one.difference.mean > 0]
-    said = [
-        f"{side} {first.condition}: {', '.join(ones)}" for side, ones in (("below", below), ("above", above)) if ones
-    ]
-    return (
-        f"Rated {'; '.join(said)}." if said else f"No setting was shown to be rated otherwise than {first.condition}."
-    )
+    below = ", ".join(one.condition for one in apart if one.difference.mean < 0)
+    above = ", ".join(one.condition for one in apart if one.difference.mean > 0)
+    if not below and not above:
+        return f"No setting was shown to be rated otherwise than {first.condition}."
+    sides = (("below", below), ("above", above))
+    return f"Rated {'; '.join(f'{side} {first.condition}: {ones}' for side, ones in sides if ones)}."
 
 
 def _mos(result: MosResult) -> tuple[str, ...]:

@@ -188,8 +188,9 @@ class FigureCanvas(Chart):
                 places = [(one.frame.place(x, y), _RING)] if math.isfinite(x) and math.isfinite(y) else []
             one.mark.show_rings(places, ring)
 
-    def read_at(self, place: QPointF) -> None:
-        """Put the mark on the point nearest to a place in the scene."""
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Put the mark on the point nearest to the mouse."""
+        place = self.view.mapToScene(event.position().toPoint())
         for index, frame in enumerate(self.plots):
             local = frame.mapFromScene(place)
             if frame.area.contains(local):
@@ -199,9 +200,6 @@ class FigureCanvas(Chart):
                 if (index, *found) != self._at or not self._marked:
                     self.go_to(index, *found)
                 return
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self.read_at(self.view.mapToScene(event.position().toPoint()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         panel, row, column = self._at

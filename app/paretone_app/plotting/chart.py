@@ -73,8 +73,7 @@ class TableTwin(QWidget):
         self.table = QTableWidget()
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.verticalHeader().hide()
-        column = VBoxLayout(self)
-        column.addWidget(self.table)
+        VBoxLayout(self).addWidget(self.table)
         self.setFocusProxy(self.table)
 
     def show_text(self, title: str, text: str) -> None:
@@ -307,40 +306,10 @@ EVERYTHING: Sections = (None, None)
 Wholes = tuple[Scale, Scale]
 
 
-def zoomed(frame: Frame, wholes: Wholes, factor: float, place: QPointF) -> Sections:
-    """Sections ``factor`` times as long, with ``place`` fixed; at an axis, only that axis changes."""
-    shares = (min(max(share, 0.0), 1.0) for share in _shares(frame, place))
-    scales = zip((frame.across, frame.up), shares, wholes, axes_at(frame, place), strict=True)
-    return _sections(
-        wholes, (scale.zoomed(factor, share, whole) if on else scale for scale, share, whole, on in scales)
-    )
-
-
-def moved(frame: Frame, wholes: Wholes, across: float, up: float) -> Sections:
-    """Sections moved by shares of the axes' lengths."""
-    scales = zip((frame.across, frame.up), (across, up), wholes, strict=True)
-    return _sections(wholes, (scale.moved(by, whole) for scale, by, whole in scales))
-
-
-def with_place(frame: Frame, wholes: Wholes, place: QPointF) -> Sections:
-    """Sections of the same size that contain ``place``, centred on it along axes where it was outside."""
-    return moved(frame, wholes, *(0.0 if 0.0 <= share <= 1.0 else share - 0.5 for share in _shares(frame, place)))
-
-
 def axes_at(frame: Frame, place: QPointF) -> tuple[bool, bool]:
     """Axes that the mouse acts on: both in the plot, or the one below or left of it."""
     below, left = place.y() > frame.area.bottom(), place.x() < frame.area.left()
     return below or not left, left or not below
-
-
-def _shares(frame: Frame, place: QPointF) -> tuple[float, float]:
-    area = frame.area
-    return (place.x() - area.left()) / area.width(), (area.bottom() - place.y()) / area.height()
-
-
-def _sections(wholes: Wholes, scales: Iterable[Scale]) -> Sections:
-    across, up = (None if scale == whole else scale for scale, whole in zip(scales, wholes, strict=True))
-    return across, up
 
 
 NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
@@ -401,8 +370,13 @@ class ZoomChart(Chart):
         self.section_changed.emit()
 
     def zoom(self, factor: float, place: QPointF | None = None) -> None:
-        """Show ``factor`` times as much of the axes, with ``place`` fixed, by default :meth:`middle`."""
-        self.show_sections(zoomed(self.frame, self.wholes, factor, self.middle() if place is None else place))
+        """Show ``factor`` times as much, with ``place`` fixed, by default :meth:`middle`; at an axis, only of it."""
+        place = self.middle() if place is None else place
+        scales = zip(self._scales, self._shares(place), self.wholes, axes_at(self.frame, place), strict=True)
+        self._show_scales(
+            scale.zoomed(factor, min(max(share, 0.0), 1.0), whole) if on else scale
+            for scale, share, whole, on in scales
+        )
 
     def zoom_in(self) -> None:
         self.zoom(1 / _ZOOM)
@@ -411,13 +385,29 @@ class ZoomChart(Chart):
         self.zoom(_ZOOM)
 
     def move_section(self, across: float, up: float) -> None:
-        self.show_sections(moved(self.frame, self.wholes, across, up))
+        """Move by shares of the axes' lengths."""
+        scales = zip(self._scales, (across, up), self.wholes, strict=True)
+        self._show_scales(scale.moved(by, whole) for scale, by, whole in scales)
+
+    @property
+    def _scales(self) -> Wholes:
+        return self.frame.across, self.frame.up
+
+    def _shares(self, place: QPointF) -> tuple[float, float]:
+        """Position along both axes, as shares of their lengths."""
+        area = self.frame.area
+        return (place.x() - area.left()) / area.width(), (area.bottom() - place.y()) / area.height()
+
+    def _show_scales(self, scales: Iterable[Scale]) -> None:
+        across, up = (None if scale == whole else scale for scale, whole in zip(scales, self.wholes, strict=True))
+        self.show_sections((across, up))
 
     def show_everything(self) -> None:
         self.show_sections(EVERYTHING)
 
     def bring_into_view(self, place: QPointF) -> None:
-        self.show_sections(with_place(self.frame, self.wholes, place))
+        """Move the section so that it contains ``place``, centred on it along axes where it was outside."""
+        self.move_section(*(0.0 if 0.0 <= share <= 1.0 else share - 0.5 for share in self._shares(place)))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = event.angleDelta().y() / 120

@@ -17,7 +17,12 @@ _DOTTED_ALPHA, _HOLLOW_ALPHA = 210, 60
 
 
 def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, colours: Colours) -> None:
-    path = _path(glyph.shape, place, radius)
+    path, around = QPainterPath(), corners(glyph.shape)
+    if around:
+        path.addPolygon(QPolygonF([QPointF(place.x() + radius * x, place.y() - radius * y) for x, y in around]))
+        path.closeSubpath()
+    else:
+        path.addEllipse(place, radius, radius)
     if glyph.look == DOTTED:
         colour = QColor(glyph.colours[0])
         colour.setAlpha(_DOTTED_ALPHA)
@@ -51,29 +56,6 @@ def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, 
         painter.setPen(QPen(QColor(colours.base), 1.2))
         painter.drawPath(path)
     painter.restore()
-
-
-def sprite(glyph: Glyph, radius: float, ratio: float, colours: Colours) -> QPixmap:
-    """The glyph as a picture for a screen of this pixel ratio, centred on the point."""
-    side = 2 * math.ceil(1.5 * radius + 2)
-    drawn = QPixmap(round(side * ratio), round(side * ratio))
-    drawn.setDevicePixelRatio(ratio)
-    drawn.fill(Qt.GlobalColor.transparent)
-    with QPainter(drawn) as painter:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_glyph(painter, QPointF(side / 2, side / 2), radius, glyph, colours)
-    return drawn
-
-
-def _path(shape: str, place: QPointF, radius: float) -> QPainterPath:
-    path = QPainterPath()
-    around = corners(shape)
-    if around:
-        path.addPolygon(QPolygonF([QPointF(place.x() + radius * x, place.y() - radius * y) for x, y in around]))
-        path.closeSubpath()
-    else:
-        path.addEllipse(place, radius, radius)
-    return path
 
 
 _DIM = 0.22
@@ -134,11 +116,18 @@ class Points(Layer):
                 painter.drawEllipse(QPointF(left, top), radius + 2.5, radius + 2.5)
 
     def _sprite(self, glyph: Glyph, radius: float, ratio: float) -> QPixmap:
+        """The glyph as a picture for a screen of this pixel ratio, centred on the point."""
         key = glyph, radius, ratio, self.frame.colours
         if key not in self._sprites:
             if len(self._sprites) > _SPRITES:
                 self._sprites.clear()
-            self._sprites[key] = sprite(glyph, radius, ratio, self.frame.colours)
+            side = 2 * math.ceil(1.5 * radius + 2)
+            self._sprites[key] = drawn = QPixmap(round(side * ratio), round(side * ratio))
+            drawn.setDevicePixelRatio(ratio)
+            drawn.fill(Qt.GlobalColor.transparent)
+            with QPainter(drawn) as painter:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                paint_glyph(painter, QPointF(side / 2, side / 2), radius, glyph, self.frame.colours)
         return self._sprites[key]
 
 
@@ -259,19 +248,17 @@ class Badges(Layer):
         font = text_font(self.frame.font(), strong=True)
         painter.setFont(font)
         metrics, em = QFontMetricsF(font), self.frame.em
+        height, away = 1.05 * em, 0.7 * self.radius
         for one in self.badges():
-            spot = self._spot(one.place, metrics.horizontalAdvance(one.text) + 0.5 * em)
+            width = metrics.horizontalAdvance(one.text) + 0.5 * em
+            left, top = one.place.x() + away, one.place.y() - self.radius - height
+            if left + width > self.frame.area.right():
+                left = one.place.x() - away - width
+            if top < 0:
+                top = one.place.y() + self.radius
+            spot = QRectF(left, top, width, height)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(one.fill))
             painter.drawRoundedRect(spot, 3, 3)
             painter.setPen(QColor(self.frame.colours.base))
             painter.drawText(spot, Qt.AlignmentFlag.AlignCenter, one.text)
-
-    def _spot(self, place: QPointF, width: float) -> QRectF:
-        height, away = 1.05 * self.frame.em, 0.7 * self.radius
-        left, top = place.x() + away, place.y() - self.radius - height
-        if left + width > self.frame.area.right():
-            left = place.x() - away - width
-        if top < 0:
-            top = place.y() + self.radius
-        return QRectF(left, top, width, height)

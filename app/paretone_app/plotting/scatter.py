@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor
 
-from paretone.figures.scatter import Dimension, Scale, Scatter
+from paretone.figures.scatter import Dimension, Scatter
 from paretone_app.plotting.chart import EVERYTHING, Sections
 from paretone_app.plotting.frame import Frame, Shape, Shapes, StaticLayers, pen
 from paretone_app.plotting.points import Points, Whiskers
@@ -59,7 +59,19 @@ class ScatterLayers:
 
     def show_sections(self, sections: Sections) -> None:
         across, up = (one or whole for one, whole in zip(sections, self.wholes, strict=True))
-        self._draw_lines(across, up)
+        shown, colours = self.shown, self.frame.colours
+        tint, edge_tint, faint = QColor(colours.accent), QColor(colours.accent), QColor(colours.muted)
+        for colour, alpha in ((tint, 16), (edge_tint, 170), (faint, 110)):
+            colour.setAlpha(alpha)
+        edge, ground = shown.edge(across, up)
+        strands, level = pen(faint, 1.0, Qt.PenStyle.DotLine), pen(colours.muted, 1.2, Qt.PenStyle.DashLine)
+        outline = Shape.through(edge, pen(edge_tint, 1.6))
+        self._front.shapes = [Shape.through(ground, fill=QBrush(tint)), outline] if edge else []
+        self._lines.shapes = [
+            *(Shape((x, x), (up.low, up.high), level) for x in shown.x.levels),
+            *(Shape((across.low, across.high), (y, y), level) for y in shown.y.levels),
+            *(Shape(shown.across[list(one), 0], shown.up[list(one), 0], strands) for one in shown.strands),
+        ]
         self.frame.set_scales(across, up)
 
     def highlight(self, bright: Collection[int] | None) -> None:
@@ -71,23 +83,6 @@ class ScatterLayers:
         self._points.order = np.argsort(rank, kind="stable")
         self._points.dim = 0 if bright is None else int((rank < 2).sum())
         self._points.redraw()
-
-    def _draw_lines(self, across: Scale, up: Scale) -> None:
-        shown, colours = self.shown, self.frame.colours
-        tint, edge_tint = QColor(colours.accent), QColor(colours.accent)
-        tint.setAlpha(16)
-        edge_tint.setAlpha(170)
-        faint = QColor(colours.muted)
-        faint.setAlpha(110)
-        edge, ground = shown.edge(across, up)
-        strands, level = pen(faint, 1.0, Qt.PenStyle.DotLine), pen(colours.muted, 1.2, Qt.PenStyle.DashLine)
-        outline = Shape.through(edge, pen(edge_tint, 1.6))
-        self._front.shapes = [Shape.through(ground, fill=QBrush(tint)), outline] if edge else []
-        self._lines.shapes = [
-            *(Shape((x, x), (up.low, up.high), level) for x in shown.x.levels),
-            *(Shape((across.low, across.high), (y, y), level) for y in shown.y.levels),
-            *(Shape(shown.across[list(one), 0], shown.up[list(one), 0], strands) for one in shown.strands),
-        ]
 
     def _locate(self) -> None:
         shown, area = self.shown, self.frame.area

@@ -141,30 +141,27 @@ class Sheet:
         return content
 
 
-PANEL_SIZE = QSize(460, 330)
-
-
 def write_figure(figure: Figure, path: Path) -> None:
     """Write ``figure`` in the format of ``path``'s suffix: ``.svg``, ``.png`` or ``.csv``. Raises
     :class:`PlainError` for another suffix, or if the file cannot be written."""
     files.write(
         path,
         {
-            ".svg": lambda: figure_sheet(figure).svg(figure.title, figure.caption),
-            ".png": lambda: figure_sheet(figure).png(),
+            ".svg": lambda: _sheet(figure).svg(figure.title, figure.caption),
+            ".png": lambda: _sheet(figure).png(),
             ".csv": lambda: figure.to_csv().encode(),
         },
     )
 
 
-def figure_sheet(figure: Figure) -> Sheet:
+def _sheet(figure: Figure) -> Sheet:
     across = min(figure.across, len(figure.panels))
     canvas = FigureCanvas(LIGHT, on_paper=True)
     canvas.show_figure(figure)
-    made = Sheet(max(across, 2) * PANEL_SIZE.width() + 60, LIGHT, QApplication.font())
+    made = Sheet(max(across, 2) * 460 + 60, LIGHT, QApplication.font())
     made.title(figure.title)
     made.paragraph(figure.question)
-    made.charts([canvas], -(-len(figure.panels) // across) * PANEL_SIZE.height())
+    made.charts([canvas], -(-len(figure.panels) // across) * 330)
     for text in (figure.caption, f"After {figure.source}. {figure.provenance.line}.", f"{figure.provenance.machine}."):
         made.paragraph(text)
     return made

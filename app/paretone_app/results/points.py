@@ -11,7 +11,6 @@ from paretone.errors import SettingError
 from paretone.listening.results import ListeningScore
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import METRICS, figure_of
-from paretone.models import catalogue
 from paretone.serving.records import ServerRecord, marks
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
@@ -22,7 +21,7 @@ from paretone.studies.wording import setting_title
 from paretone.techniques import find
 from paretone.techniques.registry import in_order
 from paretone_app.listening.stimuli import setting_key
-from paretone_app.state.differences import label_of, technique_text
+from paretone_app.state.differences import label_of, model_title, technique_text
 
 TAKE, STUDY, PUBLISHED, SERVER = "take", "study", "published", "server"
 TAKES, SERVERS = "Takes", "Servers"
@@ -151,27 +150,25 @@ def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ..
         else:
             other = one
         baseline = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
-        found.append(_take_point(one, figures[one.id], baseline))
+        found.append(
+            Point(
+                one.id,
+                TAKE,
+                technique_text(one.setting),
+                TAKES,
+                model_title(one.setting.model),
+                in_order(entry.technique for entry in one.setting.techniques),
+                figures[one.id],
+                baseline,
+                one.setting,
+                (Sound(one.id, one.text, one.voice, one.setting.seed),),
+                machines=(one.machine,) if one.machine else (),
+                finished=1,
+                busy=int(one.measurements.busy),
+                remarks=(label_of(one),) if one.label else (),
+            )
+        )
     return tuple(found)
-
-
-def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Mapping[str, Estimate]) -> Point:
-    return Point(
-        one.id,
-        TAKE,
-        technique_text(one.setting),
-        TAKES,
-        _model_title(one.setting.model),
-        in_order(entry.technique for entry in one.setting.techniques),
-        figures,
-        baseline,
-        one.setting,
-        (Sound(one.id, one.text, one.voice, one.setting.seed),),
-        machines=(one.machine,) if one.machine else (),
-        finished=1,
-        busy=int(one.measurements.busy),
-        remarks=(label_of(one),) if one.label else (),
-    )
 
 
 def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
@@ -186,17 +183,10 @@ def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
     return {**found, **scores.of_take(one.setting)}
 
 
-def _model_title(model: str) -> str:
-    try:
-        return catalogue.entry(model).title
-    except SettingError:  # Takes outlive models.
-        return model
-
-
 def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
     """One point per setting of a study, servers included; ``machines`` are those of its takes, by setting key."""
     figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}
-    model = _model_title(found.model)
+    model = model_title(found.model)
     return tuple(
         Point(
             f"{found.folder}#{one.key}",

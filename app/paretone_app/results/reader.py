@@ -111,9 +111,8 @@ class Results(QObject):
             elif what == _TAKES:
                 self._run(what, partial(self._points_of, self.takes.measured), self._take_points)
             elif what == _SERVERS:
-                self._run(
-                    what, partial(_points_of_servers, self.servers_folder, self.takes.replies), self._take_servers
-                )
+                replies = tuple(one for one in self.takes.finished if one.is_reply)
+                self._run(what, partial(_points_of_servers, self.servers_folder, replies), self._take_servers)
             elif isinstance(what, Path):
                 self.read_study(what)
 

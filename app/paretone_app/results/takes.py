@@ -45,11 +45,6 @@ class KeptTakes(QObject):
         """Finished takes made by the user, whose figures count: no example, no reply of a server."""
         return tuple(one for one in self.finished if not one.is_example and not one.is_reply)
 
-    @property
-    def replies(self) -> tuple[TakeSummary, ...]:
-        """Replies of measured servers."""
-        return tuple(one for one in self.finished if one.is_reply)
-
     def read(self) -> None:
         try:
             self._put(self.library.summaries())

@@ -29,7 +29,7 @@ class Message:
     sentence: str
     level: str
     choices: tuple[str, ...] = ()
-    answered: Callable[[str], object] | None = None
+    answered: Callable[[str], object] = lambda choice: None
     at_risk: bool = False
     """Whether data may be lost."""
 
@@ -37,11 +37,6 @@ class Message:
     def stays(self) -> bool:
         """Until the user dismisses or answers it."""
         return self.at_risk or bool(self.choices) or self.level == ERROR
-
-    @property
-    def seconds(self) -> float:
-        """How long it is shown unless it stays."""
-        return LASTING[self.level] + len(self.sentence) / _LETTERS_A_SECOND
 
 
 class Card(QFrame):
@@ -122,10 +117,7 @@ class Card(QFrame):
 class Banner(QWidget):
     """The cards, the newest at the bottom; hidden while empty."""
 
-    dismissed = Signal(object)
-    expired = Signal(object)
-    chosen = Signal(object, str)
-    """The :class:`Message` and the answer; its card is already removed."""
+    expired = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -167,7 +159,7 @@ class Banner(QWidget):
         card.chosen.connect(lambda answer: self._answer(card, answer))
         self._cards.append(card)
         if not message.stays:
-            self._left[card] = message.seconds
+            self._left[card] = LASTING[message.level] + len(message.sentence) / _LETTERS_A_SECOND
         passing = [one for one in self._cards if not one.message.stays]
         for one in passing[: max(0, len(self._cards) - MOST)]:
             if one is not card:
@@ -180,7 +172,6 @@ class Banner(QWidget):
         card = card or (self._cards[-1] if self._cards else None)
         if card is not None and card in self._cards:
             self._take_away(card)
-            self.dismissed.emit(card.message)
 
     def dismiss_newest(self) -> bool:
         """Remove the newest card that neither asks nor reports data at risk; returns whether one was removed."""
@@ -202,7 +193,7 @@ class Banner(QWidget):
     def _answer(self, card: Card, answer: str) -> None:
         if card in self._cards:
             self._take_away(card)
-            self.chosen.emit(card.message, answer)
+            card.message.answered(answer)
 
     def _take_away(self, card: Card) -> None:
         focus, before = QApplication.focusWidget(), self._before
@@ -220,7 +211,7 @@ class Banner(QWidget):
 
     def _expire(self, card: Card) -> None:
         self._remove(card)
-        self.expired.emit(card.message)
+        self.expired.emit()
 
     def _remove(self, card: Card) -> None:
         self._cards.remove(card)

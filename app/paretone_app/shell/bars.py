@@ -53,20 +53,17 @@ class Header(QWidget):
         self.model, self.voice, self.setting = _Part("title"), _Part("muted"), _Part("muted")
         self.device = build.label("starting", "chip", name="Device: unknown")
         self.factor = build.label("RTF –", "title", tip=_RTF)
-        self.cancel = QToolButton()
+        self.cancel, self.queue = QToolButton(), QToolButton()
+        for button in (self.cancel, self.queue):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setProperty("look", "step")
         self.cancel.setDefaultAction(cancel)
         self.cancel.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.cancel.setProperty("look", "step")
         self.cancel.setAccessibleName("Cancel")
-        self.queue = QToolButton()
         self.queue.clicked.connect(queue.trigger)
-        self.queue.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.queue.setProperty("look", "step")
         self._queue_keys = queue.shortcut().toString()
         self._show_queue()
-        parts: list[build.Placed] = [self.model, self.voice, self.setting, 1]
-        parts += [self.factor, self.device, self.queue, self.cancel]
+        parts = (self.model, self.voice, self.setting, 1, self.factor, self.device, self.queue, self.cancel)
         build.fill(HBoxLayout(self), parts, (NEAR, 0, NEAR, 0)).setSpacing(GAP)
         state.synthesis.take_added.connect(self._show_take)
         state.synthesis.remeasured.connect(self._show_take)
@@ -145,13 +142,12 @@ class Header(QWidget):
             self.factor.setAccessibleName("RTF: nothing measured yet")
             return
         factor, setting, what = shown
-        made, text = replace(setting, seed=0), f"RTF {significant(factor)}"
+        made, of = replace(setting, seed=0), " (earlier setting)"
         if made == replace(chosen.setting, seed=0):
-            self.factor.setText(text)
+            of = ""
         elif made == replace(chosen.baseline_setting, seed=0):
-            self.factor.setText(f"{text} (baseline)")
-        else:
-            self.factor.setText(f"{text} (earlier setting)")
+            of = " (baseline)"
+        self.factor.setText(f"RTF {significant(factor)}{of}")
         self.factor.setToolTip(f"{_RTF}\n{what[:1].upper() + what[1:]}")
         self.factor.setAccessibleName(f"{self.factor.text()}, {what}")
 

@@ -194,12 +194,11 @@ class Docks(QObject):
     @property
     def _fronts(self) -> dict[Region, QDockWidget]:
         """The default front dock of each region."""
-        found = {}
-        for region in DOCKED:
-            first = sorted(self._in(region), key=lambda one: one.objectName() in self._guests)
-            if first:
-                found[region] = first[0]
-        return found
+        guests = self._guests
+        firsts = (
+            (one, min(self._in(one), key=lambda dock: dock.objectName() in guests, default=None)) for one in DOCKED
+        )
+        return {region: first for region, first in firsts if first is not None}
 
     @property
     def _guests(self) -> set[str]:

@@ -1,7 +1,7 @@
 """File and folder dialogs that do not block: the choice is passed to a callback. A dialog starts in the folder last
 used for the kind of file, or else in the folder for documents; never in the process's working directory."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QDir, QSettings, QStandardPaths, Qt
@@ -18,16 +18,12 @@ _FOLDERS = "last folders"
 
 def sound() -> str:
     """Filter of the writable sound formats."""
-    return _filter("Sound", writable_kinds())
+    return f"Sound ({' '.join(f'*{ending}' for ending in writable_kinds())})"
 
 
 def recordings() -> str:
     """Filter of the readable sound formats."""
-    return _filter("Audio", readable_kinds())
-
-
-def _filter(name: str, endings: Iterable[str]) -> str:
-    return f"{name} ({' '.join(f'*{ending}' for ending in endings)})"
+    return f"Audio ({' '.join(f'*{ending}' for ending in readable_kinds())})"
 
 
 def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:
@@ -83,17 +79,11 @@ def _settings(parent: QWidget) -> QSettings | None:
     return None
 
 
-def _kind(title: str, kinds: str) -> str:
-    """What shares a last folder: files of one format, all plots, folder dialogs with one title."""
-    if kinds in PLOTS.values():
-        return "plot"
-    return kinds.partition(" (")[0].casefold().removesuffix("s") or title
-
-
 def _dialog(
     parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object], start: Path = Path()
 ) -> QFileDialog:
-    kind = _kind(title, kinds)
+    # Files of one format share a last folder, and so do all plots, and folder dialogs with one title.
+    kind = "plot" if kinds in PLOTS.values() else kinds.partition(" (")[0].casefold().removesuffix("s") or title
     begin = start if start.is_absolute() and start.is_dir() else last_folder(parent, kind)
     dialog = QFileDialog(parent, title, str(begin), f"{kinds};;All files (*)" if kinds else "")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -37,13 +37,9 @@ class Greeting(QObject):
         self._studies = window.features.find(StudiesPresenter)
         self._selected = window.state.selection.text, window.state.selection.model_id
         self._opened = self._began = self._sounded = False
-        if self.is_first(settings) and not window.results.takes.all:
+        # First: no window was closed, and no example opened, with these settings.
+        if not (settings.contains(_KEY) or settings.contains("geometry") or window.results.takes.all):
             window.first = self._begin
-
-    @staticmethod
-    def is_first(settings: QSettings) -> bool:
-        """Whether no window was closed, and no example opened, with these settings."""
-        return not settings.contains(_KEY) and not settings.contains("geometry")
 
     def _begin(self) -> None:
         self._settings.setValue(_KEY, True)

@@ -15,7 +15,6 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from paretone_app.widgets.action import Action
 
-PICTURE_SIZE = 1440, 900
 PATIENCE_SECONDS = 1800
 
 
@@ -23,7 +22,7 @@ async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Calla
     """Make A and B, compare them and export everything to ``folder``. ``steps`` replaces the model's number of solver
     steps unless it is 0. Raises :class:`PlainError` with the reason if a job fails."""
     folder.mkdir(parents=True, exist_ok=True)
-    window.resize(*PICTURE_SIZE)
+    window.resize(1440, 900)
     window.workspaces.default_layout()
     await make_takes(window, steps, say)
     take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b

@@ -35,12 +35,7 @@ _SCHEMES = (
 
 class Menus:
     def __init__(
-        self,
-        window: QMainWindow,
-        actions: Actions,
-        workspaces: Workspaces,
-        theme: Theme,
-        parts: Iterable[MenuPart] = (),
+        self, window: QMainWindow, actions: Actions, workspaces: Workspaces, theme: Theme, parts: Iterable[MenuPart]
     ) -> None:
         self._theme = theme
         self._actions = actions
@@ -60,7 +55,16 @@ class Menus:
                 menu = QMenu(part.menu, bar)
                 around = next((one for one in bar.findChildren(QMenu) if one.title() == part.inside), None)
                 bar.insertMenu(view.menuAction(), menu) if around is None else around.addMenu(menu)
-            _insert(menu, part, actions)
+            there = menu.actions()
+            place = there.index(actions[part.after]) + 1 if part.after else len(there)
+            if part.before:
+                place = there.index(actions[part.before])
+            following = there[place] if place < len(there) else None
+            for name in part.actions:
+                if following is None:
+                    menu.addAction(actions[name]) if name else menu.addSeparator()
+                else:
+                    menu.insertAction(following, actions[name]) if name else menu.insertSeparator(following)
 
     def _fill_model(self, menu: QMenu, actions: Actions) -> None:
         self._models = QActionGroup(menu)
@@ -139,19 +143,6 @@ def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
         menu.addSeparator() if action is None else menu.addAction(action)
 
 
-def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
-    there = menu.actions()
-    place = there.index(actions[part.after]) + 1 if part.after else len(there)
-    if part.before:
-        place = there.index(actions[part.before])
-    following = there[place] if place < len(there) else None
-    for name in part.actions:
-        if following is None:
-            menu.addAction(actions[name]) if name else menu.addSeparator()
-        else:
-            menu.insertAction(following, actions[name]) if name else menu.insertSeparator(following)
-
-
 _ENDS = (QEvent.Type.WindowDeactivate, QEvent.Type.Close)
 
 
@@ -188,18 +179,17 @@ class VisibleMnemonics(QObject):
         seen.sort(key=lambda one: focus is None or not one.isAncestorOf(focus))
         reserved: set[QKeySequence] = set()
         for dock in (*seen, *(one for one in docks if one not in seen)):
-            labelled = _labelled(dock)
-            self._take_of([one for one in labelled if dock not in seen or _key(one) in reserved])
+            labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
+            both: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
+            labelled = [one for one in both if not _key(one).isEmpty()]
+            for one in (one for one in labelled if dock not in seen or _key(one) in reserved):
+                if isinstance(one, QLabel):
+                    self._labels.append((one, one.buddy()))
+                    one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration omits it.
+                elif one.shortcut() == _key(one):
+                    self._buttons.append(one)
+                    one.setShortcut(QKeySequence())
             reserved.update(_key(one) for one in labelled if one.isVisible())
-
-    def _take_of(self, widgets: list[QAbstractButton | QLabel]) -> None:
-        for one in widgets:
-            if isinstance(one, QLabel):
-                self._labels.append((one, one.buddy()))
-                one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration omits it.
-            elif one.shortcut() == _key(one):
-                self._buttons.append(one)
-                one.setShortcut(QKeySequence())
 
     def _give_back(self) -> None:
         for button in filter(isValid, self._buttons):
@@ -210,18 +200,10 @@ class VisibleMnemonics(QObject):
         self._buttons, self._labels = [], []
 
 
-def _labelled(dock: QWidget) -> list[QAbstractButton | QLabel]:
-    """Widgets with an Alt key in a dock or bar."""
-    labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
-    labelled: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
-    return [one for one in labelled if not _key(one).isEmpty()]
-
-
 def _key(one: QAbstractButton | QLabel) -> QKeySequence:
     return QKeySequence.mnemonic(one.text())
 
 
-_PAGE_WIDTH, _PAGE_HEIGHT = 34, 36
 _FIRST_STEPS = """
 <h3>What Paretone does</h3>
 <p>Much of the computation in diffusion text-to-speech hardly changes from step to step. Techniques find what can be
@@ -252,8 +234,7 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     page.setHtml(html)
     build.above_close(dialog, page)
     unit = window.fontMetrics().height()
-    width, most = unit * _PAGE_WIDTH, unit * _PAGE_HEIGHT
-    page.document().setTextWidth(width - 4 * unit)
+    page.document().setTextWidth(30 * unit)
     # Short pages fit their text; long ones scroll.
-    dialog.resize(width, min(round(page.document().size().height()) + 6 * unit, most))
+    dialog.resize(34 * unit, min(round(page.document().size().height()) + 6 * unit, 36 * unit))
     build.show(dialog)

@@ -47,7 +47,6 @@ class Notices(QObject):
         self.missed = 0
         """Messages that expired since the history was last viewed."""
         self.cautioned: set[str] = set()
-        self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
         workspaces.changed.connect(self.place)
@@ -91,11 +90,7 @@ class Notices(QObject):
         self.missed = 0
         self.history_changed.emit()
 
-    def _answer(self, message: Message, choice: str) -> None:
-        if message.answered is not None:
-            message.answered(choice)
-
-    def _miss(self, message: Message) -> None:
+    def _miss(self) -> None:
         self.missed += 1
         self.history_changed.emit()
 
@@ -122,8 +117,12 @@ class Notices(QObject):
         match event:
             case EngineStatus():
                 self.note(event.text, Level.DETAIL)
+            case Caution() if event.sentence in self.cautioned:
+                self.note(event.sentence, Level.WARNING)
             case Caution():
-                self._caution(event.sentence)
+                # Shown once, although every take in a voice or setting repeats it.
+                self.cautioned.add(event.sentence)
+                self.warn(event.sentence)
             case EngineReady():
                 self.note(f"The engine is ready: {event.machine}")
             case ModelLoaded():
@@ -132,14 +131,6 @@ class Notices(QObject):
                 self.note(event.sentence, Level.ERROR)
                 if event.details:
                     self.note(event.details, Level.DETAIL)
-
-    def _caution(self, sentence: str) -> None:
-        """Show a warning about a voice or a setting once, although every take in it repeats the warning."""
-        if sentence in self.cautioned:
-            self.note(sentence, Level.WARNING)
-            return
-        self.cautioned.add(sentence)
-        self.warn(sentence)
 
     def _job_began(self, job: Job) -> None:
         if job.kind is not Kind.LOAD:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QStandardPaths
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
-from PySide6.QtWidgets import QWidget
 
 from paretone.database import LockedError, held
 from paretone.errors import PlainError, SettingError
@@ -53,7 +52,7 @@ def _file() -> Path:
 
 LOCK = "window.lock"
 _PATIENCE_SECONDS = 15.0
-"""How long a second window tries to reach a first that may be starting or closing."""
+"""How long to try to reach a first window that may be starting or closing."""
 _ANSWER_MILLISECONDS = 5000
 _AGAIN_SECONDS = 0.2
 _LONGEST = 65_536
@@ -150,14 +149,6 @@ def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
         yield calls
     finally:
         calls.close()
-
-
-def come_to_front(window: QWidget) -> None:
-    if window.isMinimized():
-        window.showNormal()
-    window.show()
-    window.raise_()
-    window.activateWindow()
 
 
 def _called(folder: Path, path: str) -> bool:

@@ -4,7 +4,6 @@ of the transport symbols; they use ``currentColor`` only, so one set serves ligh
 
 from enum import Enum
 from functools import lru_cache
-from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
@@ -43,28 +42,18 @@ def bold_font(base: QFont) -> QFont:
     return made
 
 
-def done_ground(colours: Colours) -> str:
-    """Colour of the done part of a progress bar: halfway to the accent, so that figures stay readable."""
-    one, other = QColor(colours.accent), QColor(colours.base)
-    return QColor(
-        (one.red() + other.red()) // 2, (one.green() + other.green()) // 2, (one.blue() + other.blue()) // 2
-    ).name()
-
-
 def style_sheet(colours: Colours) -> str:
     """Style beyond the palette: spacing, corners, and widgets with a property ``look``: ``primary`` and ``quiet``
     buttons, ``title``, ``muted``, ``figure``, ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached``
     marks the focus of read-only text."""
     scheme = "dark" if colours is DARK else "light"
     size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
-
-    def drawing(name: str) -> str:
-        return f'url("{resource("style", f"{name}.svg").as_posix()}")'
-
-    tick, up, down, up_off, down_off = (
-        drawing(one) for one in ("tick", *(f"{name}-{scheme}" for name in ("up", "down", "up-off", "down-off")))
-    )
-
+    # The done part of a progress bar is halfway to the accent, so that figures stay readable.
+    accent, base = QColor(colours.accent), QColor(colours.base)
+    done = QColor(*((of(accent) + of(base)) // 2 for of in (QColor.red, QColor.green, QColor.blue))).name()
+    drawings = ("tick", *(f"{name}-{scheme}" for name in ("up", "down", "up-off", "down-off")))
+    urls = [f'url("{resource("style", f"{name}.svg").as_posix()}")' for name in drawings]
+    tick, up, down, up_off, down_off = urls
     return f"""
     QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
         padding: 4px; }}
@@ -156,7 +145,7 @@ def style_sheet(colours: Colours) -> str:
     QFrame[look="banner"][level="error"] {{ border-left-color: {colours.danger}; }}
     QProgressBar {{ border: 1px solid {colours.border}; border-radius: 4px; background: {colours.base};
         color: {colours.text}; text-align: center; }}
-    QProgressBar::chunk {{ background: {done_ground(colours)}; border-radius: 3px; }}
+    QProgressBar::chunk {{ background: {done}; border-radius: 3px; }}
     QTabBar {{ qproperty-drawBase: 0; }}
     QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 4px 8px;
         border: none; border-bottom: 3px solid transparent; }}
@@ -259,19 +248,15 @@ def style_sheet(colours: Colours) -> str:
 
 EMBLEM = "paretone"
 _SIZES = (16, 20, 24, 32, 48, 64)
+_GROUP = QPalette.ColorGroup
 
 
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
     """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``: button text,
     white if checked. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown name."""
-    colours = QGuiApplication.palette() if palette is None else palette
-    group, role = QPalette.ColorGroup, QPalette.ColorRole
-    return _coloured(
-        name,
-        colours.color(group.Active, role.ButtonText).name(),
-        colours.color(group.Disabled, role.ButtonText).name(),
-        ON_GROUND,
-    )
+    colours, role = palette or QGuiApplication.palette(), QPalette.ColorRole.ButtonText
+    active, disabled = (colours.color(one, role).name() for one in (_GROUP.Active, _GROUP.Disabled))
+    return _coloured(name, active, disabled, ON_GROUND)
 
 
 def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QPixmap:
@@ -283,11 +268,6 @@ def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QP
         QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(drawn.rect()))
     drawn.setDevicePixelRatio(ratio)
     return drawn
-
-
-def icon_names() -> tuple[str, ...]:
-    """Names of all icons, without the application's emblem, which has fixed colours."""
-    return tuple(sorted(path.stem for path in Path(resource("icons")).glob("*.svg") if path.stem != EMBLEM))
 
 
 @lru_cache(maxsize=256)
@@ -344,9 +324,9 @@ def palette(colours: Colours) -> QPalette:
     for one, colour in roles.items():
         made.setColor(one, QColor(colour))
     for one in (role.WindowText, role.Text, role.ButtonText, role.PlaceholderText):
-        made.setColor(QPalette.ColorGroup.Disabled, one, QColor(colours.disabled))
-    made.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(colours.border))
-    made.setColor(QPalette.ColorGroup.Disabled, role.HighlightedText, QColor(colours.text))
+        made.setColor(_GROUP.Disabled, one, QColor(colours.disabled))
+    made.setColor(_GROUP.Disabled, role.Highlight, QColor(colours.border))
+    made.setColor(_GROUP.Disabled, role.HighlightedText, QColor(colours.text))
     return made
 
 

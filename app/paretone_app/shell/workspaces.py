@@ -114,12 +114,9 @@ class Gallery(QWidget):
 
     def _picture(self, panel: QWidget) -> QPixmap:
         ratio = self.devicePixelRatioF()
-        seen = panel.grab().scaled(
-            QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio)),
-            Qt.AspectRatioMode.KeepAspectRatioByExpanding,
-            Qt.TransformationMode.SmoothTransformation,
-        )
-        picture = QPixmap(round(_WIDTH * ratio), round(_HEIGHT * ratio))
+        size = QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio))
+        filling, smooth = Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
+        seen, picture = panel.grab().scaled(size, filling, smooth), QPixmap(size)
         picture.fill(Qt.GlobalColor.transparent)
         with QPainter(picture) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)

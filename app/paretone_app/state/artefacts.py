@@ -132,15 +132,9 @@ class Artefacts(QObject):
         for name, artefact in artefacts.items():
             self._sources[name].put_back(artefact)
 
-    @property
-    def at_hand(self) -> bool:
-        """Whether any technique has an artefact, fitting or not."""
-        return any(one.artefact is not None for one in self._sources.values())
-
     def fingerprint(self, technique: str) -> str:
-        source = self._sources.get(technique)
-        artefact = source.artefact if source is not None else None
-        return artefact.fingerprint if artefact is not None else ""
+        found = self.in_use.get(technique)
+        return found.fingerprint if found is not None else ""
 
     def problem(self, technique: str) -> str:
         """Why the artefact of ``technique`` does not fit the selection, as a sentence, or ``""``."""

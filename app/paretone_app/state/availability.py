@@ -15,7 +15,7 @@ from paretone.techniques import conflict, problem, remarks, resolve, technique
 from paretone.techniques.resolving import known
 from paretone.training.forms import TrainingOffer, lasting, training_form
 from paretone_app.numbers import localised
-from paretone_app.state.artefacts import Artefacts, ArtefactSource
+from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.jobs import Job, Jobs
 from paretone_app.state.selection import Selection
 
@@ -51,9 +51,7 @@ class Availability:
     """Read-only view of the selection. Features of techniques add their own reasons."""
 
     def __init__(self, selection: Selection, artefacts: Artefacts, jobs: Jobs) -> None:
-        self._selection = selection
-        self._artefacts = artefacts
-        self._jobs = jobs
+        self._selection, self._artefacts, self._jobs = selection, artefacts, jobs
         self._reasons: dict[str, Callable[[], str]] = {}
         self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
         """Arguments of the last answer on each technique: typing text repeats the question."""
@@ -68,8 +66,7 @@ class Availability:
         chosen = self._selection
         if option not in chosen.options:
             return ""
-        own = chosen.entry.without_effect(option, chosen.options)
-        return own or (self._reasons[option]() if option in self._reasons else "")
+        return chosen.entry.without_effect(option, chosen.options) or self._reasons.get(option, lambda: "")()
 
     def training_offer(self, name: str) -> TrainingOffer | None:
         """The training that would make the technique usable with its current knobs."""
@@ -161,16 +158,21 @@ class Availability:
         """Whether a technique, used or not, applies to the model, the options and the techniques in use."""
         chosen = self._selection
         info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
-        entry = UsedTechnique(
-            name, chosen.knobs(name), self._artefacts.fingerprint(name) or chosen.chosen_weights(name)
-        )
+        prepared = self._artefacts.fingerprint(name) or chosen.chosen_weights(name)
+        entry = UsedTechnique(name, chosen.knobs(name), prepared)
         asked = info, replace(chosen.setting, seed=0), entry
         if self._asked.get(name) != asked:
             self._asked[name], self._found[name] = asked, self._applies(name, *asked)
         found, source = self._found[name], self._artefacts.source(name)
         if found.fit is not Fit.APPLIES or source is None:
             return found
-        reason = source.problem() if chosen.is_used(name) else _not_calibrated(source)
+        if chosen.is_used(name):
+            reason = source.problem()
+        elif source.artefact is None:
+            reason = "Switch it on, then calibrate."
+        else:
+            fits = source.fits(source.artefact)
+            reason = "" if fits else "What was calibrated does not fit the options; calibrate again."
         return Applicability(Fit.UNPREPARED if reason else Fit.APPLIES, reason)
 
     def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: UsedTechnique) -> Applicability:
@@ -213,10 +215,3 @@ class Availability:
                 continue
             return (*(one for one in notes if one not in said), *prompt)
         return prompt
-
-
-def _not_calibrated(source: ArtefactSource) -> str:
-    """Why an unused technique would lack a fitting artefact, as a sentence, or ``""``."""
-    if source.artefact is None:
-        return "Switch it on, then calibrate."
-    return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

@@ -11,7 +11,7 @@ from paretone.setting.setting import Difference, Setting
 from paretone.setting.take import Take
 from paretone.wording import listed
 from paretone_app.numbers import fixed
-from paretone_app.state.differences import difference_words, differences, speed_of_b
+from paretone_app.state.differences import difference_words, differences, speed_of_b, within_sentence
 from paretone_app.state.editing import Edit
 from paretone_app.state.playing import LANES, SIDES
 
@@ -107,10 +107,8 @@ class Comparison(QObject):
         if one is None or two is None or self._why_no_ratio(one, two):
             return ""
         if not one.repeats and not two.repeats:
-            return (
-                "Compares real-time factors of one run of each take. Repeat ×5, studies and paretone compare repeat "
-                "both."
-            )
+            repeat = "Repeat ×5, studies and paretone compare repeat both."
+            return f"Compares real-time factors of one run of each take. {repeat}"
         return (
             f"Compares real-time factors. A: {_run_text(one)}, B: {_run_text(two)}. Studies and paretone compare run "
             "both in turn and report how certain the difference is."
@@ -135,7 +133,7 @@ class Comparison(QObject):
         if cut := self._cut_short(*pair):
             return f"{cut}: their figures cannot be compared."
         found, both = self.differences(*pair), " and ".join(LANES[at] for at in pair)
-        others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
+        others = [within_sentence(difference_words(one)[0]) for one in found if not one.technique]
         if not found:
             if one.id == two.id:
                 return f"{both} are the same take."
@@ -157,19 +155,13 @@ def _runs(one: Take, two: Take) -> str:
     else:
         runs = "one run each" if counts == {1} else f"medians of {counts.pop()} runs"
     busy = [side for side, take in (("A", one), ("B", two)) if take.measurements.busy]
-    if not busy:
-        return runs
-    said = f"{runs}; {BUSY} during {' and '.join(busy)}"
-    factors = [take.measurements.cpu_time_factor for take in (one, two)]
-    if not (factors[0] and factors[1]):
-        return said
-    return f"{said}: {fixed(factors[0] / factors[1], 2)}× as fast in CPU time"
+    if busy:
+        runs += f"; {BUSY} during {' and '.join(busy)}"
+        first, second = (take.measurements.cpu_time_factor for take in (one, two))
+        if first and second:
+            runs += f": {fixed(first / second, 2)}× as fast in CPU time"
+    return runs
 
 
 def _run_text(take: Take) -> str:
     return f"median of {len(take.repeats)} runs" if len(take.repeats) > 1 else "one run"
-
-
-def _within_sentence(title: str) -> str:
-    """A title in lower case for use within a sentence, except abbreviations."""
-    return title if title[:2].isupper() else title[:1].lower() + title[1:]

@@ -43,8 +43,7 @@ class Cost(QObject):
 
     def __init__(self, selection: Selection, artefacts: Artefacts, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._selection = selection
-        self._artefacts = artefacts
+        self._selection, self._artefacts = selection, artefacts
         self.operations: OperationCounts | None = None
         self.measured: dict[Setting, tuple[Measurements, int]] = {}
         """Last measurements per setting (seed ignored), with the number of characters spoken."""
@@ -132,8 +131,7 @@ class Gains(QObject):
 
     def __init__(self, selection: Selection, machine: Machine, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._selection = selection
-        self._machine = machine
+        self._selection, self._machine = selection, machine
         self._takes: Sequence[TakeSummary] = ()
         self._studies: dict[Path, Results] = {}
         self._counted: tuple[Place, tuple[Gain, ...]] | None = None

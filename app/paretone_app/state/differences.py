@@ -54,7 +54,6 @@ STREAMING_MEANING = (
 
 _SAME_SPEED = 1.03
 """Two takes of one setting differ in time by up to about 3 % on a quiet machine: not a difference of settings."""
-_OF_ALL = "model", "seed"
 
 
 def speed_of_b(ratio: float) -> str:
@@ -81,6 +80,11 @@ def label_of(take: Take | TakeSummary) -> str:
     return made if _spelled(take.label) == _spelled(made) else localised(take.label)
 
 
+def within_sentence(title: str) -> str:
+    """A title in lower case for use within a sentence, except abbreviations."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
 def _spelled(label: str) -> str:
     """A label without the signs that differ between languages and versions."""
     return label.replace(" = ", " ").replace(",", ".")
@@ -92,8 +96,7 @@ def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
     for knob in declared.knobs[1:] if declared else ():
         value = entry.knobs.get(knob.name, knob.default)
         if isinstance(knob, Choice) and knob.titles and value != knob.default and value in knob.values:
-            words = _short_title(knob, value)
-            yield words if words[:2].isupper() else words[0].lower() + words[1:]
+            yield within_sentence(_short_title(knob, value))
 
 
 def _short_title(knob: Choice, value: object) -> str:
@@ -160,7 +163,8 @@ def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]
     """Differences of two settings, with the value of each technique; between models, only chosen options."""
     found = left.differences(right)
     if left.model != right.model:
-        found = tuple(one for one in found if one.technique or one.what in _OF_ALL or _is_chosen(one.what, left, right))
+        of_all = "model", "seed"
+        found = tuple(one for one in found if one.technique or one.what in of_all or _is_chosen(one.what, left, right))
     return tuple(_spelt_out(one, left, right) for one in found)
 
 
@@ -177,13 +181,9 @@ def _is_chosen(option: str, left: Setting, right: Setting) -> bool:
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
     """Replace ``on`` by the technique's first value."""
     used = left.technique(difference.what) or right.technique(difference.what) if difference.technique else None
-    value = first_value(used) if used is not None else ""
-    if not value:
-        return difference
-    said = {"on": value}
-    return replace(
-        difference, left=said.get(difference.left, difference.left), right=said.get(difference.right, difference.right)
-    )
+    value = (first_value(used) if used is not None else "") or "on"
+    one, other = (value if side == "on" else side for side in (difference.left, difference.right))
+    return replace(difference, left=one, right=other)
 
 
 def difference_words(one: Difference) -> tuple[str, str, str]:

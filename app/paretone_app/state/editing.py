@@ -17,7 +17,7 @@ from paretone.setting.take import Take
 from paretone.techniques import technique
 from paretone.techniques.published import as_published
 from paretone_app.state.artefacts import Artefacts
-from paretone_app.state.differences import value_text
+from paretone_app.state.differences import value_text, within_sentence
 from paretone_app.state.selection import Choices, Selection
 
 ALONE = -1
@@ -35,10 +35,9 @@ class Edit(QUndoCommand):
         return self._merging
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, Edit):
-            return False
-        self._after = other._after
-        return True
+        if isinstance(other, Edit):
+            self._after = other._after
+        return isinstance(other, Edit)
 
     def redo(self) -> None:
         self._put(self._after)
@@ -80,9 +79,8 @@ class Editing(QObject):
         self._do(f"switch {'on' if on else 'off'} {technique(name).title}", lambda: self._selection.switch(name, on))
 
     def choose_weights(self, name: str, fingerprint: str) -> None:
-        self._do(
-            f"choose weights of {technique(name).title}", lambda: self._selection.choose_weights(name, fingerprint)
-        )
+        what = f"choose weights of {technique(name).title}"
+        self._do(what, lambda: self._selection.choose_weights(name, fingerprint))
 
     def use_published(self, name: str, one: Published) -> None:
         """Switch a technique on, with its knobs and the sampler options as published."""
@@ -95,7 +93,8 @@ class Editing(QObject):
 
     def set_text(self, text: str, typed: bool = False) -> None:
         """As :meth:`Selection.set_text`; successive ``typed`` changes are one entry."""
-        self._do("edit text" if typed else "choose sentence", lambda: self._selection.set_text(text), *_TYPED[typed])
+        what, merging = ("edit text", ("text",)) if typed else ("choose sentence", ())
+        self._do(what, lambda: self._selection.set_text(text), *merging)
 
     def set_seed(self, seed: int) -> None:
         self._do(f"set seed {seed}", lambda: self._selection.set_seed(seed), "seed")
@@ -170,24 +169,16 @@ class Editing(QObject):
             self.forget()
 
 
-_TYPED: Mapping[bool, tuple[str, ...]] = {True: ("text",), False: ()}
-
-
 class _Change(QUndoCommand):
     """A change of choices, already applied when pushed."""
 
     def __init__(
-        self,
-        text: str,
-        editing: Editing,
-        before: Choices,
-        after: Choices,
-        artefacts: Mapping[str, Artefact],
-        merging: int,
+        self, text: str, editing: Editing, before: Choices, after: Choices, kept: Mapping[str, Artefact], merging: int
     ) -> None:
+        """``kept``: the artefacts in use before."""
         super().__init__(text)
         self._editing, self._before, self._after, self._merging = editing, before, after, merging
-        self._artefacts_before, self._artefacts_after = artefacts, editing.in_use
+        self._artefacts_before, self._artefacts_after = kept, editing.in_use
         self._done = True
 
     def id(self) -> int:
@@ -204,10 +195,9 @@ class _Change(QUndoCommand):
         return True
 
     def redo(self) -> None:
-        if self._done:
-            self._done = False
-            return
-        self._editing.put(self._after, self._artefacts_after)
+        if not self._done:
+            self._editing.put(self._after, self._artefacts_after)
+        self._done = False
 
     def undo(self) -> None:
         self._artefacts_after = self._editing.in_use
@@ -215,8 +205,7 @@ class _Change(QUndoCommand):
 
 
 def _setting_of(knob: Knob, value: object) -> str:
-    title = knob.title if knob.title[:2].isupper() else knob.title[0].lower() + knob.title[1:]
-    return f"set {title} {value_text(knob, value)}"
+    return f"set {within_sentence(knob.title)} {value_text(knob, value)}"
 
 
 class OwnVoices(QObject):

@@ -22,10 +22,7 @@ class Loading(QObject):
         self, selection: Selection, cost: Cost, machine: Machine, jobs: Jobs, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._selection = selection
-        self._cost = cost
-        self._machine = machine
-        self._jobs = jobs
+        self._selection, self._cost, self._machine, self._jobs = selection, cost, machine, jobs
         self._known: dict[LoadModel, tuple[ModelInfo, OperationCounts | None]] = {}
         """Models loaded in this session, and their counted operations."""
         self.wanted = LoadModel(0, selection.model_id)
@@ -51,10 +48,8 @@ class Loading(QObject):
                 self._jobs.cancel(one)
         if chosen.info is not None:
             self._known[self.wanted] = chosen.info, self._cost.operations
-        device = device or chosen.device_wanted
-        self.wanted = LoadModel(
-            0, model, folder, variant, device, chosen.vocoder(model) if vocoder is None else vocoder
-        )
+        vocoder = chosen.vocoder(model) if vocoder is None else vocoder
+        self.wanted = LoadModel(0, model, folder, variant, device or chosen.device_wanted, vocoder)
         # While others run, a model loaded before is chosen at once: the queue loads it when a job needs it.
         others = any(one.kind is not Kind.LOAD for one in self._jobs.all)
         known = others and self.wanted != before and self.wanted in self._known
@@ -83,12 +78,21 @@ class Loading(QObject):
 
     def follow(self, event: Event) -> None:
         """Select a loaded model; register new weights of it for immediate use."""
+        chosen = self._selection
         if isinstance(event, ModelLoaded):
-            self._model_loaded(event)
-        elif isinstance(event, Prepared) and event.info is not None:
-            loaded = self._selection.info
-            if loaded is not None and event.info.id == loaded.id:
-                self._selection.set_info(event.info)
+            job = self._jobs.find(event.job)
+            if job is not None and job.group is not None:
+                self._jobs.loaded = job.group
+                self._known[job.group] = event.info, self._known.get(job.group, (None, None))[1]
+                if job.group != self.wanted:
+                    return  # Another model was chosen meanwhile, or jobs of another one wait.
+                chosen.vocoders[chosen.model_id] = self.wanted.vocoder
+            if event.info.id == chosen.model_id:
+                chosen.set_info(event.info)
+        elif isinstance(event, Prepared):
+            info, loaded = event.info, chosen.info
+            if info is not None and loaded is not None and info.id == loaded.id:
+                chosen.set_info(info)
 
     def _choose(self, known: bool) -> None:
         one = self.wanted
@@ -101,25 +105,15 @@ class Loading(QObject):
         model again if jobs of another one replaced it."""
         jobs, chosen = self._jobs, self._selection
         if job.kind is Kind.LOAD and not any(one.kind is Kind.LOAD for one in jobs.all):
-            chosen.loading_ended()
-            loaded = jobs.loaded
+            if chosen.loading:
+                chosen.loading = False
+                chosen.changed.emit()
             failed = outcome is not Outcome.FINISHED and job.group == self.wanted
-            if failed and loaded is not None and loaded in self._known:
-                self.wanted = loaded
+            if failed and jobs.loaded is not None and jobs.loaded in self._known:
+                self.wanted = jobs.loaded
                 self._choose(known=True)
         QTimer.singleShot(0, self, self._load_selected)
 
     def _load_selected(self) -> None:
         if not self._jobs.busy and self._selection.ready and self._jobs.loaded not in (None, self.wanted):
             self._jobs.start(Kind.LOAD, lambda job: replace(self.wanted, job=job))
-
-    def _model_loaded(self, event: ModelLoaded) -> None:
-        chosen, job = self._selection, self._jobs.find(event.job)
-        if job is not None and job.group is not None:
-            self._jobs.loaded = job.group
-            self._known[job.group] = event.info, self._known.get(job.group, (None, None))[1]
-            if job.group != self.wanted:
-                return  # Another model was chosen meanwhile, or jobs of another one wait.
-            chosen.vocoders[chosen.model_id] = self.wanted.vocoder
-        if event.info.id == chosen.model_id:
-            chosen.set_info(event.info)

@@ -127,9 +127,11 @@ class Remembered:
             return None
         if not isinstance(saved, dict):
             return None
+        listed = saved.get("own_voices")
+        whole = [one for one in listed if isinstance(one, list) and len(one) == 4] if isinstance(listed, list) else []
         voices = (
             Voice(without_folder(str(id_)), str(title), str(audio), str(transcript))
-            for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
+            for id_, title, audio, transcript in whole
         )
         seed, models = saved.get("seed"), _mapping(saved.get("models"))
         return cls(
@@ -167,7 +169,3 @@ def _text(data: object) -> str:
 
 def _mapping(data: object) -> Mapping[str, object]:
     return data if isinstance(data, dict) else {}
-
-
-def _lists(data: object, length: int) -> Iterable[list]:
-    return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []

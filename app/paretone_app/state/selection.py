@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -28,14 +27,6 @@ from paretone.techniques.trained import fitting, with_named_weights
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import caution_on_repeating
 from paretone_app.state.model_selection import ModelSelection, Remembered, RememberedModel
-
-
-def plan_times(plan: Any) -> tuple[float, ...]:
-    """Step times, placed ones included; empty unless it is a flow plan."""
-    if not isinstance(plan, FlowPlan):
-        return ()
-    times = option_times(plan.options) if plan.times is None else plan.times
-    return tuple(first_halved(np.array(times, np.float32)).tolist()) if plan.halves_first and times else times
 
 
 def option_times(options: Values) -> tuple[float, ...]:
@@ -143,11 +134,6 @@ class Selection(QObject):
         candidate = "" if model == self.model_id else model
         if candidate != self.candidate:
             self.candidate = candidate
-            self.changed.emit()
-
-    def loading_ended(self) -> None:
-        if self.loading:
-            self.loading = False
             self.changed.emit()
 
     def set_info(self, info: ModelInfo) -> None:
@@ -273,12 +259,11 @@ class Selection(QObject):
         return Utterance(self.text, self.speaker)
 
     def choose_voice(self, voice: str) -> None:
-        for one in self.voices:
-            if one.id == voice:
-                self.voice = one
-                self.changed.emit()
-                return
-        raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
+        known = {one.id: one for one in self.voices}
+        if voice not in known:
+            raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(known)}.")
+        self.voice = known[voice]
+        self.changed.emit()
 
     def put_own_voices(self, voices: Iterable[Voice], chosen: Voice | None) -> None:
         """Replace the own recordings by ``voices`` and choose a voice: the first of all if ``chosen`` is missing."""
@@ -391,12 +376,17 @@ class Selection(QObject):
 
     @property
     def step_times(self) -> tuple[float, ...]:
-        """Flow time at the start of each step of an accelerated take; empty if the options make no grid."""
+        """Flow time at the start of each step of an accelerated take, placed ones included; empty if the options make
+        no grid."""
         try:
             plan = resolve(self.loaded, self.setting, self._artefacts.of(self.setting))
         except PlainError:
             return option_times(self.options_in_force)[:-1]  # The reason is shown at the technique.
-        return plan_times(plan)[:-1]
+        if not isinstance(plan, FlowPlan):
+            return ()
+        times = option_times(plan.options) if plan.times is None else plan.times
+        halved = plan.halves_first and times
+        return tuple(first_halved(np.array(times, np.float32)).tolist() if halved else times)[:-1]
 
     @property
     def baseline_setting(self) -> Setting:
@@ -438,9 +428,9 @@ class Selection(QObject):
             **{("option", name): value for name, value in self.options.items()},
             **{("used", name): on for name, on in self._own.used.items()},
             **{
-                ("knob", one.name, knob.name): self._own.knobs[one.name][knob.name]
-                for one in techniques()
-                for knob in one.knobs
+                ("knob", name, knob): value
+                for name, values in self._own.knobs.items()
+                for knob, value in values.items()
             },
             **{("weights", one.name): self._own.weights.get(one.name, "") for one in techniques()},
         }
@@ -496,8 +486,7 @@ class Selection(QObject):
                 "Options and techniques are each model’s own from now on. Those of the last session belonged to no "
                 "model in particular, so all models begin with their defaults."
             )
-        last = saved.models.get(saved.model, RememberedModel())
-        self.not_recalled = None
+        last, self.not_recalled = saved.models.get(saved.model, RememberedModel()), None
         if any(one.id == saved.model for one in catalogue.models()):
             self.not_recalled = self._why_not_recalled(catalogue.entry(saved.model), last, unfinished)
             if self.not_recalled is None:

@@ -163,21 +163,17 @@ class Coming(QObject):
         jobs.ended.connect(self._job_ended)
 
     def follow(self, event: Event) -> None:
-        if isinstance(event, AudioReady):
-            job = self._jobs.find(event.job)
-            side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
-            if side:
-                self._add(event, side)
+        job = self._jobs.find(event.job)
+        if isinstance(event, AudioReady) and job is not None and job.kind in STREAM_SIDES:
+            if event.job != self._job:
+                self._job, self._passages = event.job, {}
+            if event.trace is not None:
+                self._passages[event.passage] = event.trace
+            traces = [self._passages[number] for number in sorted(self._passages)]
+            self.side, self.trace = STREAM_SIDES[job.kind], _joined(traces)
+            self.changed.emit()
         elif isinstance(event, TakeReady):
             self._forget()
-
-    def _add(self, event: AudioReady, side: str) -> None:
-        if event.job != self._job:
-            self._job, self._passages = event.job, {}
-        if event.trace is not None:
-            self._passages[event.passage] = event.trace
-        self.side, self.trace = side, _joined([self._passages[number] for number in sorted(self._passages)])
-        self.changed.emit()
 
     def _job_ended(self, job: Job) -> None:
         if job.number == self._job:
@@ -234,11 +230,8 @@ class Synthesis(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._selection = selection
-        self._artefacts = artefacts
-        self._availability = availability
-        self._comparison = comparison
-        self._jobs = jobs
+        self._selection, self._artefacts, self._availability = selection, artefacts, availability
+        self._comparison, self._jobs = comparison, jobs
         self._found: dict[str, Artefact] = {}
         self._resolved: tuple[tuple[tuple[object, ...], str], ...] = ()
         """Last answers of :meth:`_problem`, by arguments."""
@@ -328,8 +321,11 @@ class Synthesis(QObject):
         if awaited is not None:
             after, setting = awaited[0].number, setting.with_technique(awaited[1])
             artefacts = self._artefacts.of(setting.without(awaited[1].technique))
-        wanted = [Synthesise(0, text, voice, setting, artefacts, label) for text in self._selection.texts]
-        self._jobs.start_all(kind, [partial(_numbered, one) for one in wanted], after)
+
+        def command(text: str, number: int) -> Synthesise:
+            return Synthesise(number, text, voice, setting, artefacts, label)
+
+        self._jobs.start_all(kind, [partial(command, text) for text in self._selection.texts], after)
 
     def _completed(self, job: Job) -> Command:
         command = job.command
@@ -387,20 +383,15 @@ class Synthesis(QObject):
         if runs and outcome is not Outcome.FINISHED:
             side, known = next(((side, one) for side, one in self._sides.items() if one.id == name), ("A take", None))
             kept = f"{side} {outcome.value} after {runs} of {job.command.times} repeats, which are kept"
-            now = f": its times are now those of {_of_repeats(len(known.repeats))}" if known is not None else ""
-            self._remarks.append(f"Timing {kept}{now}.")
+            if known is not None:
+                number = len(known.repeats)
+                repeats = "one repeat" if number == 1 else f"{number} repeats, as medians"
+                kept += f": its times are now those of {repeats}"
+            self._remarks.append(f"Timing {kept}.")
         if all(one.kind is not Kind.REPEAT for one in self._jobs.all):
             remarks, self._remarks = " ".join(filter(None, self._remarks)), []
             self.timing_ended.emit(remarks)
 
 
-def _numbered(command: Synthesise, number: int) -> Synthesise:
-    return replace(command, job=number)
-
-
 def _refusals(reasons: Mapping[str, str]) -> str:
     return " ".join(f"{side} cannot be timed again. {reason}" for side, reason in reasons.items() if reason)
-
-
-def _of_repeats(number: int) -> str:
-    return "one repeat" if number == 1 else f"{number} repeats, as medians"

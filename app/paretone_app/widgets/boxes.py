@@ -98,18 +98,15 @@ class ComboBox(OnPurpose, QComboBox):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         around = self.parentWidget()
-        if self._label is None and around is not None and not self._is_labelled(around):
-            self._label = QLabel(around)
-            self._label.hide()
-            self._label.setBuddy(self)
+        if self._label is None and around is not None:
+            labels = around.findChildren(QLabel, options=Qt.FindChildOption.FindDirectChildrenOnly)
+            titled = isinstance(around, QGroupBox) and around.title() == self.accessibleName()
+            if not titled and not any(one.buddy() is self for one in labels):
+                self._label = QLabel(around)
+                self._label.hide()
+                self._label.setBuddy(self)
         if self._label is not None:
             self._label.setText(self.accessibleName())
-
-    def _is_labelled(self, around: QWidget) -> bool:
-        if isinstance(around, QGroupBox) and around.title() == self.accessibleName():
-            return True
-        labels = around.findChildren(QLabel, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        return any(one.buddy() is self for one in labels)
 
 
 class Slider(OnPurpose, QSlider):

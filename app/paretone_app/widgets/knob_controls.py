@@ -98,7 +98,16 @@ class KnobControls(QWidget):
         if tuple(knobs) != self.knobs or owners != self._defaults:
             self.knobs, self._defaults = tuple(knobs), owners
             self._unfolded.clear()
-            self._change_rows()
+            key = self.knobs, tuple(owners.items())
+            self._rows.hide()
+            new = key not in self._kept
+            if new:
+                self._kept[key] = self._build()
+                self._column.insertWidget(self._column.indexOf(self.fold), self._kept[key])
+            self._rows = self._kept[key]
+            self._rows.show()
+            if new:
+                self.rebuilt.emit()
         for knob in self.knobs:
             self._show(knob, values.get(knob.name, knob.default))
         self._show_folded()
@@ -135,27 +144,14 @@ class KnobControls(QWidget):
         editor.setToolTip(localised(reason) or _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
-    def _change_rows(self) -> None:
-        key = self.knobs, tuple(self._defaults.items())
-        self._rows.hide()
-        new = key not in self._kept
-        if new:
-            self._kept[key] = self._build()
-            self._column.insertWidget(self._column.indexOf(self.fold), self._kept[key])
-        self._rows = self._kept[key]
-        self._rows.show()
-        if new:
-            self.rebuilt.emit()
-
     def _build(self) -> _Rows:
         rows, defaults = _Rows(), self._defaults
         row, widest = 0, max((len(one.title) for one in self.knobs), default=0)
         for knob in self.knobs:
             editor = self._editor(knob)
-            label = build.label(
-                " ".join(filter(None, (knob.title, knob.symbol, _MARKS.get(knob.effect)))), tip=_description(knob)
-            )
-            label.setWordWrap(len(label.text()) > _LONG)
+            title = " ".join(filter(None, (knob.title, knob.symbol, _MARKS.get(knob.effect))))
+            label = build.label(title, tip=_description(knob))
+            label.setWordWrap(len(title) > _LONG)
             label.setBuddy(editor)
             editor.setToolTip(_description(knob))
             editor.setProperty(TERM, f"{self._owner}: {knob.title}")

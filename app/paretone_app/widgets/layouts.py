@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFormLayout,
@@ -118,8 +118,7 @@ class Flow(QWidget):
             if x and x + hint.width() > width:
                 x, y = 0, y + line + self._spacing
             if move:
-                place = QRect(x, y + (line - hint.height()) // 2, min(hint.width(), width), hint.height())
-                one.setGeometry(place)
+                one.setGeometry(x, y + (line - hint.height()) // 2, min(hint.width(), width), hint.height())
             x += hint.width() + self._spacing
         return y + line
 
@@ -167,10 +166,6 @@ class Scrolled(QScrollArea):
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
 
-_WIDTH, _HEIGHT = 22, 9
-"""Least size of a panel, in font heights."""
-
-
 class Shrinkable(QScrollArea):
     """Shows ``panel`` in the available space; scrolls below its minimum size."""
 
@@ -187,7 +182,7 @@ class Shrinkable(QScrollArea):
 
     def minimumSizeHint(self) -> QSize:
         em = self.fontMetrics().height()
-        return self._panel.minimumSizeHint().boundedTo(QSize(_WIDTH * em, _HEIGHT * em))
+        return self._panel.minimumSizeHint().boundedTo(QSize(22 * em, 9 * em))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

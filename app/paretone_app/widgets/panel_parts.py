@@ -60,18 +60,15 @@ class JobProgress(QProgressBar):
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
         self.setRange(0, total)
         self.setValue(done)
-        left = (
-            "" if seconds_left is None or seconds_left < 1 else f", {rough_duration(seconds_left, tenths=False)} left"
-        )
-        self.setFormat(f"%p %{left}")
+        if seconds_left is not None and seconds_left >= 1:
+            self.setFormat(f"%p %, {rough_duration(seconds_left, tenths=False)} left")
+        else:
+            self.setFormat("%p %")
 
 
-class ExportButtons(QWidget):
+def export_buttons(actions: Sequence[Action]) -> QWidget:
     """One button per file format."""
-
-    def __init__(self, actions: Sequence[Action]) -> None:
-        super().__init__()
-        build.fill(HBoxLayout(self), [(ActionButton(action, name=action.tip), 1) for action in actions])
+    return build.row(*((ActionButton(action, name=action.tip), 1) for action in actions))
 
 
 class InstallOffer(QWidget):
@@ -107,12 +104,11 @@ class InstallOffer(QWidget):
     def _show(self) -> None:
         installing, extra = self._installing, self._extra
         runs = installing is not None and extra is not None and installing.running == extra
-        there = installing is not None and extra is not None and (runs or bool(extra.missing))
-        self.setVisible(there)
-        if installing is None or extra is None or not there:
+        if installing is None or extra is None or not (runs or extra.missing):
+            self.hide()
             return
-        names = ", ".join(extra.missing) or extra.title
-        self._action.setText("Cancel installing" if runs else f"Install {names}")
+        self.show()
+        self._action.setText("Cancel installing" if runs else f"Install {', '.join(extra.missing) or extra.title}")
         if runs:
             self._action.set_tip("Stop; nothing that was there before is changed")
             self._action.set_reason("")
@@ -126,15 +122,13 @@ class InstallOffer(QWidget):
 
     def _press(self) -> None:
         installing, extra = self._installing, self._extra
-        if installing is None or extra is None:
-            return
-        if installing.running == extra:
+        if installing is not None and extra is not None and installing.running == extra:
             installing.cancel()
-            return
-        try:
-            installing.start(extra.name)
-        except PlainError as error:
-            self.said.setText(str(error))
+        elif installing is not None and extra is not None:
+            try:
+                installing.start(extra.name)
+            except PlainError as error:
+                self.said.setText(str(error))
 
 
 _FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable

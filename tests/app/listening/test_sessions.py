@@ -69,7 +69,7 @@ def test_every_sound_of_a_sentence_is_rated_once_in_random_order(method: str, mo
         for button in range(len(session.trial.order)):
             assert "to the end first" in session.why_not_answer()
             session.hear(button)
-            session.heard_to_the_end(button)
+            session.heard_whole.add(button)
         assert not session.why_not_answer()
         practising = session.practising
         record = session.answer(4, CALM)
@@ -168,7 +168,7 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
 def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = CALM):
     for button in (FIRST, SECOND):
         session.hear(button)
-        session.heard_to_the_end(button)
+        session.heard_whole.add(button)
     return session.answer(vote, around)
 
 

@@ -388,7 +388,7 @@ class TrialPage(SoundPage):
             self._was_playing = False
             seconds = len(item.stimuli[self.session.trial.order[button]].samples) / item.rate
             if self.player.mixer.state.position / self.player.rate >= seconds - _END_SECONDS:
-                self.session.heard_to_the_end(button)
+                self.session.heard_whole.add(button)
             self._show()
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -25,7 +25,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import CopyKey, ExportButtons, JobProgress, TextsTable
+from paretone_app.widgets.panel_parts import CopyKey, JobProgress, TextsTable, export_buttons
 from paretone_app.widgets.side_panel import SidePanel
 
 COLUMNS = (
@@ -269,7 +269,7 @@ class RooflinePanel(SidePanel):
         top.addWidget(self.state, 1)
         for action in can.save:
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
-        top.addWidget(ExportButtons(can.save))
+        top.addWidget(export_buttons(can.save))
         self.trace_button = ActionButton(can.trace)
         top.addWidget(self.trace_button)
 

@@ -39,7 +39,7 @@ def _of_steps(state: AppState) -> list[str]:
     if not state.selection.setting.techniques:
         return [*said, "Every module is computed; no technique in use."]
     problem, ratio = state.availability.why_not_accelerate(), state.cost.ops_ratio
-    if problem and state.selection.ready and state.artefacts.at_hand:
+    if problem and state.selection.ready and state.artefacts.in_use:
         return [*said, problem]
     if ratio is not None:
         left, gain = percent(ratio, 1), fixed(1 / ratio, 2)

@@ -230,7 +230,7 @@ def test_similarity_to_the_voice_is_rated_by_keys_and_becomes_a_score(window: Ma
         for button in (0, 1):
             page.hear(button)
             qtbot.waitUntil(lambda: page.player.playing)
-            page.session.heard_to_the_end(button)
+            page.session.heard_whole.add(button)
         assert not page.session.why_not_answer()
         page.say(next(votes))
     shown = window.panels["lab"].results.page

@@ -109,7 +109,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     before = panel.threshold
     qtbot.mouseClick(card.help_button, Qt.MouseButton.LeftButton)
     wait_until_done(tour, qtbot)
-    assert state.artefacts.at_hand and panel.threshold > before, "calibrated, then δ was moved"
+    assert state.artefacts.in_use and panel.threshold > before, "calibrated, then δ was moved"
     qtbot.waitUntil(lambda: framed(tour, panel.histogram))
     assert window.workspaces.current is INSPECT
     go_on()
