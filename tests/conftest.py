@@ -36,6 +36,8 @@ os.environ["PARETONE_DATA"] = str(_DATA / "shared")
 # A shell lets what it starts in the background ignore Ctrl-C, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 _NUMBERS = itertools.count()
+pytest_plugins = [f"tests.{name}" for name in ("disk", "judges", "prompts", "screen", "sound")]
+"""Modules with fixtures for all tests."""
 
 PATIENCE_SECONDS = 120.0
 """Seconds that a test waits for a thread to end, or for an event."""

@@ -25,10 +25,9 @@ from paretone_app.results import study
 from paretone_app.results.reader import Results
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import close
 from tests.app.features.studies.studying import ended, opened, write
-from tests.prompts import short_prompts  # noqa: F401
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink
 from tests.walks import ENGINE, Walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_prompts")]
@@ -82,7 +81,7 @@ def window(
     loudspeaker: Walk,
     delta: Walk,
     point: Walk,
-    null_sink: NullSink,  # noqa: F811
+    null_sink: NullSink,
     theme: Theme,
     qapp: QApplication,
     qtbot: QtBot,
@@ -94,10 +93,7 @@ def window(
     made = MainWindow(theme, settings, tmp_path / "data", EngineThread)
     made.show()
     player = made.features["player"].player
-    qtbot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and player.usable and not made.jobs.busy,
-        timeout=PATIENCE_MILLISECONDS,
-    )
+    qtbot.waitUntil(lambda: made.is_built and made.state.selection.ready and player.usable and not made.jobs.busy)
     made.state.selection.set_text("Rice.")
     made.state.selection.set_option("steps", 2)
     yield made
@@ -106,7 +102,7 @@ def window(
 
 def done(window: MainWindow, qtbot: QtBot, begin: Callable[[], None]) -> None:
     """Have a job done."""
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
         begin()
     assert blocker.args[1].value == "finished", blocker.args[2]
 
@@ -116,7 +112,7 @@ def test_nobody_gets_lost(
 ) -> None:
     with loudspeaker:
         done(window, qtbot, window.action.baseline.trigger)
-        qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]), timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]))
     print(loudspeaker)
     window.state.selection.switch(NAME, True)
     done(window, qtbot, window.action["calibrate"].trigger)

@@ -30,9 +30,11 @@ from paretone_app.shell.window import MainWindow
 from tests.app.holding import Posts
 from tests.app.presenters import Presenter
 from tests.app.sharing import Found, found, put_back
+from tests.conftest import PatientBot
 from tests.engine import small_speech
 
 Widget = TypeVar("Widget", bound=QWidget)
+MakeWindow = Callable[..., MainWindow]
 
 PATIENCE_MILLISECONDS = 120_000
 """When a test gives up; never what it measures."""
@@ -107,9 +109,7 @@ def posts() -> Iterator[Posts]:
 
 
 @pytest.fixture
-def make_window(
-    theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot, posts: Posts
-) -> Iterator[Callable[..., MainWindow]]:
+def make_window(theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot, posts: Posts) -> Iterator[MakeWindow]:
     """Makes windows with one data folder, one settings file and the small model; closes those that are left open."""
     qapp.setQuitOnLastWindowClosed(False)
     made: list[MainWindow] = []
@@ -142,9 +142,7 @@ def of(parts: str) -> Sequence[Feature]:
 def ready(window: MainWindow, qtbot: QtBot) -> MainWindow:
     """``window``, once it is shown, its panels are built and its model is loaded."""
     window.show()
-    qtbot.waitUntil(
-        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready and not window.jobs.busy)
     return window
 
 
@@ -169,8 +167,8 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
     ended: list[bool] = []
     window.closed.connect(lambda: ended.append(True))
     window.close()
-    qtbot.waitUntil(lambda: bool(ended) or window.is_closed, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(ended) or window.is_closed)
+    qtbot.waitUntil(lambda: not window.isVisible())
     window.deleteLater()
     # What Qt ended must be collected before the next window's objects take its addresses: PySide tells them apart by
     # those.
@@ -218,7 +216,7 @@ def shared_window(
 ) -> Iterator[MainWindow]:
     """A window as the fixture ``window`` gives it, for all tests of a module that only look at it, in any order."""
     qapp.setQuitOnLastWindowClosed(False)
-    folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
+    folder, bot = tmp_path_factory.mktemp("shared"), PatientBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
     made = MainWindow(
         theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader), of(parts)
@@ -230,7 +228,7 @@ def shared_window(
     working += [made.features["lab"]._background] if "lab" in made.panels else []
     for one in working:
         one.run(lambda: None, done.append)
-    bot.waitUntil(lambda: len(done) == len(working), timeout=PATIENCE_MILLISECONDS)
+    bot.waitUntil(lambda: len(done) == len(working))
     yield made
     close(made, bot)
 
@@ -258,7 +256,7 @@ def borrowed_window(
 
 
 @pytest.fixture
-def window(make_window: Callable[..., MainWindow], parts: str, qtbot: QtBot) -> Iterator[MainWindow]:
+def window(make_window: MakeWindow, parts: str, qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""
     made = make_window(parts=parts)
     ready(made, qtbot)

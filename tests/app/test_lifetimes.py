@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QObject
@@ -13,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete, isValid
 
-from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+from tests.app.conftest import SMALL, MakeWindow, ready
 from tests.workload import workload
 
 
@@ -23,11 +21,11 @@ def _is_ours(one: QObject) -> bool:
     return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("paretone_app.")
 
 
-def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = ready(make_window(parts=SMALL), qtbot)
     results, takes = window.results, window.results.takes
     takes.setParent(window)
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.closed):
         window.close()
     results.stale.clear()
     takes.changed.emit()
@@ -39,7 +37,7 @@ def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: Callable[...,
 
 
 @pytest.mark.parametrize("seed", range(workload(3, 1)))
-def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], qtbot: QtBot, seed: int) -> None:
+def test_a_window_may_end_in_any_order(make_window: MakeWindow, qtbot: QtBot, seed: int) -> None:
     """Docks that are raised or lowered change places with their siblings, so which ends first is not settled: an undo
     stack, for one, says while it ends that it has nothing left to undo."""
     window = make_window()
@@ -47,7 +45,7 @@ def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], q
     for name in ("one", "another"):
         window.state.undo_stack.push(QUndoCommand(name))
     window.action.undo.trigger()
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.closed):
         window.close()
     children = [one for one in window.children() if _is_ours(one)]
     random.Random(seed).shuffle(children)

@@ -27,7 +27,6 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.differences import label_of, technique_text
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import DoubleSpinBox
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.shell.running import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
@@ -118,7 +117,7 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
         run(window, action, qtbot)
     window.action["open_example"].trigger()
     shown = window.panels["tradeoff"].plot
-    qtbot.waitUntil(lambda: any("baseline" in one for one in _painted(shown)), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: any("baseline" in one for one in _painted(shown)))
     for place, _ in window.workspaces:
         if place.name != "log":
             window.workspaces.go_to(place.name)

@@ -15,7 +15,6 @@ from paretone.errors import PlainError
 from paretone.paths import resource
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.tools import pictures
 from tests.tools.pictures import PICTURES, _parse, arranged, require_content, take_for_guides
 from tests.workload import workload
@@ -62,7 +61,7 @@ def done(work: Coroutine[object, object, None], qtbot: QtBot) -> None:
             loop.run_forever()
             return task.done()
 
-        qtbot.waitUntil(turned, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(turned)
         task.result()
     finally:
         loop.close()

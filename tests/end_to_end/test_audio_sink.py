@@ -17,7 +17,7 @@ from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.mixer import FADE_SECONDS, NO_FADE, SILENCE, Jump, Mixer
 from paretone_app.audio.player import LATENCY_SECONDS, Player
-from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink, SinkRecording
 from tests.workload import workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -99,7 +99,7 @@ def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, fram
     return heard[:frames]
 
 
-def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noqa: F811
+def test_every_sample_through_many_switches(null_sink: NullSink) -> None:
     seconds = 0.45 * SWITCHES
     takes = [speech_like(110 + 15 * number, seconds, number) for number in range(8)]
 
@@ -133,7 +133,7 @@ def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noq
         assert steps.max() <= own
 
 
-def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F811
+def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:
     rate = 24000
     whole = speech_like(120, 3.0, 3, rate)
     expected = resample(whole, rate, RATE)
@@ -157,7 +157,7 @@ def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F
 
 
 @pytest.mark.usefixtures("qapp")
-def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullSink) -> None:  # noqa: F811
+def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullSink) -> None:
     """From full level to what its loud end needs within a fade; the finished take has one factor throughout."""
     level = np.interp(np.arange(3 * RATE), (2 * RATE, 2.1 * RATE), (1.0, 6.0))
     whole = (speech_like(120, 3.0, 8) * level).astype(np.float32)
@@ -207,7 +207,7 @@ def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullS
     np.testing.assert_array_equal(finished[found_at(finished, played) :][: len(whole)], played)
 
 
-def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink) -> None:  # noqa: F811
+def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink) -> None:
     first, second = speech_like(120, 0.8, 4), speech_like(150, 0.8, 5)
 
     def attempt(player: Player) -> np.ndarray:

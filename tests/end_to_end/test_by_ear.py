@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.screen import display, give_keyboard  # noqa: F401
+from tests.screen import give_keyboard
 from tests.screen_reader import Accessible, ScreenReader, reading
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink
 from tests.workload import is_thorough
 
 WORKSPACES = "Listen", "Inspect", "Explore", "Test", "Train"
@@ -23,7 +23,7 @@ IDENTITIES = re.compile(r"baseline|ditreducio|pruning|F5|take [AB]\b|RTF|\bops\b
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_main_job_by_ear(display: str, null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+def test_the_main_job_by_ear(display: str, null_sink: NullSink, tmp_path: Path) -> None:
     settings = tmp_path / "window.ini"
     settings.write_text("[General]\ngreeted=true\n")  # Else it would speak before it is asked to.
     command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
@@ -59,7 +59,7 @@ def _choose(reader: ScreenReader) -> None:
     assert reader.hear("Up", "F5 mini", "change")
 
 
-def _make_both(reader: ScreenReader, program: Accessible, display: str) -> None:  # noqa: F811
+def _make_both(reader: ScreenReader, program: Accessible, display: str) -> None:
     """A without techniques, then B with the one that is on and another one found by its name, once they are
     calibrated; each end is announced."""
     assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")

@@ -14,7 +14,7 @@ from PySide6.QtCore import QSettings
 
 from paretone.setting.profile import Profile
 from paretone_app.__main__ import parse, settings_file
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink
 from tests.workload import only_in_full
 
 TEXT, STEPS = "The salt breeze came across from the sea.", 4
@@ -37,7 +37,7 @@ def test_the_tour_neither_follows_nor_changes_what_the_user_selected(tmp_path: P
 @only_in_full("repetitions")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:
     folder, data, remembered = tmp_path / "tour", tmp_path / "data", tmp_path / "window.ini"
     settings = QSettings(str(remembered), QSettings.Format.IniFormat)
     settings.setValue("selection", json.dumps({"text": TEXT}))

@@ -22,9 +22,8 @@ from paretone.setting.profile import Profile
 from paretone_app.features.export import ProfileDialog
 from paretone_app.shell.window import MainWindow
 from tests.end_to_end.conftest import PATIENCE_MILLISECONDS, Outcome
-from tests.prompts import short_prompts  # noqa: F401
-from tests.screen import display, done_on_a_screen  # noqa: F401
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.screen import done_on_a_screen
+from tests.sound import NullSink
 from tests.voices import SECOND
 from tests.workload import workload
 
@@ -142,7 +141,7 @@ def test_pick_calibrate_synthesise_switch_export(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_main_job_in_a_window_with_sound(display: str, null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+def test_main_job_in_a_window_with_sound(display: str, null_sink: NullSink, tmp_path: Path) -> None:
     """A process has one platform for its whole life, so this one asks another to do the job."""
     picture = Path(os.environ.get("PARETONE_ARTEFACTS") or tmp_path) / "window.png"
     environment = {**os.environ, "QT_QPA_PLATFORM": "xcb", "DISPLAY": display, PICTURE: str(picture)}

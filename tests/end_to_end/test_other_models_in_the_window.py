@@ -18,7 +18,6 @@ from tests.end_to_end.conftest import Outcome
 from tests.engine.models.cosyvoice3.small_release import write_release as write_cosyvoice3
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.packages import needs
-from tests.prompts import short_prompts  # noqa: F401
 from tests.same_sound import assert_same_sound
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("short_prompts")]

@@ -17,7 +17,7 @@ from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Mode, Player
 from paretone_app.audio.sound import ALONE_LUFS, Envelope, Sound, frames_of, same_place
 from tests.sound import RATE as SINK_RATE
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink
 
 RATE = 24000
 
@@ -122,7 +122,7 @@ def pitches(samples: np.ndarray) -> list[float]:
 
 
 @pytest.mark.slow
-def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink, qtbot: QtBot) -> None:
     one, begins = words((0.6, 0.6, 0.6, 0.6), 0.1)
     other, _ = words((0.7, 0.7, 0.7, 0.7), 0.15)
     player = Player()

@@ -20,9 +20,8 @@ from paretone_app.engines.dialogs import HostDialog, HostFolder
 from paretone_app.engines.presenter import EnginesPresenter
 from paretone_app.features.attention.presenter import AttentionPresenter
 from paretone_app.features.roofline.presenter import RooflinePresenter
-from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+from tests.app.conftest import SMALL, MakeWindow, ready
 from tests.engine.models.megatts3.test_official_speech import write_voice
 from tests.engine.remote.elsewhere import Host, Local, Relay
 from tests.engine.training.toy_model import toy_model
@@ -47,14 +46,14 @@ def relay(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 
 
 def test_a_host_is_added_used_lost_and_left(
-    make_window: Callable[..., MainWindow], relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path
+    make_window: MakeWindow, relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path
 ) -> None:
     QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("engines/hosts", '["damaged"]')
     window = ready(make_window(parts=PARTS), qtbot)
     engines, machine = window.features.find(EnginesPresenter), window.state.machine
 
     def until(met: Callable[[], bool]) -> None:
-        qtbot.waitUntil(met, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(met)
 
     menu = next(one for one in window.menuBar().findChildren(QMenu) if one.title() == "&Engine")
     assert window.action["this_machine"].isChecked() and not window.action["forget_host"].isEnabled()
@@ -103,17 +102,12 @@ def test_a_host_is_added_used_lost_and_left(
 
 
 def test_the_panels_ask_the_host_and_not_this_machine(
-    make_window: Callable[..., MainWindow],
-    relay: Relay,
-    host: Host,
-    qtbot: QtBot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make_window: MakeWindow, relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trainings resume, models are chosen, downloaded and remembered, and studies run, by what the host has."""
 
     def until(met: Callable[[], bool]) -> None:
-        qtbot.waitUntil(met, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(met)
 
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     settings.setValue("engines/hosts", json.dumps(["gpu1\tparetone serve\tpython3"]))
@@ -127,7 +121,7 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     assert "Not on this machine" not in window.features["training"].why_not()
     training.manifest.setText(str(tmp_path / "there.csv"))
     until(lambda: training.can.resume.isEnabled() and training.can.start.isEnabled())
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         training.resume_button.click()
     assert ended.args[1] is Outcome.FAILED and "to resume from; start afresh" in ended.args[2]
 

@@ -20,8 +20,7 @@ from paretone.paths import CHECKOUT
 from paretone.remote import ssh
 from paretone_app.engines.dialogs import HostDialog, InstallDialog
 from paretone_app.engines.presenter import EnginesPresenter
-from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+from tests.app.conftest import SMALL, MakeWindow, ready
 from tests.engine.remote.test_ssh import Sshd, engines, pytestmark, small_wheel
 
 __all__ = ["pytestmark"]
@@ -41,11 +40,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
 
 
 def test_from_add_host_to_the_first_sentence(
-    make_window: Callable[..., MainWindow],
-    sshd: Sshd,
-    qtbot: QtBot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make_window: MakeWindow, sshd: Sshd, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is installed runs this checkout: the real wheel takes minutes to make (tests/engine/remote/test_ssh.py).
     path = [str(CHECKOUT), *sys.path]
@@ -60,7 +55,7 @@ def test_from_add_host_to_the_first_sentence(
     notices, machine = window.notices, window.state.machine
 
     def until(met: Callable[[], object]) -> None:
-        qtbot.waitUntil(lambda: bool(met()), timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: bool(met()))
 
     def answer(choice: str) -> None:
         until(lambda: any(one.text().replace("&", "") == choice for one in notices.banner.answers))

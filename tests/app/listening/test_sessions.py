@@ -196,9 +196,9 @@ def test_both_have_to_be_heard_to_the_end() -> None:
     session.hear(FIRST)
     session.hear(SECOND)
     assert session.why_not_answer() == "Listen to the first and the second to the end first."
-    session.heard_to_the_end(FIRST)
+    session.heard_whole.add(FIRST)
     assert session.why_not_answer() == "Listen to the second to the end first."
-    session.heard_to_the_end(SECOND)
+    session.heard_whole.add(SECOND)
     assert session.answer(-3, CALM).answer == {"vote": -3}
     plain = PreferenceSession(pairs(2), "l", PREFERENCE, 2, chance=chance())
     assert (plain.method, sorted(plain.votes)) == ("preference", [-1, 0, 1])

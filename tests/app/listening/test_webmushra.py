@@ -18,7 +18,6 @@ from paretone.listening.trials import ItemRecord, RecordError
 from paretone.measure.loudness import integrated_loudness
 from paretone_app.listening import webmushra
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
-from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.listening.listeners import (
     BASELINE,
     FAST,
@@ -149,7 +148,7 @@ def test_a_preference_bundle_asks_in_both_orders_and_a_graded_one_cannot_be_made
             webmushra.bundle("t", method, items, 1)
 
 
-def test_all_files_of_a_bundle_arrive_or_none(tiny_disk: Path) -> None:  # noqa: F811
+def test_all_files_of_a_bundle_arrive_or_none(tiny_disk: Path) -> None:
     with pytest.raises(PlainError, match="disk is full"):
         webmushra.write_bundle("big", "mushra", [prepared(1), prepared(2)], 2, tiny_disk)
     assert os.listdir(tiny_disk) == []

@@ -6,11 +6,10 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
 def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
         action.trigger()
     return blocker.args[1]

@@ -18,9 +18,8 @@ from paretone.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
 from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
-from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import SMALL, MakeWindow, close, ready
 from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.workload import workload
@@ -29,9 +28,7 @@ LOADING = f"{SMALL} strategy log"
 
 
 @pytest.mark.timeout(900)
-def test_closing_twice_during_calibration_waits_for_the_engine(
-    make_window: Callable[..., MainWindow], qtbot: QtBot
-) -> None:
+def test_closing_twice_during_calibration_waits_for_the_engine(make_window: MakeWindow, qtbot: QtBot) -> None:
     before = threading.active_count()
     for _ in range(workload(50, 1)):
         window = ready(make_window(parts="" if workload(True, False) else LOADING), qtbot)
@@ -41,12 +38,12 @@ def test_closing_twice_during_calibration_waits_for_the_engine(
         window.close()
         close(window, qtbot)
         assert window._engine.join(0)
-    qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: threading.active_count() <= before)
 
 
 @pytest.mark.timeout(600)
 def test_a_closed_window_leaves_no_widget_to_the_collector_nor_to_the_theme(
-    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
+    make_window: MakeWindow, theme: Theme, qtbot: QtBot
 ) -> None:
     gc.collect()
     before = set(QApplication.allWidgets())
@@ -55,7 +52,7 @@ def test_a_closed_window_leaves_no_widget_to_the_collector_nor_to_the_theme(
         for _ in range(workload(30, 1)):
             window = make_window()
             window.show()
-            qtbot.waitUntil(lambda window=window: window.is_built, timeout=PATIENCE_MILLISECONDS)
+            qtbot.waitUntil(lambda window=window: window.is_built)
             close(window, qtbot)
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
             left = [one for one in QApplication.allWidgets() if one not in before]
@@ -85,12 +82,12 @@ def _undecided(model: str, folder: str, variant: str, device: str, status: Calla
 
 
 def test_checkpoints_of_a_folder_are_offered_and_an_architecture_is_asked_for_and_never_guessed(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = ready(make_window(_undecided, parts=LOADING), qtbot)
     banner, chosen = window.notices.banner, window.state.selection
     window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
-    qtbot.waitUntil(lambda: bool(banner.answers), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(banner.answers))
     assert "holds several checkpoints (model_last.pt, model_5.pt)" in banner.text
     banner.answers[0].click()
     dialog = window.findChild(QInputDialog)
@@ -98,7 +95,7 @@ def test_checkpoints_of_a_folder_are_offered_and_an_architecture_is_asked_for_an
     dialog.setTextValue("model_5.pt")
     dialog.accept()
 
-    qtbot.waitUntil(lambda: len(banner.answers) == 2, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(banner.answers) == 2)
     assert QApplication.activeModalWidget() is None
     assert "F5TTS_v1_Base and F5TTS_Base alike" in banner.text
     assert chosen.model_id == "f5-mini" and chosen.ready, "the model from before goes on until the answer"
@@ -110,14 +107,12 @@ def test_checkpoints_of_a_folder_are_offered_and_an_architecture_is_asked_for_an
     assert QApplication.focusWidget().text() == "F5TTS_Base"
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
     assert not banner.isVisible()
-    qtbot.waitUntil(lambda: chosen.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: chosen.ready and not window.jobs.busy)
     place = "F5TTS_v1_Base", str(tmp_path / "model_5.pt"), "F5TTS_Base"
     assert (chosen.model_id, chosen.model_folder, chosen.model_variant) == place
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
-    make_window: Callable[..., MainWindow], qtbot: QtBot
-) -> None:
+def test_a_model_that_cannot_be_loaded_leaves_the_present_one(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = ready(make_window(parts=LOADING), qtbot)
     strategy, state = window.features["strategy"].state, window.state
     state.selection.set_option("steps", 5)
@@ -130,7 +125,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
         return (*place, chosen.info, chosen.options["steps"], strategy.table, state.cost.operations)
 
     before = there()
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
         state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
     assert blocker.args[1] is Outcome.FAILED
     message = window.notices.banner.cards[-1].message
@@ -142,5 +137,5 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(
     # A load that is cancelled by another does not bring the first back.
     state.loading.load_model("F5TTS_Base")
     state.loading.load_model("F5TTS_v1_Base")
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert state.selection.ready and state.selection.model_id == "F5TTS_v1_Base"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,8 @@ from paretone.audio.resampling import resample
 from paretone.models.loading import load
 from paretone_app.shell.greeting import WORDS, Greeting
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
-from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+from tests.app.conftest import MakeWindow, close, ready
+from tests.sound import RATE, NullSink
 
 
 def begun(window: MainWindow, qtbot: QtBot, settings: QSettings | None = None) -> None:
@@ -22,20 +21,17 @@ def begun(window: MainWindow, qtbot: QtBot, settings: QSettings | None = None) -
     greeting = Greeting(window, settings or window.settings)
     assert window.first is not None
     window.first()
-    qtbot.waitUntil(lambda: greeting._opened or window.first is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: greeting._opened or window.first is None)
 
 
 def test_the_first_start_plays_an_example_before_a_model_is_loaded(
-    make_window: Callable[..., MainWindow],
-    null_sink: NullSink,  # noqa: F811
-    tmp_path: Path,
-    qtbot: QtBot,
+    make_window: MakeWindow, null_sink: NullSink, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window = make_window(load)
     Greeting(window, window.settings)
     with null_sink.recording() as recording:
         window.show()
-        qtbot.waitUntil(lambda: bool(recording.samples.any()), timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: bool(recording.samples.any()))
         assert not window.state.selection.ready and not window.jobs.busy, "nothing is loaded yet"
         ready(window, qtbot)
     take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
@@ -66,7 +62,7 @@ def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtB
     greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
     window.state.selection.set_text("Something else.")
     window.first()
-    qtbot.waitUntil(lambda: window.first is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.first is None)
     assert window.state.selection.text == "Something else." and window.state.comparison.take_a is None
     greeting.deleteLater()
 
@@ -76,4 +72,4 @@ def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow
     window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
     begun(window, qtbot, QSettings("", QSettings.Format.IniFormat))
     assert [card.message.sentence for card in window.notices.banner.cards] == ["Nothing can be kept here."]
-    qtbot.waitUntil(lambda: window.panels["steps"].hint.text() == WORDS, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.panels["steps"].hint.text() == WORDS)

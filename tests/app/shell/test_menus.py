@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtGui import QAction, QUndoStack
@@ -16,6 +16,7 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import ActionButton, IconButton
+from tests.app.conftest import MakeWindow
 
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
@@ -63,7 +64,7 @@ def pages(window: MainWindow) -> Iterator[str]:
             yield page.toPlainText()
 
 
-def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_window: Callable[..., MainWindow]) -> None:
+def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_window: MakeWindow) -> None:
     window = make_window()  # It is not shown, so that its engine does not start.
     found = {one.title(): entries(one) for one in menus(window)}
     titles = ["&File", "&Edit", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
@@ -78,7 +79,7 @@ def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_wind
     assert -1 not in places and places == sorted(places), first
 
 
-def test_the_sheet_of_keys_has_all_of_them_and_is_searched_and_used(make_window: Callable[..., MainWindow]) -> None:
+def test_the_sheet_of_keys_has_all_of_them_and_is_searched_and_used(make_window: MakeWindow) -> None:
     window = make_window()
     window.action.keys.trigger()
     sheet = window.findChild(Palette)

@@ -29,7 +29,7 @@ from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.transfer.presenter import TransferPresenter
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, loading, ready
+from tests.app.conftest import MakeWindow, loading, ready
 from tests.app.features.studies.studying import opened, write
 from tests.app.features.training.test_presenter import filled_in
 from tests.engine.speaking import write_all
@@ -74,9 +74,7 @@ def _jobs(window: MainWindow) -> dict[str, tuple[str, Callable[[], object]]]:
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
-def test_nothing_moves_while_jobs_run(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, size: tuple[int, int]
-) -> None:
+def test_nothing_moves_while_jobs_run(make_window: MakeWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window = make_window()
     window.resize(*size)
     ready(window, qtbot)
@@ -87,7 +85,7 @@ def test_nothing_moves_while_jobs_run(
 @needs("accelerate")
 @pytest.mark.timeout(300)
 def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = make_window(loading("lm-mini"))
     window.resize(1440, 900)
@@ -111,7 +109,7 @@ def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
     window.state.selection.model_folder = ""  # Not that of the training.
     moved += _moves(window, qtbot, {"load": ("setup", window.action.reload.trigger)})
     find(SetupPresenter).load("lm-mini", str(write_all(tmp_path / "language")))
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     layers = built(find(LayersPresenter).layers)
     layers.sentences.setValue(1)
     moved += _moves(window, qtbot, {"layers": ("layers", layers.measure_button.click)})
@@ -135,13 +133,13 @@ def _moves(window: MainWindow, qtbot: QtBot, jobs: Mapping[str, tuple[str, Calla
             )
 
         connection = window.bridge.progress.connect(lambda _, look=look: look("under way"))
-        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+        with qtbot.waitSignal(window.jobs.ended):
             begin()
             look("begun")
             if name == "cancelled":
                 window.action.cancel.trigger()
         assert len(before) > 20
-        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: not window.jobs.busy)
         qtbot.wait(100)
         look("ended")
         window.bridge.progress.disconnect(connection)

@@ -15,7 +15,7 @@ from paretone_app.shell.banner import INFO, MOST, Banner, Message
 from paretone_app.shell.entries import EXPLORE, LISTEN
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
+from tests.app.conftest import on_screen
 
 LOOKED_AT = ("takes",)
 
@@ -163,7 +163,7 @@ def test_messages_go_by_themselves_unless_the_user_is_at_them(
     qtbot.wait(1500)
     assert banner.text == "Read me.", "while it has the focus it stays"
     borrowed_window.panels["setup"].text.setFocus()
-    qtbot.waitUntil(lambda: banner.text == "An error.", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: banner.text == "An error.")
     assert notices.missed == 1
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -24,8 +24,7 @@ from paretone_app.__main__ import _answer, _open
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.shell import only_window
 from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
-from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import SMALL, MakeWindow, close, ready
 from tests.app.features.dropping.test_dropping import made
 from tests.app.features.export.test_export import exported
 from tests.voices import FIRST as FIRST_VOICE
@@ -152,7 +151,7 @@ def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) ->
 
 
 def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
-    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    make_window: MakeWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A recording at the start, before there is a panel, and everything else by later windows."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -162,7 +161,7 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     ready(window, qtbot)
     choice = window.features.find(SetupPresenter).setup.voice_choice
     assert choice.recording.text() == str(recording) and choice.name.text() == "me"
-    qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(choice.checking.isHidden)
     _answer(window, calls)
     profile = tmp_path / "mine.json"
     exported(window, profile)

@@ -3,7 +3,6 @@ file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close
+from tests.app.conftest import SMALL, MakeWindow, close
 from tests.app.features.setup.test_choosing_models import choose
 from tests.app.shell.running import run
 from tests.app.state.test_per_model import load
@@ -27,20 +26,18 @@ CHECKPOINT = "F5TTS_v1_Base"
 
 def opened(window: MainWindow, qtbot: QtBot) -> MainWindow:
     window.show()
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy)
     return window
 
 
 def loaded(window: MainWindow, model: str, qtbot: QtBot) -> None:
     setup = choose(window, model)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         qtbot.mouseClick(setup.model_choice.load, Qt.MouseButton.LeftButton)
     assert ended.args[1] is Outcome.FINISHED and window.state.selection.model_id == model
 
 
-def test_a_window_that_is_opened_again_has_what_it_had(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_window_that_is_opened_again_has_what_it_had(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(make_window(parts=f"{SMALL} log"), qtbot)
     window.theme.apply(Scheme.DARK)
     window.workspaces["log"].hide()
@@ -50,7 +47,7 @@ def test_a_window_that_is_opened_again_has_what_it_had(
     # The small models' loader reads the weights there.
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "weights").write_bytes(b"")
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.jobs.ended):
         window.state.loading.load_model(CHECKPOINT, str(tmp_path / "mine"), device="cpu")
     chosen.set_text("Something else.")
     chosen.set_option("steps", 5)
@@ -108,7 +105,7 @@ def mine(tmp_path: Path, qapp: object) -> Path:
 
 @pytest.mark.parametrize("gone", ["folder", "weights"])
 def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, mine: Path, gone: str
+    make_window: MakeWindow, qtbot: QtBot, mine: Path, gone: str
 ) -> None:
     if gone == "folder":
         mine.rmdir()
@@ -124,7 +121,7 @@ def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
     (mine.with_name("moved") / "weights").write_bytes(b"")
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     (dialog,) = again.findChildren(QFileDialog)
-    with qtbot.waitSignal(again.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(again.jobs.ended) as ended:
         dialog.fileSelected.emit(str(mine.with_name("moved")))
         dialog.close()
     assert ended.args[1] is Outcome.FINISHED
@@ -133,7 +130,7 @@ def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
 
 
 def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, mine: Path
+    make_window: MakeWindow, qtbot: QtBot, mine: Path
 ) -> None:
     (mine / "weights").write_bytes(b"")
     settings = QSettings(str(mine.with_name("window.ini")), QSettings.Format.IniFormat)
@@ -143,13 +140,13 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
     assert again.state.selection.model_id == "f5-mini"
     assert "was being loaded when the last session broke off" in again.notices.banner.text
     (button,) = again.notices.banner.answers
-    with qtbot.waitSignal(again.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(again.jobs.ended):
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert (again.state.selection.model_id, again.state.selection.model_folder) == (CHECKPOINT, str(mine))
 
 
 def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = AppState(Jobs(lambda command: None))
     state.loading.load_model("f5-mini", device="cuda:7")

@@ -36,12 +36,10 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.widgets.boxes import ComboBox
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import SMALL, MakeWindow, close, ready
 from tests.app.damage import spoil
 from tests.app.holding import Posts
 from tests.app.shell.running import run
-from tests.disk import tiny_disk  # noqa: F401
-from tests.sound import NullSink, null_sink  # noqa: F401
 
 LOOKED_AT = ("takes",)
 
@@ -92,7 +90,7 @@ def test_escape_cancels(borrowed_window: MainWindow, shared_posts: Posts, qtbot:
     borrowed_window.action["calibrate"].trigger()
     assert borrowed_window.jobs.running[0].kind is Kind.CALIBRATE
     assert borrowed_window.action.baseline.isEnabled(), "it would wait"
-    with qtbot.waitSignal(borrowed_window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    with qtbot.waitSignal(borrowed_window.jobs.ended) as blocker:
         qtbot.keyClick(borrowed_window, Qt.Key.Key_Escape)
         shared_posts.go_on()
     assert blocker.args[1] is Outcome.CANCELLED
@@ -116,7 +114,7 @@ def test_an_exception_anywhere_is_told_and_logged(borrowed_window: MainWindow, q
     assert "Traceback" in borrowed_window.panels["log"].plain_text()
 
 
-def test_the_first_window_fits_the_screen_with_its_frame(make_window: Callable[..., MainWindow]) -> None:
+def test_the_first_window_fits_the_screen_with_its_frame(make_window: MakeWindow) -> None:
     window = make_window()
     screen, frame = window.screen().availableSize(), QSize(24, 48)
     assert screen.width() < 1440, "else nothing is asked of it here"
@@ -176,7 +174,7 @@ def test_every_shortcut_is_unique_and_listed(shared_window: MainWindow, qtbot: Q
 
 
 def test_no_other_window_is_shown_while_it_is_built(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    make_window: MakeWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A panel's part that is shown before it has a parent flashes up by itself, and takes the keyboard away."""
     shown: list[QWidget] = []
@@ -249,7 +247,7 @@ def test_tab_goes_through_everything(shared_window: MainWindow) -> None:
 
 
 def test_a_damaged_library_is_replaced_when_the_user_says_so(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:
     folder = tmp_path / "data" / "takes"
     spoil(folder, readable=False)
@@ -269,9 +267,7 @@ def test_a_damaged_library_is_replaced_when_the_user_says_so(
 
 
 def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
-    make_window: Callable[..., MainWindow],
-    tiny_disk: Path,  # noqa: F811
-    qtbot: QtBot,
+    make_window: MakeWindow, tiny_disk: Path, qtbot: QtBot
 ) -> None:
     window = ready(make_window(data=tiny_disk, parts=SMALL), qtbot)
     room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
@@ -283,7 +279,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
-    qtbot.waitUntil(lambda: len(window.features["player"].deck.loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(window.features["player"].deck.loaded) == 1)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert len(window.results.library) == 1
