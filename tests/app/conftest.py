@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from PySide6.QtCore import QEvent, QSettings, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -157,9 +157,22 @@ def on_screen(widget: Widget, qtbot: QtBot, width: int = 0, height: int = 0) -> 
 
 def in_front(widget: Widget, qtbot: QtBot, width: int = 0, height: int = 0) -> Widget:
     """As ``on_screen``, and as the active window."""
-    on_screen(widget, qtbot, width, height).activateWindow()
+    return activated(on_screen(widget, qtbot, width, height), qtbot)
+
+
+def activated(widget: Widget, qtbot: QtBot) -> Widget:
+    """``widget``, once it is the active window."""
+    widget.activateWindow()
     qtbot.waitUntil(widget.isActiveWindow)
     return widget
+
+
+def typed(field: QAbstractSpinBox | QLineEdit, text: str, qtbot: QtBot) -> None:
+    """Type ``text`` over what ``field`` has, and Return."""
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
 
 
 def close(window: MainWindow, qtbot: QtBot) -> None:

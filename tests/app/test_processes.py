@@ -26,6 +26,7 @@ APPLICATION = (
     "paretone_app.results.study"
 )
 WINDOW = "paretone_app.__main__ paretone_app.shell.window"
+OFFSCREEN = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
 
 
 @pytest.mark.parametrize(
@@ -37,14 +38,16 @@ WINDOW = "paretone_app.__main__ paretone_app.shell.window"
     ],
 )
 def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -> None:
-    code = (
-        "import importlib, sys\n"
-        f"for name in {modules.split()!r}: importlib.import_module(name)\n"
-        f"print(*sorted(name for name in {forbidden.split()!r} if name in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    code = f"import importlib, sys\nfor name in {modules.split()!r}: importlib.import_module(name)"
+    assert not imported(code) & set(forbidden.split())
+
+
+def imported(code: str) -> set[str]:
+    """The names of the modules that are there after ``code`` in a process of its own."""
+    code += "\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=OFFSCREEN, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ""
+    return set(done.stdout.split())
 
 
 def test_the_first_paint_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
@@ -54,14 +57,12 @@ def test_the_first_paint_waits_for_nothing_that_it_does_not_show(tmp_path: Path)
         "from paretone_app.__main__ import make_window\n"
         "application = QApplication([])\n"
         f"window = make_window(application, {str(tmp_path)!r})\n"
-        "window.first = lambda: print(*sorted(sys.modules)) or application.quit()\n"
+        "window.first = application.quit\n"
         "window.show()\n"
-        "application.exec()\n"
+        "application.exec()"
     )
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    there = set(done.stdout.split())
-    assert "paretone_app.features.setup.panel" in there, done.stderr
+    there = imported(code)
+    assert "paretone_app.features.setup.panel" in there
     late = "torch pyqtgraph sounddevice msgspec rapidfuzz paretone.remote.wire paretone.studies.results"
     assert not there & set(late.split())
 
@@ -115,10 +116,9 @@ def test_the_window_shares_one_heap_first_of_all(started: str, monkeypatch: pyte
 def test_sigterm_closes_the_window_and_keeps_what_it_keeps(tmp_path: Path) -> None:
     settings = tmp_path / "window.ini"
     command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
         [*command, "--measure-start"],
-        env=environment,
+        env=OFFSCREEN,
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

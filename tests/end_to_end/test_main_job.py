@@ -21,6 +21,7 @@ from pytestqt.qtbot import QtBot
 from paretone.setting.profile import Profile
 from paretone_app.features.export import ProfileDialog
 from paretone_app.shell.window import MainWindow
+from tests.app.conftest import typed
 from tests.end_to_end.conftest import PATIENCE_MILLISECONDS, Outcome
 from tests.screen import done_on_a_screen
 from tests.sound import NullSink
@@ -42,34 +43,30 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 def test_pick_calibrate_synthesise_switch_export(
     window: MainWindow, outcome_of: Outcome, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    assert window.state.selection.info.id == "f5-mini"
+    state, setup, strategy = window.state, window.panels["setup"], window.features["strategy"].state
+    deck = window.features["player"].deck
+    assert state.selection.info.id == "f5-mini"
 
     def wait_for_job(press: Callable[[], object]) -> None:
         assert outcome_of(press)[0] == "finished"
 
     # Pick: a voice from the list, a sentence by typing, some steps.
-    window.panels["setup"].voice_choice.voice.setFocus()
-    qtbot.keyClick(window.panels["setup"].voice_choice.voice, Qt.Key.Key_Down)
-    assert window.state.selection.voice.id == SECOND
-    window.panels["setup"].text.setFocus()
-    window.panels["setup"].text.selectAll()
-    qtbot.keyClicks(window.panels["setup"].text, TEXT)
+    setup.voice_choice.voice.setFocus()
+    qtbot.keyClick(setup.voice_choice.voice, Qt.Key.Key_Down)
+    assert state.selection.voice.id == SECOND
+    setup.text.setFocus()
+    setup.text.selectAll()
+    qtbot.keyClicks(setup.text, TEXT)
     steps = window.panels["setup"].sampler.editor("steps")
-    steps.setFocus()
-    steps.selectAll()
-    qtbot.keyClicks(steps, str(STEPS))
-    qtbot.keyClick(steps, Qt.Key.Key_Return)
+    typed(steps, str(STEPS), qtbot)
     assert window.state.selection.options["steps"] == STEPS
 
     # Baseline by its key, calibration by a click, accelerated by its key.
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
     assert window.state.comparison.take_a.text == TEXT
     wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.buttons[1], Qt.MouseButton.LeftButton))
-    assert (window.features["strategy"].state.table.layers, window.features["strategy"].state.table.steps) == (
-        window.state.selection.info.layers,
-        STEPS,
-    )
-    assert window.panels["strategy"].table == window.features["strategy"].state.table
+    assert (strategy.table.layers, strategy.table.steps) == (state.selection.info.layers, STEPS)
+    assert window.panels["strategy"].table == strategy.table
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
     baseline, accelerated = window.state.comparison.take_a, window.state.comparison.take_b
     assert accelerated.setting.baseline == baseline.setting
@@ -81,26 +78,20 @@ def test_pick_calibrate_synthesise_switch_export(
 
     # Look at one cell's attention.
     window.workspaces.go_to("attention")
-    qtbot.waitUntil(
-        lambda: (
-            window.panels["attention"].grid.isVisible()
-            and not window.panels["attention"].grid.visibleRegion().isEmpty()
-        )
-    )
-    cell = window.panels["attention"].grid.cell_rectangle(1, 2).center()
-    wait_for_job(lambda: qtbot.mouseClick(window.panels["attention"].grid, Qt.MouseButton.LeftButton, pos=cell))
+    grid = window.panels["attention"].grid
+    qtbot.waitUntil(lambda: grid.isVisible() and not grid.visibleRegion().isEmpty())
+    cell = grid.cell_rectangle(1, 2).center()
+    wait_for_job(lambda: qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=cell))
 
     # Switch.
     buttons = window.panels["player"].findChildren(QPushButton)
     switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
-    qtbot.waitUntil(
-        lambda: switch.isEnabled() and len(window.features["player"].deck.loaded) == 2, timeout=PATIENCE_MILLISECONDS
-    )
+    qtbot.waitUntil(lambda: switch.isEnabled() and len(deck.loaded) == 2, timeout=PATIENCE_MILLISECONDS)
     window.workspaces.go_to("listen")
-    heard = window.features["player"].deck.heard
-    with qtbot.waitSignal(window.features["player"].deck.changed):
+    heard = deck.heard
+    with qtbot.waitSignal(deck.changed):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
-    assert window.features["player"].deck.heard != heard
+    assert deck.heard != heard
 
     # Where there is sound: play, over and over, and switch in the middle of a word.
     picture = os.environ.get(PICTURE, "")
@@ -111,9 +102,9 @@ def test_pick_calibrate_synthesise_switch_export(
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
         qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=PATIENCE_MILLISECONDS)
-        heard, choice = window.features["player"].deck.heard, player.choice
+        heard, choice = deck.heard, player.choice
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
-        assert window.features["player"].deck.heard != heard
+        assert deck.heard != heard
         qtbot.waitUntil(lambda: player.playing and player.choice != choice, timeout=PATIENCE_MILLISECONDS)
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
@@ -129,7 +120,7 @@ def test_pick_calibrate_synthesise_switch_export(
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     profile = Profile.load(path)
     assert profile.setting == accelerated.setting
-    assert profile.artefact("table") == window.features["strategy"].state.table
+    assert profile.artefact("table") == strategy.table
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
     window.notices.say("")

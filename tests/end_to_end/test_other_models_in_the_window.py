@@ -14,6 +14,7 @@ from paretone.session.events import AudioReady
 from paretone.setting.knobs import Values
 from paretone.wording import percent
 from paretone_app.shell.window import MainWindow
+from tests.app.conftest import typed
 from tests.end_to_end.conftest import Outcome
 from tests.engine.models.cosyvoice3.small_release import write_release as write_cosyvoice3
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
@@ -36,10 +37,7 @@ def test_a_model_of_three_branches_then_a_language_model(
     setup = window.panels["setup"]
     assert {"intelligibility", "similarity", "overshoot"} <= {knob.name for knob in setup.sampler.knobs}
     steps = setup.sampler.editor("steps")
-    steps.setFocus()
-    steps.selectAll()
-    qtbot.keyClicks(steps, "3")
-    qtbot.keyClick(steps, Qt.Key.Key_Return)
+    typed(steps, "3", qtbot)
     state.selection.set_knob("ditreducio", "threshold", 0.5)
     state.selection.set_text("Rice is good.")
 
@@ -62,11 +60,8 @@ def test_a_model_of_three_branches_then_a_language_model(
     assert outcome_of(lambda: window.features["attention"].capture(1, 2))[0] == "finished"
     attention = window.panels["attention"]
     shown = [plot for plot in attention.plots if not plot.isHidden()]
-    assert [title.text().partition("<br>")[0] for title in attention.titles[: len(shown)]] == [
-        "<b>speaker and text</b>",
-        "<b>text only</b>",
-        "<b>unconditional</b>",
-    ]
+    titles = [title.text().partition("<br>")[0] for title in attention.titles[: len(shown)]]
+    assert titles == ["<b>speaker and text</b>", "<b>text only</b>", "<b>unconditional</b>"]
 
     # A recording that it cannot use is answered with a sentence, and the window goes on.
     state.selection.set_text("Wie geht es dir heute, und was ist das für ein Buch?")
@@ -78,10 +73,7 @@ def test_a_model_of_three_branches_then_a_language_model(
     known = {"compilation", "graphs", "spade", "speculative", "token_groups", "weight_only"}
     assert {one.name for one in state.selection.techniques} == known
     temperature = window.panels["setup"].sampler.editor("temperature")
-    temperature.setFocus()
-    temperature.selectAll()
-    qtbot.keyClicks(temperature, "0")
-    qtbot.keyClick(temperature, Qt.Key.Key_Return)
+    typed(temperature, "0", qtbot)
     assert state.selection.setting.options["temperature"] == 0
     state.selection.set_text("Rice.")
     pieces: list[AudioReady] = []

@@ -428,9 +428,9 @@ class Selection(QObject):
             **{("option", name): value for name, value in self.options.items()},
             **{("used", name): on for name, on in self._own.used.items()},
             **{
-                ("knob", name, knob): value
-                for name, values in self._own.knobs.items()
-                for knob, value in values.items()
+                ("knob", one.name, knob.name): self._own.knobs[one.name][knob.name]
+                for one in techniques()
+                for knob in one.knobs
             },
             **{("weights", one.name): self._own.weights.get(one.name, "") for one in techniques()},
         }

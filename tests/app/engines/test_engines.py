@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,16 +45,22 @@ def relay(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
     made.close()
 
 
+def choose(dialog: HostFolder, folder: Path, qtbot: QtBot) -> None:
+    """Go to the folder around ``folder``, and choose it there."""
+    qtbot.waitUntil(lambda: bool(dialog.path.text()))
+    dialog.look(str(folder.parent))
+    qtbot.waitUntil(lambda: dialog.path.text() == str(folder.parent))
+    names = [dialog.entries.item(row).text() for row in range(dialog.entries.count())]
+    dialog.entries.setCurrentRow(names.index(f"{folder.name}/"))
+    dialog.choose.click()
+
+
 def test_a_host_is_added_used_lost_and_left(
     make_window: MakeWindow, relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path
 ) -> None:
     QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("engines/hosts", '["damaged"]')
     window = ready(make_window(parts=PARTS), qtbot)
-    engines, machine = window.features.find(EnginesPresenter), window.state.machine
-
-    def until(met: Callable[[], bool]) -> None:
-        qtbot.waitUntil(met)
-
+    engines, machine, until = window.features.find(EnginesPresenter), window.state.machine, qtbot.waitUntil
     menu = next(one for one in window.menuBar().findChildren(QMenu) if one.title() == "&Engine")
     assert window.action["this_machine"].isChecked() and not window.action["forget_host"].isEnabled()
     window.action["add_host"].trigger()
@@ -75,13 +81,7 @@ def test_a_host_is_added_used_lost_and_left(
 
     chosen: list[Path] = []
     (host.data / "weights").mkdir()
-    folder = HostFolder(window, "Checkpoint", "gpu1", machine.ask, chosen.append)
-    until(lambda: bool(folder.path.text()))
-    folder.look(str(host.data))
-    until(lambda: folder.path.text() == str(host.data))
-    row = next(row for row in range(folder.entries.count()) if folder.entries.item(row).text() == "weights/")
-    folder.entries.setCurrentRow(row)
-    folder.choose.click()
+    choose(HostFolder(window, "Checkpoint", "gpu1", machine.ask, chosen.append), host.data / "weights", qtbot)
     assert chosen == [host.data / "weights"]
 
     relay.refusing = True
@@ -105,10 +105,7 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     make_window: MakeWindow, relay: Relay, host: Host, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trainings resume, models are chosen, downloaded and remembered, and studies run, by what the host has."""
-
-    def until(met: Callable[[], bool]) -> None:
-        qtbot.waitUntil(met)
-
+    until = qtbot.waitUntil
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     settings.setValue("engines/hosts", json.dumps(["gpu1\tparetone serve\tpython3"]))
     window = ready(make_window(parts=f"{PARTS} training studies strategy attention roofline"), qtbot)
@@ -129,9 +126,8 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     missing = maker.judges["words"]
-    assert (
-        not missing.isChecked() and not missing.isEnabled() and missing.toolTip().startswith("On gpu1: Word errors")
-    ), "said beforehand"
+    assert not missing.isChecked() and not missing.isEnabled()
+    assert missing.toolTip().startswith("On gpu1: Word errors"), "said beforehand"
     maker.reject()
 
     chosen.set_option("steps", 4)
@@ -164,13 +160,7 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     toy_model(host.data / "toy")
     chosen.consider_model("F5TTS_v1_Base")
     setup.model_choice.can.choose_folder.trigger()
-    folder = window.findChild(HostFolder)
-    until(lambda: bool(folder.path.text()))
-    folder.look(str(host.data))
-    until(lambda: folder.path.text() == str(host.data))
-    row = next(row for row in range(folder.entries.count()) if folder.entries.item(row).text() == "toy/")
-    folder.entries.setCurrentRow(row)
-    folder.choose.click()
+    choose(window.findChild(HostFolder), host.data / "toy", qtbot)
     until(lambda: chosen.model_folder == str(host.data / "toy") or not window.jobs.busy)
     until(lambda: not window.jobs.busy)
     assert engines.engine.ask("voices", "MegaTTS3\n").result(30)[0][0] == "some_noise"

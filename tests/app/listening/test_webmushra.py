@@ -48,8 +48,7 @@ def test_ratings_are_written_with_webmushras_columns() -> None:
         ("anchor35", "10"),
         ("anchor70", "40"),
     ]
-    assert {one["session_uuid"] for one in found} == {"s1"}
-    assert {one["rating_time"] for one in found} == {"4200"}
+    assert {(one["session_uuid"], one["rating_time"]) for one in found} == {("s1", "4200")}
     made = webmushra.tables(mos_session([(5, 3)], similarity=True))
     found = [(one["trial_id"], one["rating_stimulus"], one["rating_score"]) for one in rows(made["mos.csv"])]
     assert found == [("similarity_mos_1", BASELINE.title, "5"), ("similarity_mos_1", FAST.title, "3")]
@@ -69,14 +68,12 @@ def test_pairs_are_written_with_webmushras_columns() -> None:
         "session_test_id,trial_id,choice_reference,choice_non_reference,choice_answer,choice_time,choice_comment"
     )
     one, two, three = rows(made["paired_comparison.csv"])
-    assert (one["choice_reference"], one["choice_non_reference"], one["choice_answer"]) == (
-        FAST.title,
-        BASELINE.title,
-        "correct",
-    )
-    assert (two["choice_reference"], two["choice_answer"]) == (BASELINE.title, "incorrect")
+    said = [
+        (each["choice_reference"], each["choice_non_reference"], each["choice_answer"]) for each in (one, two, three)
+    ]
+    plain, fast = BASELINE.title, FAST.title
+    assert said == [(fast, plain, "correct"), (plain, fast, "incorrect"), (plain, fast, "-2")]
     assert one["trial_id"] != two["trial_id"]
-    assert (three["choice_reference"], three["choice_answer"]) == (BASELINE.title, "-2")
 
 
 def test_what_is_void_or_was_broken_off_is_not_exported(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import SMALL, MakeWindow, close, ready
+from tests.app.conftest import SMALL, MakeWindow, activated, close, ready
 from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.workload import workload
@@ -99,8 +99,7 @@ def test_checkpoints_of_a_folder_are_offered_and_an_architecture_is_asked_for_an
     assert QApplication.activeModalWidget() is None
     assert "F5TTS_v1_Base and F5TTS_Base alike" in banner.text
     assert chosen.model_id == "f5-mini" and chosen.ready, "the model from before goes on until the answer"
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     qtbot.keyClick(window, Qt.Key.Key_F6)
     qtbot.waitUntil(lambda: QApplication.focusWidget() is banner.answers[0])
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)

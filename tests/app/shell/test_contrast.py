@@ -53,6 +53,7 @@ from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import Scrolled
 from paretone_app.widgets.panel_parts import TickList
 from paretone_app.widgets.side_panel import SideButtons
+from tests.app.conftest import in_front
 from tests.app.contrast import BLANK, INK, contrast, ring_contrast, text_contrast
 
 TEXT, DISABLED, RING = 4.5, 3.0, 3.0
@@ -104,14 +105,9 @@ class Stage:
 @pytest.fixture
 def stage(scheme: Theme, qtbot: QtBot) -> Stage:
     window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(420, 260)
     other = QPushButton("other", window)
     other.move(300, 220)
-    window.show()
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    return Stage(window, other)
+    return Stage(in_front(window, qtbot, 420, 260), other)
 
 
 Made = Callable[[str], QWidget]
@@ -164,14 +160,6 @@ def _spin(kind: type) -> Made:
     return make
 
 
-def _group(look: str, checkable: bool) -> Made:
-    return lambda text: _looked(QGroupBox(text, checkable=checkable), look)
-
-
-def _progress(value: int) -> Made:
-    return lambda text: QProgressBar(value=value, format=text)
-
-
 CONTROLS: dict[str, Made] = {
     **{f"push button {look}": _button(QPushButton, look) for look in BUTTON_LOOKS},
     **{f"push button {look}, checked": _button(QPushButton, look, checked=True) for look in ("", "filter")},
@@ -190,12 +178,12 @@ CONTROLS: dict[str, Made] = {
     "check box, checked": _button(QCheckBox, checked=True),
     "radio button": _button(QRadioButton),
     "radio button, checked": _button(QRadioButton, checked=True),
-    "group": _group("", checkable=False),
-    "card": _group("card", checkable=True),
-    "chosen card": _group("chosen-card", checkable=True),
-    "progress, begun": _progress(1),
-    "progress, half": _progress(50),
-    "progress, done": _progress(100),
+    "group": QGroupBox,
+    "card": lambda text: _looked(QGroupBox(text, checkable=True), "card"),
+    "chosen card": lambda text: _looked(QGroupBox(text, checkable=True), "chosen-card"),
+    "progress, begun": lambda text: QProgressBar(value=1, format=text),
+    "progress, half": lambda text: QProgressBar(value=50, format=text),
+    "progress, done": lambda text: QProgressBar(value=100, format=text),
 }
 SIZES = {"text": QSize(200, 80), "group": QSize(200, 80), "card": QSize(200, 80), "chosen": QSize(200, 80)}
 
@@ -239,10 +227,6 @@ def test_focus_of_controls(stage: Stage, name: str) -> None:
     assert ring_contrast(stage.picture(one), plain) >= RING
 
 
-def _banner() -> QWidget:
-    return Card(Message(BLANK, INFO))
-
-
 def _scrolled() -> QWidget:
     area = Scrolled(QLabel())
     area.let_keys_scroll()
@@ -262,7 +246,7 @@ WITHOUT_TEXT: dict[str, Callable[[], QWidget]] = {
     "list": QListWidget,
     "table": lambda: QTableWidget(2, 2),
     "tabs": QTabWidget,
-    "message": _banner,
+    "message": lambda: Card(Message(BLANK, INFO)),
     "what scrolls": _scrolled,
     "empty panel": _empty,
 }
@@ -283,12 +267,8 @@ def test_focus_of_what_has_no_text(stage: Stage, name: str) -> None:
 
 
 # --- Texts that only are read --------------------------------------------------------------------------------------
-def _label(look: str) -> Made:
-    return lambda text: _looked(QLabel(text), look)
-
-
 READ: dict[str, Made] = {
-    **{f"label {look}": _label(look) for look in LABEL_LOOKS},
+    **{f"label {look}": lambda text, look=look: _looked(QLabel(text), look) for look in LABEL_LOOKS},
     "link": lambda text: QLabel(f'<a href="somewhere">{text}</a>'),
     "page": lambda text: QTextBrowser(html=text),
     "link in a page": lambda text: QTextBrowser(html=f'<a href="somewhere">{text}</a>'),

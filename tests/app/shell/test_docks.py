@@ -27,9 +27,14 @@ def host(qtbot: QtBot) -> QMainWindow:
     return on_screen(QMainWindow(), qtbot, 1440, 900)
 
 
-def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, LISTEN, places_of(LISTEN))
+def laid_out(host: QMainWindow, workspace: Workspace) -> Docks:
+    docks = Docks(host, workspace, places_of(workspace))
     docks.default_layout()
+    return docks
+
+
+def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = laid_out(host, LISTEN)
     first = {}
     for place, dock in docks:
         first.setdefault(place.region, dock)
@@ -46,8 +51,7 @@ def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, 
 
 
 def test_what_is_at_the_right_goes_below_while_the_workspace_is_narrow(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, LISTEN, places_of(LISTEN))
-    docks.default_layout()
+    docks = laid_out(host, LISTEN)
     qtbot.waitUntil(lambda: not docks["meters"].visibleRegion().isEmpty())
     docks["log"].hide()
 
@@ -78,8 +82,7 @@ def test_what_is_at_the_right_goes_below_while_the_workspace_is_narrow(host: QMa
 
 
 def test_a_side_that_grew_is_not_covered_by_the_centre(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, LISTEN, places_of(LISTEN))
-    docks.default_layout()
+    docks = laid_out(host, LISTEN)
     content = QWidget()
     docks.put("setup", content)
     qtbot.waitUntil(lambda: not docks["listen"].visibleRegion().isEmpty())
@@ -96,8 +99,7 @@ def test_a_side_that_grew_is_not_covered_by_the_centre(host: QMainWindow, qtbot:
 
 def test_a_gallery_has_no_tabs_until_panels_may_be_moved(host: QMainWindow, qtbot: QtBot, theme: Theme) -> None:
     theme.apply(Scheme.LIGHT)
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
+    docks = laid_out(host, INSPECT)
 
     def tabs() -> int:
         return max(one.sizeHint().height() for one in host.findChildren(QTabBar) if one.count())
@@ -111,8 +113,7 @@ def test_a_gallery_has_no_tabs_until_panels_may_be_moved(host: QMainWindow, qtbo
 
 
 def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> None:
-    docks = Docks(host, LISTEN, places_of(LISTEN))
-    docks.default_layout()
+    docks = laid_out(host, LISTEN)
     docks["log"].hide()
     own = docks.saved()
     docks.default_layout()
@@ -130,8 +131,7 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
 
 
 def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
+    docks = laid_out(host, INSPECT)
     docks["views"].hide()
     docks.bring_forward("layers")
     shown = [place.name for place, dock in docks if not dock.isHidden()]
@@ -149,8 +149,7 @@ def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qt
 
 
 def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, INSPECT, places_of(INSPECT))
-    docks.default_layout()
+    docks = laid_out(host, INSPECT)
     qtbot.waitUntil(lambda: not docks["strategy"].visibleRegion().isEmpty())
     docks.suit("language")
     assert docks["strategy"].isHidden()

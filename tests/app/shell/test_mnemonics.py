@@ -24,6 +24,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.menus import VisibleMnemonics
 from paretone_app.shell.window import MainWindow
+from tests.app.conftest import activated, in_front
 
 KEY, ALT = Qt.Key, Qt.KeyboardModifier.AltModifier
 
@@ -63,11 +64,7 @@ class Host:
 @pytest.fixture
 def host(qtbot: QtBot) -> Host:
     made = Host()
-    qtbot.addWidget(made.window)
-    made.window.resize(500, 300)
-    made.window.show()
-    made.window.activateWindow()
-    qtbot.waitUntil(made.window.isActiveWindow)
+    in_front(made.window, qtbot, 500, 300)
     made.window.centralWidget().setFocus()
     return made
 
@@ -106,16 +103,14 @@ def test_no_letter_is_reached_by_two_at_the_same_time(borrowed_window: MainWindo
     """Of what the real window shows, whichever panels are in front and have the focus; its menus keep theirs."""
     window = borrowed_window
     window.resize(1500, 1000)
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     assert clashes_of_menus(window.menuBar()) == {}
     bar = {letter(one.text()) for one in window.menuBar().actions()}
     strange = {one.text() for one in labelled(window) if letter(one.text()) in bar}
     assert strange == set(), "have a letter of the menu bar"
     within, between = {}, {}
-    for workspace, place in [
-        (one, place) for one in window.workspaces.there for place in window.workspaces.of(one).places
-    ]:
+    there = [(one, place) for one in window.workspaces.there for place in window.workspaces.of(one).places]
+    for workspace, place in there:
         name, docks = place.name, window.workspaces.of(workspace)
         window.workspaces.switch(workspace)
         for other in docks.places:

@@ -15,7 +15,7 @@ from paretone_app.shell.banner import INFO, MOST, Banner, Message
 from paretone_app.shell.entries import EXPLORE, LISTEN
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import on_screen
+from tests.app.conftest import activated, on_screen
 
 LOOKED_AT = ("takes",)
 
@@ -156,8 +156,7 @@ def test_messages_go_by_themselves_unless_the_user_is_at_them(
     notices.look_back()
     notices.say("An error.", "error")
     notices.say("Read me.", "info")
-    borrowed_window.activateWindow()
-    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    activated(borrowed_window, qtbot)
     borrowed_window.action.message.trigger()
     assert banner.isAncestorOf(QApplication.focusWidget())
     qtbot.wait(1500)
@@ -169,8 +168,7 @@ def test_messages_go_by_themselves_unless_the_user_is_at_them(
 
 def test_keys_reach_dismiss_and_leave_messages(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     text, banner = window.panels["setup"].text, window.notices.banner
     text.setFocus()
     for sentence in ("One.", "Two."):

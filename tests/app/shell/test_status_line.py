@@ -18,14 +18,9 @@ def jobs() -> Jobs:
 
 
 @pytest.fixture
-def window(qtbot: QtBot) -> QMainWindow:
-    made = QMainWindow()
-    qtbot.addWidget(made)
-    return made
-
-
-@pytest.fixture
-def status(window: QMainWindow, jobs: Jobs) -> StatusLine:
+def status(jobs: Jobs, qtbot: QtBot) -> StatusLine:
+    window = QMainWindow()
+    qtbot.addWidget(window)
     return StatusLine(window, jobs)
 
 

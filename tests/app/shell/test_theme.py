@@ -44,22 +44,19 @@ def test_figures_on_progress_have_contrast(colours: Colours, qtbot: QtBot) -> No
 def test_the_scheme_changes_palette_and_plots(theme: Theme, qapp: QApplication) -> None:
     changes = []
     theme.changed.connect(lambda: changes.append(theme.colours))
-    theme.apply(Scheme.DARK)
-    assert theme.dark
-    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
-    theme.apply(Scheme.LIGHT)
-    assert not theme.dark
-    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(LIGHT.window)
+    for scheme, colours in ((Scheme.DARK, DARK), (Scheme.LIGHT, LIGHT)):
+        theme.apply(scheme)
+        assert theme.dark is (scheme is Scheme.DARK)
+        assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(colours.window)
     assert changes == [DARK, LIGHT]
 
 
 def test_a_look_can_change_after_it_was_shown(theme: Theme, qtbot) -> None:
     theme.apply(Scheme.LIGHT)
     label = on_screen(QLabel("a sentence"), qtbot)
-    set_look(label, "warning")
-    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.warning)
-    set_look(label, "good")
-    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.good)
+    for look in ("warning", "good"):
+        set_look(label, look)
+        assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(getattr(LIGHT, look))
 
 
 class Drawn(QProxyStyle):
@@ -95,11 +92,10 @@ def test_every_icon_draws_something_in_the_colour_asked_for(qapp, name: str) -> 
     image = pixmap(name, "#12c830", 48).toImage()
     assert covered(image) == {(0x12, 0xC8, 0x30)}
     inside = [(x, y) for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha()]
-    assert min(map(min, inside)) >= 2
-    assert max(map(max, inside)) <= 45
+    assert min(map(min, inside)) >= 2 and max(map(max, inside)) <= 45
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
+@BOTH
 def test_icons_take_the_colours_of_the_palette(qapp, colours) -> None:
     made = palette(colours)
     role, group = QPalette.ColorRole, QPalette.ColorGroup

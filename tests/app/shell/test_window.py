@@ -36,7 +36,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.widgets.boxes import ComboBox
-from tests.app.conftest import SMALL, MakeWindow, close, ready
+from tests.app.conftest import SMALL, MakeWindow, activated, close, ready
 from tests.app.damage import spoil
 from tests.app.holding import Posts
 from tests.app.shell.running import run
@@ -53,8 +53,7 @@ def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtb
 
 
 def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    borrowed_window.activateWindow()
-    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    activated(borrowed_window, qtbot)
     borrowed_window.workspaces.go_to("strategy")
     panel = borrowed_window.panels["strategy"]
     assert panel.pages.is_empty and QApplication.focusWidget() is panel.pages.empty.buttons[0]
@@ -84,8 +83,7 @@ def test_the_factor_in_the_header_is_that_of_what_is_shown(borrowed_window: Main
 
 
 def test_escape_cancels(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    borrowed_window.activateWindow()
-    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    activated(borrowed_window, qtbot)
     shared_posts.hold_at(Progress)
     borrowed_window.action["calibrate"].trigger()
     assert borrowed_window.jobs.running[0].kind is Kind.CALIBRATE
@@ -225,8 +223,7 @@ def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindo
 
 
 def test_every_panel_can_be_reached_by_its_key(shared_window: MainWindow, qtbot: QtBot) -> None:
-    shared_window.activateWindow()
-    qtbot.waitUntil(shared_window.isActiveWindow)
+    activated(shared_window, qtbot)
     for place, dock in shared_window.workspaces:
         shared_window.workspaces.go_to(place.name)
         if place.name == "meters":
@@ -276,9 +273,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     assert "the disk is full" in window.notices.banner.text
     assert window.notices.banner.cards[-1].message.level == "error"
     assert len(window.results.library) == 0
-    kept = window.state.comparison.take_a
-    assert kept is not None
-    assert len(kept.samples) > 0
+    assert len(window.state.comparison.take_a.samples) > 0
     qtbot.waitUntil(lambda: len(window.features["player"].deck.loaded) == 1)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED

@@ -18,6 +18,7 @@ from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WO
 from paretone_app.shell.regions import Regions
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces
+from tests.app.conftest import activated
 from tests.workload import workload
 
 FAMILIES = sorted({one.family for one in catalogue.models()})
@@ -196,16 +197,19 @@ def test_the_focus_goes_from_region_to_region_and_remembers_where_it_was(shell: 
 
 def test_every_panel_lives_where_its_activity_is() -> None:
     homes: dict[str, set[str]] = {one.name: set() for one in WORKSPACES}
-    for feature in FEATURES:
-        for place in feature.places:
-            if place.region is not Region.FOOT:
-                homes[place.home.name].add(place.name)
+    for place in (place for feature in FEATURES for place in feature.places if place.region is not Region.FOOT):
+        homes[place.home.name].add(place.name)
     assert homes[LISTEN.name] == {"setup", "listen", "takes", "log", "meters", "queue", "steps"}
     assert homes[EXPLORE.name] == {"tradeoff", "parallel", "studies", "take_grid", "servers"}
     assert homes[TEST.name] == {"lab"} and homes[TRAIN.name] == {"training"}
     inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}
     inside |= {"grids", "groups"}
     assert homes[INSPECT.name] == inside
+
+
+def go_on(turns: int) -> None:
+    for _ in range(turns):
+        QApplication.processEvents()
 
 
 PERMUTATIONS = list(itertools.permutations(FAMILIES, 2))
@@ -223,10 +227,6 @@ def test_whatever_is_gone_to_is_shown_after_models_of_another_family(
     shell = Shell(qtbot, places)
     shell.show(qtbot, settings)
     missed = []
-
-    def go_on(turns: int) -> None:
-        for _ in range(turns):
-            QApplication.processEvents()
 
     for away in (LISTEN, INSPECT):
         for place in places:
@@ -261,8 +261,7 @@ def test_each_go_to_of_the_menu_shows_the_panel_that_it_names(borrowed_window: M
 
 def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     for index, workspace in reversed(list(enumerate(window.workspaces.there, start=1))):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{index}"), Qt.KeyboardModifier.ControlModifier)
         assert window.workspaces.current is workspace and window.windowTitle() == f"{workspace.title} · Paretone"
@@ -310,9 +309,7 @@ def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
     def resize(width: int, height: int) -> None:
         window.resize(width, height)
         qtbot.waitUntil(lambda: window.width() == width)
-        # Laid out in turns of their own.
-        for _ in range(20):
-            QApplication.processEvents()
+        go_on(20)  # Laid out in turns of their own.
 
     before = window.size()
     window.workspaces.switch(LISTEN)
@@ -357,11 +354,8 @@ def test_the_header_says_what_speaks(borrowed_window: MainWindow, qtbot: QtBot) 
     assert header.voice.text() == chosen.speaker.title
     assert "DiTReducio" in header.setting.text()
     assert not header.cancel.isEnabled(), "nothing runs"
-    assert [one.accessibleName().partition(":")[0] for one in header.findChildren(QLabel)][:3] == [
-        "Model",
-        "Voice",
-        "Setting",
-    ]
+    names = [one.accessibleName().partition(":")[0] for one in header.findChildren(QLabel)]
+    assert names[:3] == ["Model", "Voice", "Setting"]
     chosen.consider_model("lm-mini")
     assert header.model.text().endswith("(not loaded)"), "what is shown is not what would run"
     chosen.consider_model(chosen.model_id)

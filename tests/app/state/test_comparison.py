@@ -40,11 +40,15 @@ def take(seconds: float, audio: float = 2.0, **changes: object) -> Take:
     return replace(made, **changes)
 
 
+def compared(one: Take | None, two: Take | None) -> Comparison:
+    made = Comparison()
+    made.set_a(one)
+    made.set_b(two)
+    return made
+
+
 def headline(one: Take | None, two: Take | None) -> str:
-    compared = Comparison()
-    compared.set_a(one)
-    compared.set_b(two)
-    return compared.headline()
+    return compared(one, two).headline()
 
 
 def test_the_headline_compares_real_time_factors() -> None:
@@ -73,11 +77,8 @@ def test_it_is_withheld_with_the_reason_where_the_two_do_not_compare(changes: di
 def test_a_take_that_was_not_finished_is_not_compared() -> None:
     cut = take(1.0, unfinished="cancelled after 12 of 126 passages")
     assert headline(take(2.0), cut) == "No speed-up is given: B was cancelled after 12 of 126 passages."
-    compared = Comparison()
-    compared.set_a(cut)
-    assert compared.made_with(cut.setting) is None, "a profile quotes no figures of a part"
-    compared.set_b(take(2.0))
-    assert compared.warning().startswith("A was cancelled after 12 of 126 passages")
+    assert compared(cut, None).made_with(cut.setting) is None, "a profile quotes no figures of a part"
+    assert compared(cut, take(2.0)).warning().startswith("A was cancelled after 12 of 126 passages")
 
 
 def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_busy() -> None:
@@ -85,11 +86,9 @@ def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_bus
     one = repeated(take(9.0), [run] * 5)
     two = repeated(take(9.0), [replace(run, seconds=1.0, cpu_seconds=0.8)] * 5)
     assert headline(one, two) == "B is 2.00× as fast as A (medians of 5 runs)"
-    compared = Comparison()
-    compared.set_a(take(2.0))
-    assert compared.basis() == ""
-    compared.set_b(two)
-    assert compared.basis().startswith("Compares real-time factors. A: one run, B: median of 5 runs.")
+    assert compared(take(2.0), None).basis() == ""
+    basis = compared(take(2.0), two).basis()
+    assert basis.startswith("Compares real-time factors. A: one run, B: median of 5 runs.")
     busy = repeated(take(9.0), [replace(run, other_seconds=2.0)] * 5)
     said = "B is 2.00× as fast as A (medians of 5 runs; the machine was busy during A: 1.25× as fast in CPU time)"
     assert headline(busy, two) == said
@@ -108,29 +107,19 @@ def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_bus
     ],
 )
 def test_sides_that_differ_in_no_technique_say_so(changes: dict, said: str) -> None:
-    compared = Comparison()
-    compared.set_a(take(2.0))
-    compared.set_b(take(2.0, **changes))
-    assert compared.warning() == said
+    assert compared(take(2.0), take(2.0, **changes)).warning() == said
 
 
 def test_differences_name_text_and_voice_before_the_setting(presenter: Presenter) -> None:
-    one = presenter.take(presenter.state.selection.baseline_setting)
-    other = replace(
-        presenter.take(
-            one.setting.with_technique(UsedTechnique("ditreducio", presenter.state.selection.knobs("ditreducio"))),
-            text="Another.",
-        ),
-        voice="bella",
-    )
-    found = differences(one, other)
+    chosen = presenter.state.selection
+    one = presenter.take(chosen.baseline_setting)
+    setting = one.setting.with_technique(UsedTechnique("ditreducio", chosen.knobs("ditreducio")))
+    found = differences(one, replace(presenter.take(setting, text="Another."), voice="bella"))
     assert [(each.what, each.left, each.right) for each in found[:2]] == [
         ("text", "A text.", "Another."),
         ("voice", "anna", "bella"),
     ]
-    assert [each.technique for each in found[:2]] == [False, False]
-    assert found[2:]
-    assert all(each.technique for each in found[2:])
+    assert found[2:] and [each.technique for each in found] == [False, False, *[True] * len(found[2:])]
     assert differences(one, one) == ()
     (own,) = (each for each in differences(one, replace(one, voice="own:me.wav:0123456789abcdef")))
     assert own.right == "me.wav", "the id is for machines"

@@ -61,10 +61,8 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Iterator[Presenter]:
 
 def wanted(presenter: Presenter, count: int = 3) -> list[Wanted]:
     chosen = presenter.state.selection
-    return [
-        wanted_take(chosen, "A text.", chosen.voices[0].id, replace(chosen.baseline_setting, seed=seed))
-        for seed in range(count)
-    ]
+    settings = (replace(chosen.baseline_setting, seed=seed) for seed in range(count))
+    return [wanted_take(chosen, "A text.", chosen.voices[0].id, one) for one in settings]
 
 
 def finish(presenter: Presenter, command: MakeTake) -> Take:
@@ -140,16 +138,16 @@ def test_ahead_of_time_only_while_nothing_else_is_done(
 
 def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
     chosen = presenter.state.selection
-    with pytest.raises(SettingError, match=r"It is of LM mini\. Load that model first"):
-        wanted_take(chosen, "A text.", "anna", replace(chosen.baseline_setting, model="lm-mini"))
-    with pytest.raises(SettingError, match=r"It is of gone\. That model is not there any more"):
-        wanted_take(chosen, "A text.", "anna", replace(chosen.baseline_setting, model="gone"))
-    with pytest.raises(SettingError, match="has no voice “nobody”"):
-        wanted_take(chosen, "A text.", "f5-mini/nobody", chosen.baseline_setting)
+    for voice, changes, checkpoint, why in (
+        ("anna", {"model": "lm-mini"}, "", r"It is of LM mini\. Load that model first"),
+        ("anna", {"model": "gone"}, "", r"It is of gone\. That model is not there any more"),
+        ("f5-mini/nobody", {}, "", "has no voice “nobody”"),
+        ("anna", {}, "a" * 64, "other weights"),
+    ):
+        with pytest.raises(SettingError, match=why):
+            wanted_take(chosen, "A text.", voice, replace(chosen.baseline_setting, **changes), (), checkpoint)
     given = chosen, "A text.", "anna", chosen.baseline_setting, ()
     assert wanted_take(*given, chosen.loaded.fingerprint).text == "A text."
-    with pytest.raises(SettingError, match="other weights"):
-        wanted_take(*given, "a" * 64)
 
 
 def test_pieces_that_make_way_come_again(jobs: Jobs, sent: list[Command], qtbot: QtBot) -> None:
@@ -178,11 +176,9 @@ def piece(job: int, passage: int, seen: Trace | None) -> AudioReady:
 
 
 def started(kind: Kind) -> tuple[Coming, Jobs, int]:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
+    jobs = Jobs(lambda command: None)
     coming = Coming(jobs)
-    job = jobs.start(kind, lambda number: Synthesise(number, "A text.", VOICE, Setting("lm-mini")))
-    return coming, jobs, job.number
+    return coming, jobs, jobs.start(kind, speak("lm-mini")).number
 
 
 def test_passages_grow_and_follow_one_another() -> None:
@@ -208,12 +204,28 @@ def test_the_finished_take_and_a_cancelled_one_end_it() -> None:
     assert coming.side == "", "sound of another job is no take"
 
 
-def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
-    ended: list[tuple[Job, Outcome, str]] = []
-    jobs.ended.connect(lambda *one: ended.append(one))
-    first, second, third, last = (jobs.start(Kind.VERIFY, lambda job: VerifyStudy(job, "f")) for _ in range(4))
+@pytest.fixture
+def ended(jobs: Jobs) -> list[tuple[Job, Outcome, str]]:
+    """The jobs that ended so far, each with its outcome and the reason."""
+    found: list[tuple[Job, Outcome, str]] = []
+    jobs.ended.connect(lambda *one: found.append(one))
+    return found
+
+
+@pytest.fixture
+def rests(jobs: Jobs) -> list[bool]:
+    """A True for each time that the engine's rest was told."""
+    found: list[bool] = []
+    jobs.paused.connect(lambda: found.append(True))
+    return found
+
+
+def verify(number: int) -> Command:
+    return VerifyStudy(number, "f")
+
+
+def test_each_job_ends_once_with_its_outcome(jobs: Jobs, sent: list[Command], ended: list) -> None:
+    first, second, third, last = (jobs.start(Kind.VERIFY, verify) for _ in range(4))
     assert [one.job for one in sent] == [first.number] == [1] and first.at_once and not second.at_once
     assert jobs.running == (first,) and jobs.waiting == (second, third, last) and jobs.find(third.number) is None
     jobs.move(last, 0)
@@ -254,9 +266,7 @@ def loads(jobs: Jobs, sent: list[Command]) -> Callable[[], list[str]]:
     return done
 
 
-def test_models_are_loaded_once_and_nothing_passes_what_it_needs(qtbot: QtBot) -> None:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
+def test_models_are_loaded_once_and_nothing_passes_what_it_needs(jobs: Jobs, sent: list[Command]) -> None:
     done = loads(jobs, sent)
     jobs.start(Kind.LOAD, lambda number: LoadModel(number, "f5-mini"))
     for model in ("f5-mini", "lm-mini", "f5-mini", "lm-mini", "omni-mini"):
@@ -266,28 +276,22 @@ def test_models_are_loaded_once_and_nothing_passes_what_it_needs(qtbot: QtBot) -
     assert done() == made
     study = jobs.start(Kind.STUDY, lambda number: RunStudy(number, "study.toml", ""))
     jobs.start(Kind.BASELINE, speak("f5-mini"))
-    verified = jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, "results"))
+    verified = jobs.start(Kind.VERIFY, verify)
     late = jobs.start(Kind.BASELINE, speak("omni-mini"))
     assert jobs.running == (study,) and jobs.waiting[1:] == (verified, late), "a take may need what was trained before"
 
 
-def test_what_needs_a_model_that_cannot_be_loaded_fails_with_its_reason(qtbot: QtBot) -> None:
-    jobs = Jobs(lambda _: None)
-    ended: list[tuple[Kind, Outcome, str]] = []
-    jobs.ended.connect(lambda job, *how: ended.append((job.kind, *how)))
+def test_what_needs_a_model_that_cannot_be_loaded_fails_with_its_reason(jobs: Jobs, ended: list) -> None:
     jobs.loader = lambda model: LoadModel(0, model)
     for model in ("lm-mini", "lm-mini", "f5-mini"):
         jobs.start(Kind.BASELINE, speak(model))
     jobs.handle(JobFailed(jobs.running[0].number, "It is gone."))
-    assert ended == [(Kind.LOAD, Outcome.FAILED, "It is gone."), *[(Kind.BASELINE, Outcome.FAILED, "It is gone.")] * 2]
+    assert [one.kind for one, *_ in ended] == [Kind.LOAD, Kind.BASELINE, Kind.BASELINE]
+    assert {(outcome, why) for _, outcome, why in ended} == {(Outcome.FAILED, "It is gone.")}
     assert jobs.running[0].group == LoadModel(0, "f5-mini")
 
 
-def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(qtbot: QtBot) -> None:
-    jobs = Jobs(lambda _: None)
-    ended: list[tuple[Job, Outcome, str]] = []
-    jobs.ended.connect(lambda *one: ended.append(one))
-    verify = lambda number: VerifyStudy(number, "f")  # noqa: E731
+def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(jobs: Jobs, ended: list) -> None:
     first, needed = jobs.start(Kind.VERIFY, verify), jobs.start(Kind.CALIBRATE, verify)
     take, other = jobs.start(Kind.ACCELERATED, verify, after=needed.number), jobs.start(Kind.VERIFY, verify)
     jobs.move(take, 0)
@@ -299,13 +303,11 @@ def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(qt
     assert "Calibrating: cancelled" in ended[-1][2] and first in jobs.running
 
 
-def test_a_paused_queue_begins_nothing_and_a_test_is_told_at_once(qtbot: QtBot) -> None:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
-    rests: list[bool] = []
-    jobs.paused.connect(lambda: rests.append(True))
+def test_a_paused_queue_begins_nothing_and_a_test_is_told_at_once(
+    jobs: Jobs, sent: list[Command], rests: list[bool], qtbot: QtBot
+) -> None:
     jobs.stop(True)
-    waiting = jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, "f"))
+    waiting = jobs.start(Kind.VERIFY, verify)
     jobs.handle(EngineHeld(0))
     assert sent == [Hold(0)] and jobs.waiting == (waiting,) and not rests
     jobs.hold()
@@ -316,33 +318,24 @@ def test_a_paused_queue_begins_nothing_and_a_test_is_told_at_once(qtbot: QtBot) 
     assert sent[2:] == [Release(0)]
 
 
-def test_a_study_that_was_paused_has_not_finished(qtbot: QtBot) -> None:
-    jobs = Jobs(lambda _: None)
-    ended: list[Outcome] = []
-    jobs.ended.connect(lambda _, outcome, sentence: ended.append(outcome))
+def test_a_study_that_was_paused_has_not_finished(jobs: Jobs, ended: list) -> None:
     for paused in (True, False):
         job = jobs.start(Kind.STUDY, lambda number: LoadModel(number, "f5-mini"))
         jobs.handle(StudyEnded(job.number, "folder", paused, 3))
         jobs.handle(JobFinished(job.number))
-    assert ended == [Outcome.PAUSED, Outcome.FINISHED]
+    assert [outcome for _, outcome, _ in ended] == [Outcome.PAUSED, Outcome.FINISHED]
 
 
-def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:
-    sent: list[Command] = []
-    jobs = Jobs(sent.append)
-    rests: list[bool] = []
-    jobs.paused.connect(lambda: rests.append(True))
+def test_the_engine_is_held_once_and_says_when_it_rests(jobs: Jobs, sent: list[Command], rests: list[bool]) -> None:
     jobs.handle(EngineHeld(0))
     assert rests == [], "nobody asked for it"
     jobs.hold()
     jobs.hold()
-    assert jobs.held
-    assert sent == [Hold(0)]
+    assert jobs.held and sent == [Hold(0)]
     jobs.handle(EngineHeld(0))
     assert rests == [True]
     started = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
     assert sent[1:] == [started.command], "it waits in the engine"
     jobs.release()
     jobs.release()
-    assert sent[2:] == [Release(0)]
-    assert not jobs.held
+    assert sent[2:] == [Release(0)] and not jobs.held

@@ -186,18 +186,23 @@ def test_what_no_longer_exists_is_passed_over_one_by_one_and_said(state: AppStat
         assert one in said
 
 
-def test_options_of_no_model_in_particular_reach_none(state: AppState) -> None:
+@pytest.mark.parametrize("used", ["used", "engaged"])
+def test_options_of_no_model_in_particular_reach_none(qapp: object, used: str) -> None:
+    """As versions wrote it that had one selection for all models."""
     earlier = {
         "text": "A text.",
         "voice": "ella",
+        "own_voices": [["own:me", "me", "/me.wav", "That is me."]],
         "seed": 5,
+        "seed_locked": False,
         "options": {"steps": 6, "cross_fade": 0.15},
         "knobs": {"ditreducio": {"threshold": 0.3}},
-        "used": {"precision": True},
+        used: {"precision": True},
     }
     found, (said,) = again(json.dumps(earlier))
     chosen = found.selection
-    assert (chosen.text, chosen.speaker.id, chosen.seed) == ("A text.", "ella", 5)
+    assert (chosen.text, chosen.speaker.id, chosen.seed, chosen.seed_locked) == ("A text.", "ella", 5, False)
+    assert tuple(chosen.own_voices) == WHOLE.own_voices and chosen.model_id == FIRST
     assert "begin with their defaults" in said and again(found)[1] == [], "it is said once"
     for model in BUNDLED:
         load(found, model)
@@ -295,49 +300,14 @@ def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) 
     assert restarted.selection.vocoder("F5TTS_v1_Base") == ""
 
 
-OF_F5 = RememberedModel(
-    "/models/mine",
-    "F5TTS_Base",
-    "anna",
-    {"steps": 4},
-    {"ditreducio": {"threshold": 0.2}},
-    {"ditreducio": True},
-    {"guidance_free": "0123"},
-)
-WHOLE = Remembered(
-    "A text.",
-    (Voice("own:me", "me", "/me.wav", "That is me."),),
-    7,
-    False,
-    "f5-mini",
-    "cuda",
-    {"f5-mini": OF_F5, "lm-mini": RememberedModel(options={"temperature": 0.5})},
-    vocoders={"F5TTS_Base": "/vocos"},
-)
-EARLIER = {
-    "text": "A text.",
-    "voice": "ella",
-    "own_voices": [["own:me", "me", "/me.wav", "That is me."]],
-    "seed": 7,
-    "seed_locked": False,
-    "options": {"steps": 4},
-    "knobs": {"ditreducio": {"threshold": 0.2}},
-    "used": {"ditreducio": True},
+USED = {"ditreducio": {"threshold": 0.2}}, {"ditreducio": True}, {"guidance_free": "0123"}
+MODELS = {
+    "f5-mini": RememberedModel("/models/mine", "F5TTS_Base", "anna", {"steps": 4}, *USED),
+    "lm-mini": RememberedModel(options={"temperature": 0.5}),
 }
-"""As versions wrote it that had one selection for all models."""
+MINE = (Voice("own:me", "me", "/me.wav", "That is me."),)
+WHOLE = Remembered("A text.", MINE, 7, False, "f5-mini", "cuda", MODELS, vocoders={"F5TTS_Base": "/vocos"})
 
 
 def test_what_is_written_is_read() -> None:
     assert Remembered.from_json(WHOLE.to_json()) == WHOLE
-
-
-@pytest.mark.parametrize("used", ["used", "engaged"])
-def test_earlier_editions_are_read_without_what_belonged_to_no_model(used: str) -> None:
-    data = {used if name == "used" else name: value for name, value in EARLIER.items()}
-    found = Remembered.from_json(json.dumps(data))
-    assert found is not None
-    assert (found.text, found.own_voices, found.seed, found.seed_locked, found.voice) == (
-        *("A text.", WHOLE.own_voices, 7, False),
-        "ella",
-    )
-    assert (found.model, found.models, found.has_common_options) == ("", {}, True)

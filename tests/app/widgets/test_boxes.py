@@ -32,7 +32,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.screen_readers import CHART, tell_roles
-from tests.app.conftest import on_screen
+from tests.app.conftest import activated, on_screen, typed
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
 
@@ -74,8 +74,7 @@ def boxes(qtbot: QtBot) -> dict[str, QWidget]:
     qtbot.addWidget(area)
     area.show()
     content.area = area  # Nothing else keeps it.
-    area.activateWindow()
-    qtbot.waitUntil(area.isActiveWindow)
+    activated(area, qtbot)
     other.setFocus()
     return made
 
@@ -155,32 +154,24 @@ def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> 
         QLocale.setDefault(there)
     qtbot.addWidget(box)
     assert box.text() == "0.100 s"
-    box.selectAll()
-    qtbot.keyClicks(box, typed)
-    qtbot.keyClick(box, Qt.Key.Key_Return)
+    typed(box, typed, qtbot)
     assert box.value() == 0.15
     assert box.text() == "0.150 s"
 
 
 def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) -> None:
     box = on_screen(DoubleSpinBox(maximum=1.0, decimals=3, value=0.1), qtbot)
-    box.selectAll()
-    qtbot.keyClicks(box, "15")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
+    typed(box, "15", qtbot)
     assert (box.value(), box.text()) == (0.1, "0.100")
     assert QToolTip.text() == "15 is not between 0 and 1; the value stays 0.100."
     box.selectAll()
     qtbot.keyClicks(box, "0,1x2,5")
     assert box.text() == "0,125", "letters and a second comma are not typed at all"
-    box.selectAll()
-    qtbot.keyClicks(box, "-")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
+    typed(box, "-", qtbot)
     assert box.value() == 0.1
     assert QToolTip.text() == "“-” is no number; the value stays 0.100."
     whole = on_screen(SpinBox(minimum=4, maximum=64, value=32, suffix=" steps"), qtbot)
-    whole.selectAll()
-    qtbot.keyClicks(whole, "2")
-    qtbot.keyClick(whole, Qt.Key.Key_Return)
+    typed(whole, "2", qtbot)
     assert whole.value() == 32
     assert QToolTip.text() == "2 is not between 4 and 64; the value stays 32 steps."
 
