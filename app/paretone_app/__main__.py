@@ -140,12 +140,6 @@ def settle(window: MainWindow) -> None:
     window.bridge.happened.connect(follow)
 
 
-NO_DISPLAY = (
-    "Paretone cannot open its window: {reason}. Start it on a desktop, with DISPLAY set for a remote one (ssh -X), or "
-    "use the command line (paretone --help). On Linux the package libxcb-cursor0 has to be installed."
-)
-
-
 @contextlib.contextmanager
 def told_of_no_display() -> Iterator[None]:
     """Without a display, where Qt would abort, print a sentence and exit with the exit code of a missing device.
@@ -157,7 +151,12 @@ def told_of_no_display() -> Iterator[None]:
             said.append(message)
             return
         reason = next((one for one in said if "could not connect" in one), said[-1] if said else message)
-        print(NO_DISPLAY.format(reason=reason.strip().rstrip(".")), file=sys.stderr, flush=True)
+        sentence = (
+            f"Paretone cannot open its window: {reason.strip().rstrip('.')}. Start it on a desktop, with DISPLAY set "
+            "for a remote one (ssh -X), or use the command line (paretone --help). On Linux the package "
+            "libxcb-cursor0 has to be installed."
+        )
+        print(sentence, file=sys.stderr, flush=True)
         os._exit(DeviceError.exit_code)
 
     before = qInstallMessageHandler(hear)
@@ -338,8 +337,7 @@ def catch_exceptions(window: MainWindow) -> None:
 
 
 _NOISE = "propagateSizeHints", "Received text event for invalid interface"
-"""Messages of Qt to ignore: the offscreen platform's for every window, and accessibility's for every rich-text
-label."""
+"""Messages of Qt to ignore: the offscreen platform's for windows, accessibility's for rich-text labels."""
 
 
 def tell_qt_messages(window: MainWindow) -> None:

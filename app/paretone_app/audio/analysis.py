@@ -40,7 +40,6 @@ class Analyser(QObject):
         self._last = Analysis()
         self._serial = 0
         self.busy = False
-        """Whether a requested analysis is pending."""
         self.background = Background("listen", self)
         """The thread; other work with sounds may run there."""
         self._submission = QTimer(self, singleShot=True, interval=0)

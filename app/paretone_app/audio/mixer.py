@@ -18,10 +18,11 @@ raised cosine, so that the two never overlap. The clock keeps running."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, wraps
 from sys import maxsize
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -52,10 +53,6 @@ def out_and_in(length: int) -> np.ndarray:
     return law
 
 
-_FIRST_CAPACITY = 1 << 19
-"""Initial capacity of a growing recording, in samples."""
-
-
 class Recording:
     """Mono float32 samples at the device's rate. While it grows, readers see whole appended blocks."""
 
@@ -66,7 +63,7 @@ class Recording:
     def growing(cls) -> Recording:
         """An empty recording that :meth:`append` extends until :meth:`end`."""
         recording = cls(np.zeros(0, np.float32))
-        recording._state = (np.zeros(_FIRST_CAPACITY, np.float32), 0, False)
+        recording._state = (np.zeros(1 << 19, np.float32), 0, False)  # Doubled when needed.
         return recording
 
     def append(self, samples: np.ndarray) -> None:
@@ -148,7 +145,6 @@ class State:
     loop: tuple[int, int] | None = None
     starving: bool = False
     obeyed: int = 0
-    """Number of executed commands."""
 
 
 class _Head(NamedTuple):
@@ -156,6 +152,22 @@ class _Head(NamedTuple):
     recording: Recording
     gain: float
     position: int
+
+
+_Given = ParamSpec("_Given")
+
+
+def _queued(command: Callable[Concatenate[Mixer, _Given], None]) -> Callable[Concatenate[Mixer, _Given], None]:
+    """``command``, called from the interface's thread and executed by the audio thread, or at once if none renders."""
+
+    @wraps(command)
+    def send(mixer: Mixer, /, *given: _Given.args, **named: _Given.kwargs) -> None:
+        mixer._sent += 1
+        mixer._commands.append(partial(command, mixer, *given, **named))
+        if mixer.is_silent():
+            mixer.settle()
+
+    return send
 
 
 class Mixer:
@@ -171,8 +183,10 @@ class Mixer:
         self.starved_frames = 0
         self.fault = ""
         """Error in :meth:`render`, which then played silence; ``""`` if none."""
+        self.is_silent: Callable[[], bool] = lambda: False
+        """Whether nothing calls :meth:`render`."""
         self.state = State()
-        self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
+        self._commands: deque[Callable[[], None]] = deque()
         self._sent = 0
         self._handled = 0
         self.programme = Programme()
@@ -191,39 +205,83 @@ class Mixer:
 
     # Commands, from the interface's thread.
 
+    @_queued
     def load(self, programme: Programme, choice: int = 0, position: int = 0, keep_playing: bool = False) -> None:
         """Replace all recordings. Paused unless ``keep_playing`` and already playing."""
-        self._send(self._obey_load, programme, choice, position, keep_playing)
+        before = self._head()
+        self.programme, self._choice, self._starving = programme, choice, False
+        _, end, _ = self._bounds(choice)
+        self._position = max(0, min(position, end))
+        self._playing = self._playing and keep_playing and self._position < end
+        self._jump(before)
 
+    @_queued
     def choose(self, index: int, position: int | None = None) -> None:
         """Switch to another take, at ``position``; by default at the same one for equal timing, else at the start."""
-        self._send(self._obey_choose, index, position)
+        if not 0 <= index < len(self.programme.recordings) or index == self._choice:
+            return
+        before, kept = self._head(), self.programme.same_timing(self._choice, index)
+        self._choice = index
+        start, end, _ = self._bounds(index)
+        if position is not None:
+            self._position = min(max(position, start), max(start, end - 1))
+        elif not kept:
+            self._position = start
+        self._jump(before)
 
+    @_queued
     def play(self) -> None:
         """Resume; at the end, restart from the beginning (or the loop's)."""
-        self._send(self._obey_play)
+        start, end, _ = self._bounds(self._choice)
+        if self._playing or not end:
+            return
+        if self._position >= end:
+            self._position = start
+        self._playing = True
+        self._jump(None)
 
+    @_queued
     def pause(self) -> None:
-        self._send(self._obey_pause)
+        before = self._head()
+        self._playing = False
+        self._jump(before)
 
+    @_queued
     def seek(self, position: int) -> None:
         """Go to a position in samples, limited to the loop if there is one."""
-        self._send(self._obey_seek, position)
+        before = self._head()
+        start, end, looped = self._bounds(self._choice)
+        if end == maxsize:
+            end = self.programme.recordings[self._choice].length
+        self._position = max(start, min(position, end - 1 if looped else end))
+        self._jump(before)
 
+    @_queued
     def set_loop(self, loop: tuple[int, int] | None) -> None:
         """Loop over ``start <= position < end``, at least 0.1 s; ``None`` for no loop."""
-        self._send(self._obey_loop, loop)
+        before = self._head()
+        if loop is not None:
+            start = max(0, loop[0])
+            loop = (start, max(loop[1], start + self._shortest_loop))
+        self._loop = loop
+        start, end, looped = self._bounds(self._choice)
+        if looped and not start <= self._position < end:
+            self._position = start
+        self._jump(before)
 
-    def set_gains(self, gains: Sequence[float]) -> None:
-        self._send(self._obey_gains, tuple(gains))
+    @_queued
+    def set_gains(self, gains: tuple[float, ...]) -> None:
+        if len(gains) != len(self.programme.recordings):
+            return  # Gains of takes replaced meanwhile.
+        before = self._head()
+        self.programme = self.programme._replace(gains=gains)
+        # A starving stream is silent: its next samples must not start at the old gain.
+        self._jump(before, exact=self._starving or self._position == 0)
 
+    @_queued
     def fade_out_and_in(self, on: bool) -> None:
         """Fade out before fading in, instead of cross-fading; see the module."""
-        self._send(self._obey_fade, on)
-
-    def _send(self, command: Callable[..., None], *arguments: object) -> None:
-        self._sent += 1
-        self._commands.append((command, arguments))
+        self._out_and_in = on
 
     def settle(self) -> None:
         """Execute pending commands without sound. Only while nothing calls :meth:`render`."""
@@ -260,8 +318,7 @@ class Mixer:
 
     def _obey_next(self) -> None:
         while self._commands and self._faded >= self.fade_length:
-            command, arguments = self._commands.popleft()
-            command(*arguments)
+            self._commands.popleft()()
             self._handled += 1
 
     def _render_some(self, out: np.ndarray) -> int:
@@ -361,70 +418,6 @@ class Mixer:
     @property
     def _shortest_loop(self) -> int:
         return max(2 * self.fade_length, round(SHORTEST_LOOP_SECONDS * self.rate))
-
-    def _obey_load(self, programme: Programme, choice: int, position: int, keep_playing: bool) -> None:
-        before = self._head()
-        self.programme, self._choice, self._starving = programme, choice, False
-        _, end, _ = self._bounds(choice)
-        self._position = max(0, min(position, end))
-        self._playing = self._playing and keep_playing and self._position < end
-        self._jump(before)
-
-    def _obey_choose(self, index: int, position: int | None) -> None:
-        if not 0 <= index < len(self.programme.recordings) or index == self._choice:
-            return
-        before, kept = self._head(), self.programme.same_timing(self._choice, index)
-        self._choice = index
-        start, end, _ = self._bounds(index)
-        if position is not None:
-            self._position = min(max(position, start), max(start, end - 1))
-        elif not kept:
-            self._position = start
-        self._jump(before)
-
-    def _obey_play(self) -> None:
-        start, end, _ = self._bounds(self._choice)
-        if self._playing or not end:
-            return
-        if self._position >= end:
-            self._position = start
-        self._playing = True
-        self._jump(None)
-
-    def _obey_pause(self) -> None:
-        before = self._head()
-        self._playing = False
-        self._jump(before)
-
-    def _obey_seek(self, position: int) -> None:
-        before = self._head()
-        start, end, looped = self._bounds(self._choice)
-        if end == maxsize:
-            end = self.programme.recordings[self._choice].length
-        self._position = max(start, min(position, end - 1 if looped else end))
-        self._jump(before)
-
-    def _obey_loop(self, loop: tuple[int, int] | None) -> None:
-        before = self._head()
-        if loop is not None:
-            start = max(0, loop[0])
-            loop = (start, max(loop[1], start + self._shortest_loop))
-        self._loop = loop
-        start, end, looped = self._bounds(self._choice)
-        if looped and not start <= self._position < end:
-            self._position = start
-        self._jump(before)
-
-    def _obey_gains(self, gains: tuple[float, ...]) -> None:
-        if len(gains) != len(self.programme.recordings):
-            return  # Gains of takes replaced meanwhile.
-        before = self._head()
-        self.programme = self.programme._replace(gains=gains)
-        # A starving stream is silent: its next samples must not start at the old gain.
-        self._jump(before, exact=self._starving or self._position == 0)
-
-    def _obey_fade(self, out_and_in: bool) -> None:
-        self._out_and_in = out_and_in
 
     def _publish(self) -> None:
         starving = self._playing and self._starving

@@ -68,17 +68,11 @@ DEFAULT_RATE = 48000
 BLOCK_SECONDS = 0.010
 LATENCY_SECONDS = 0.2
 """Less gives underruns when a busy engine thread shares the interpreter with the callback."""
-_STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
-_CATCHING_UP = 0.02
-"""Share of a block by which the next is expected earlier, so that after a delay times return to the device's."""
-_MADE = Switching(Mode.STREAM, "The take plays while it is synthesised.")
-_ALONE = Switching(Mode.ALONE, "This sound plays separately from A and B.")
 
 
 class BlockTimes:
-    """When blocks are heard, less a constant latency, of a device that asks for several of them at once: each begins
-    where the last one ended."""
+    """When blocks are heard, less a constant latency, of a device that asks for several of them at once."""
 
     def __init__(self) -> None:
         self._end = 0.0
@@ -86,7 +80,7 @@ class BlockTimes:
     def begin(self, now: float, seconds: float, buffered: float) -> float:
         """Begin of a block of ``seconds`` that is asked for ``now``, by a device that buffers ``buffered`` seconds."""
         began = max(now, min(now + buffered, self._end))
-        self._end = began + (1 - _CATCHING_UP) * seconds
+        self._end = began + 0.98 * seconds  # A little earlier: after a delay, times return to the device's.
         return began
 
 
@@ -97,21 +91,21 @@ class Player:
         self.device = device
         """A PortAudio index, part of a name, or ``None`` for the system default. Read by :meth:`open`."""
         self.latency = latency
-        self.mixer = Mixer(DEFAULT_RATE)
         self.comparison = comparison(())
         self.underruns = 0
         """Blocks that came too late while something was playing."""
         self.device_name = ""
         self._stream: Any = None
-        self._problem = "The audio device has not been opened yet."
         self._finished = False
+        self._problem = "The audio device has not been opened yet."
+        self._blocks: list[tuple[float, State, int]] = []
+        self._use_mixer(DEFAULT_RATE)
         self._loaded: tuple[tuple[np.ndarray, int], ...] = ()
         self._gains: tuple[float, ...] = ()
         self._loop: tuple[float, float] | None = None
         self._out_and_in = False
         self._converted: dict[tuple[int, int, int], tuple[np.ndarray, Recording]] = {}
         self._incoming: tuple[Recording, Resampler] | None = None
-        self._blocks: list[tuple[float, State, int]] = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
         self._turn = 0
         self._times = BlockTimes()
         self._last_block = 0.0
@@ -135,15 +129,14 @@ class Player:
                 f"The audio device '{self.device_name}' is gone. Playback is off; everything else works. "
                 "Plug it in and press Reconnect."
             )
-        if time.monotonic() - self._last_block > _STALL_SECONDS + self.latency:
+        if time.monotonic() - self._last_block > 3.0 + self.latency:
             return (
                 f"The audio device '{self.device_name}' has stopped playing. Press Reconnect, or choose another device."
             )
         return self.mixer.fault
 
     def open(self, sound: Sound | None = None) -> None:
-        """Open the device and start its stream; ``sound``: a recent result of :func:`probe`. Raises
-        :class:`DeviceError`."""
+        """Open the device and start its stream; ``sound``: a recent :func:`probe`. Raises :class:`DeviceError`."""
         self.close()
         sound = probe() if sound is None else sound
         if not sound.usable:
@@ -192,7 +185,6 @@ class Player:
         stream.abort(ignore_errors=True)
         stream.close(ignore_errors=True)
         self.mixer.pause()
-        self.mixer.settle()
         self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
 
     @property
@@ -223,32 +215,30 @@ class Player:
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
-        compared = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
-        self.comparison = _ALONE if alone else compared
+        self.comparison = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
+        if alone:
+            self.comparison = Switching(Mode.ALONE, "This sound plays separately from A and B.")
         programme = self._programme()
         kept = {(id(samples), rate, self.rate) for samples, rate in self._loaded}
         # list() is a snapshot: another thread may be preparing a take.
         self._converted = {key: value for key, value in list(self._converted.items()) if key in kept}
         position = self.mixer.state.position if keep_place else 0
         self.mixer.load(programme, min(choice, max(0, len(takes) - 1)), position, keep_place)
-        self._settle_if_silent()
 
     def set_gains(self, gains: Sequence[float]) -> None:
         self._gains = tuple(gains)
         self.mixer.set_gains(self._gains)
-        self._settle_if_silent()
 
     def begin_stream(self, rate: int) -> None:
         """Play the samples from :meth:`append` as they arrive, instead of the loaded takes."""
         recording = Recording.growing()
         self._incoming = (recording, Resampler(rate, self.rate))
         self._loaded, self._gains, self._loop = (), (), None
-        self.comparison = _MADE
+        self.comparison = Switching(Mode.STREAM, "The take plays while it is synthesised.")
         self.mixer.set_loop(None)
         self.mixer.load(Programme((recording,), (1.0,)))
         if self.usable:
             self.mixer.play()
-        self._settle_if_silent()
 
     def append(self, samples: np.ndarray) -> None:
         """Append to the stream, (n,) mono at the rate given to :meth:`begin_stream`. Ignored without a stream."""
@@ -285,32 +275,26 @@ class Player:
 
     def pause(self) -> None:
         self.mixer.pause()
-        self._settle_if_silent()
 
     def seek(self, seconds: float) -> None:
         self.mixer.seek(round(seconds * self.rate))
-        self._settle_if_silent()
 
     def choose(self, index: int, seconds: float | None = None) -> None:
         """Switch to the take with this index, at ``seconds``; by default as :attr:`comparison` says."""
         self.mixer.choose(index, None if seconds is None else round(seconds * self.rate))
-        self._settle_if_silent()
 
     def set_loop(self, start: float, end: float) -> None:
         self._loop = (start, end)
         self.mixer.set_loop((round(start * self.rate), round(end * self.rate)))
-        self._settle_if_silent()
 
     def fade_out_and_in(self, on: bool) -> None:
         """Fade out for 5 ms before fading in for 5 ms, as MUSHRA requires, instead of cross-fading."""
         self._out_and_in = on
         self.mixer.fade_out_and_in(on)
-        self._settle_if_silent()
 
     def clear_loop(self) -> None:
         self._loop = None
         self.mixer.set_loop(None)
-        self._settle_if_silent()
 
     @property
     def playing(self) -> bool:
@@ -375,10 +359,10 @@ class Player:
         self._problem = sentence
         return DeviceError(sentence)
 
-    def _settle_if_silent(self) -> None:
-        """Execute pending commands if no callback runs."""
-        if self._stream is None or self._finished:
-            self.mixer.settle()
+    def _use_mixer(self, rate: int) -> None:
+        self.mixer = Mixer(rate)
+        self.mixer.is_silent = lambda: self._stream is None or self._finished
+        self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
 
     def _programme(self) -> Programme:
         recordings = tuple(self.prepare(samples, rate) for samples, rate in self._loaded)
@@ -388,15 +372,13 @@ class Player:
         if rate == self.rate:
             return
         choice, seconds = self.mixer.state.choice, self.mixer.state.position / self.rate
-        self.mixer = Mixer(rate)
-        self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
+        self._use_mixer(rate)
         self._incoming = None  # A stream under way cannot be converted again: drop the rest.
         if self._loop is not None:
             self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
         self._converted = {}
         self.mixer.fade_out_and_in(self._out_and_in)
         self.mixer.load(self._programme(), choice, round(seconds * rate))
-        self.mixer.settle()
 
 
 def _best_rate(sounddevice: Any, device: OutputDevice) -> int:

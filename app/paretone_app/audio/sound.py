@@ -51,8 +51,7 @@ class Envelope:
         return float(np.abs(ends).max()) if ends.size else 0.0
 
     def columns(self, count: int, seconds: float) -> np.ndarray:
-        """Least and greatest sample (2, n) in each of ``count`` equal parts of ``seconds``, for the parts that the
-        sound reaches."""
+        """Least and greatest sample (2, n) in each of ``count`` equal parts of ``seconds``, as far as it goes."""
         ends = self._all()
         shares = np.arange(count) * seconds * self.rate / (count * self._block)
         starts = np.floor(shares).astype(int)
@@ -79,10 +78,6 @@ _POOLED = 2
 FRAME_SECONDS = _POOLED * 256 / 24_000
 _MOST = 400
 """Most frames to align: about 0.03 s of work."""
-_BACK = 0.4
-"""Furthest distance in seconds back to the start of the syllable."""
-_FALL = 1.6
-"""Drop in level before the start of a syllable, in natural-log mel units (14 dB)."""
 
 
 def frames_of(samples: np.ndarray, rate: int) -> np.ndarray:
@@ -106,28 +101,23 @@ def same_place(one: np.ndarray, other: np.ndarray, seconds: float) -> float:
 
 
 def _beginning(frames: np.ndarray, at: int) -> int:
-    """The last quiet frame before ``at`` and before a rise; ``at`` if none is near."""
+    """The last frame 14 dB (1.6 natural-log mel units) below the peak that follows; ``at`` if none is within 0.4 s."""
     loudness = np.log(np.exp(frames.astype(np.float64)).mean(1))
-    first = max(0, at - round(_BACK / FRAME_SECONDS))
-    peak = loudness[at]
+    first, peak = max(0, at - round(0.4 / FRAME_SECONDS)), loudness[at]
     for frame in range(at, first - 1, -1):
         peak = max(peak, loudness[frame])
-        if loudness[frame] <= peak - _FALL:
+        if loudness[frame] <= peak - 1.6:
             return frame
     return at
 
 
 ALONE_LUFS = -23.0
 """Loudness of sounds played alone (EBU R 128), so that they can be compared in sequence."""
-QUIETEST = 1e-4
-"""Peak below which a sound counts as silence: 80 dB below full scale."""
-MEASURED_SECONDS = 15
-"""Length of a sound used to measure its loudness quickly."""
 
 
 def is_silent(samples: np.ndarray) -> bool:
-    """Whether mono ``samples`` are inaudible at any volume suited to speech."""
-    return not samples.size or float(np.abs(samples).max()) < QUIETEST
+    """Whether mono ``samples`` are inaudible at any volume suited to speech: 80 dB below full scale."""
+    return not samples.size or float(np.abs(samples).max()) < 1e-4
 
 
 @dataclass(frozen=True)
@@ -148,8 +138,8 @@ class Sound:
 
     @cached_property
     def gain(self) -> float:
-        """Linear gain for the loudness of sounds played alone, without clipping; measured on the beginning."""
-        matched = 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
+        """Linear gain for the loudness of sounds played alone, without clipping; measured on the first 15 s."""
+        matched = 10 ** (gain_to(ALONE_LUFS, self.samples[: 15 * self.rate], self.rate) / 20)
         return min(matched, FULL_SCALE / max(float(np.abs(self.samples).max(initial=0.0)), 1e-9))
 
     @cached_property

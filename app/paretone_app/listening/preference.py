@@ -9,7 +9,6 @@ from paretone_app.listening.session import ListeningSession, Planned
 
 FEWEST_SENTENCES = 10
 """With fewer, the result holds only for these sentences."""
-REPEATED_SHARE = 0.1
 FIRST, SECOND = range(2)
 CATEGORIES = {
     3: "Much better",
@@ -55,7 +54,7 @@ class PreferenceSession(PairsSession):
 
     def _plan(self) -> Sequence[Planned]:
         pairs = [Planned(item, order) for item, order in self._balanced()]
-        for first in sorted(self._shuffled(len(pairs))[: ceil(REPEATED_SHARE * len(pairs))], reverse=True):
+        for first in sorted(self._shuffled(len(pairs))[: ceil(0.1 * len(pairs))], reverse=True):
             # After the pair itself, from the back, so that earlier places remain valid.
             place = self._chance.randrange(first + 1, len(pairs) + 1)
             pairs.insert(place, Planned(pairs[first].item, pairs[first].order[::-1], repeat=True))

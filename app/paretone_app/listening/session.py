@@ -19,7 +19,6 @@ class Planned:
     order: tuple[int, ...]
     repeat: bool = False
     practice: bool = False
-    """Whether it is practice, which is not recorded."""
 
 
 class ListeningSession(ABC):

@@ -19,7 +19,6 @@ from paretone.setting.take import Take
 from paretone_app.state.differences import keeps_timing, technique_text
 
 SECONDS = 4
-TONE_HERTZ = 1000
 LOWEST_HERTZ, HIGHEST_HERTZ = 100.0, 8000.0
 """Range of the pink noise (equal power per octave), about that of speech."""
 
@@ -38,7 +37,7 @@ def noise(rate: int) -> np.ndarray:
 
 def tone(rate: int) -> np.ndarray:
     """A sine of 1 kHz at ``rate`` hertz, seamlessly loopable, (n,) float32."""
-    return (0.1 * np.sin(2 * np.pi * TONE_HERTZ * np.arange(SECONDS * rate) / rate)).astype(np.float32)
+    return (0.1 * np.sin(2 * np.pi * 1000 * np.arange(SECONDS * rate) / rate)).astype(np.float32)
 
 
 def gain(samples: np.ndarray, rate: int, target: float) -> float:

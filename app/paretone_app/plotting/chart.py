@@ -106,9 +106,6 @@ class TableTwin(QWidget):
             super().keyPressEvent(event)
 
 
-_ON_TOP = 1000.0
-
-
 class Chart(CursorCanvas):
     """Base of all charts. Subclasses draw into :attr:`frame`, describe the content and handle mouse and keys. Ctrl+C
     copies the chart as a table, T shows the table. On paper, it is made for one drawing, and its points stay vector
@@ -135,7 +132,7 @@ class Chart(CursorCanvas):
         self.frames: list[Frame] = []
         self.frame = self.add_frame()
         self._focus = QGraphicsRectItem()
-        self._focus.setZValue(_ON_TOP)
+        self._focus.setZValue(1000.0)  # On top.
         self.view.addItem(self._focus)
         self._note = QGraphicsTextItem()
         self.view.addItem(self._note)
@@ -321,9 +318,6 @@ _SHIFTS = {
     Qt.Key.Key_Down: (0.0, -1.0),
 }
 _ZOOM = 1.5
-_WHEEL_ZOOM = 1.2
-_SHIFT = 0.2
-"""Share of the section's length."""
 
 
 class ZoomChart(Chart):
@@ -412,7 +406,7 @@ class ZoomChart(Chart):
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = event.angleDelta().y() / 120
         if notches:
-            self.zoom(_WHEEL_ZOOM**-notches, event.position())
+            self.zoom(1.2**-notches, event.position())
         event.accept()
 
     def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
@@ -457,7 +451,7 @@ class ZoomChart(Chart):
         if not _zooms(event):
             super().keyPressEvent(event)
         elif key in _SHIFTS:
-            self.move_section(*(_SHIFT * by for by in _SHIFTS[key]))
+            self.move_section(*(0.2 * by for by in _SHIFTS[key]))
         elif key in NEARER:
             self.zoom_in()
         elif key == Qt.Key.Key_Minus:

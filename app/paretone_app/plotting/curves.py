@@ -39,8 +39,6 @@ def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
 _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10}
 """Positions to move by; for the page keys percent of all positions, at least one."""
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
-_SMOOTH = 2000
-"""Draw curves with more points without antialiasing: it slows thick lines."""
 _MARK = 0.22
 
 
@@ -78,7 +76,7 @@ class CurveLayers:
             x, y = (_drawn(scale, values) for scale, values in ((across, one.x), (up, one.y)))
             # Width in pixels, although the curve is in data coordinates.
             item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
-            item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
+            item.setData(x, y, antialias=len(x) < 2000, connect="finite")  # It slows thick lines.
         marked = [one for one in series if one.mark]
         self._marks.across = np.concatenate([np.empty(0), *(one.x for one in marked)])
         self._marks.up = np.concatenate([np.empty(0), *(one.y for one in marked)])
@@ -122,7 +120,6 @@ class CurveChart(Chart):
 
     @property
     def curves(self) -> list[pg.PlotCurveItem]:
-        """Drawn curve of each series."""
         return self._drawn.curves
 
     def cursor_text(self) -> str:

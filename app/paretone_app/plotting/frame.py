@@ -21,9 +21,6 @@ from paretone_app.shell.colours import Colours
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 """Space next to the widest number of the Y axis, with and without a title, in font heights like all space here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
-_BENEATH = -200.0
-_OVERHANG = 4.0
-"""Font heights by which the first and last number may exceed the ends of their axis."""
 
 
 def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
@@ -52,7 +49,7 @@ class TickAxis(pg.AxisItem):
         # So that grid lines lie within its bounds.
         self.setGrid(255)
         # Below the view, although pyqtgraph draws grid lines above it.
-        self.setZValue(_BENEATH)
+        self.setZValue(-200.0)
 
     def set_look(self, colours: Colours, font: QFont) -> None:
         self.setPen(pen(colours.border))
@@ -129,7 +126,7 @@ class TickAxis(pg.AxisItem):
         return (self.pen(), start, start + (QPointF(0, length) if upright else QPointF(length, 0))), pens, words
 
     def boundingRect(self) -> QRectF:
-        room = _OVERHANG * self._em
+        room = 4.0 * self._em  # The first and last number may exceed the ends of the axis.
         return super().boundingRect().adjusted(-room, -room, room, room)
 
     def resizeEvent(self, event: object = None) -> None:

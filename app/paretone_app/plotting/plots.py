@@ -155,13 +155,9 @@ def _value(axis: Axis, value: float) -> str:
     return f"{general(value, 4)}{unit}"
 
 
-_TICK_LETTERS = 26
-"""Most letters of all group names together that fit in a row."""
 _SHADES = 256
 _LEGEND_SHARE = (0.7, 0.4)
 """Largest share of a plot for a legend, in width and height."""
-_LEGEND_POINTS = 40
-"""Points sampled on each curve to find space for the legend."""
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 
@@ -251,7 +247,7 @@ class PanelLayers:
         if several:
             self.legend.entries = [Entry(one.name, _bar_fill(colours, row)) for row, one in enumerate(panel.series)]
             self.legend.corner = (1, 1)
-        stride = -(-sum(map(len, panel.groups)) // _TICK_LETTERS)
+        stride = -(-sum(map(len, panel.groups)) // 26)  # Letters that fit in a row.
         self.frame.bottom.set_names([(float(at), name) for at, name in enumerate(panel.groups)][::stride])
         # Space for the legend above the bars.
         top = max(tops, default=1.0) * (1.25 if several else 1.05) or 1.0
@@ -309,7 +305,7 @@ def emptiest_corner(panel: Lines) -> tuple[int, int]:
     across, up = [], []
     for one in panel.curves:
         xs, ys = panel.x.even(np.array(one.x)), panel.y.even(np.array(one.y))
-        along = np.linspace(xs.min(), xs.max(), _LEGEND_POINTS)
+        along = np.linspace(xs.min(), xs.max(), 40)
         order = np.argsort(xs)
         across.append((along - left) / wide)
         up.append((np.interp(along, xs[order], ys[order]) - least) / high)

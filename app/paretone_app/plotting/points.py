@@ -58,9 +58,6 @@ def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, 
     painter.restore()
 
 
-_DIM = 0.22
-_SPRITES = 500
-"""Most cached glyph pictures."""
 _FAINT = 110
 """Alpha of interval lines."""
 _HIDDEN = 1.6
@@ -92,7 +89,7 @@ class Points(Layer):
         known: dict[tuple[int, float], tuple[QPixmap, float]] = {}
         places = list(zip(order.tolist(), x[order].tolist(), y[order].tolist(), radii[order].tolist(), strict=True))
         if dim:
-            painter.setOpacity(_DIM)
+            painter.setOpacity(0.22)
         for number, (index, left, top, radius) in enumerate(places):
             if number == dim:
                 painter.setOpacity(1.0)
@@ -119,7 +116,7 @@ class Points(Layer):
         """The glyph as a picture for a screen of this pixel ratio, centred on the point."""
         key = glyph, radius, ratio, self.frame.colours
         if key not in self._sprites:
-            if len(self._sprites) > _SPRITES:
+            if len(self._sprites) > 500:
                 self._sprites.clear()
             side = 2 * math.ceil(1.5 * radius + 2)
             self._sprites[key] = drawn = QPixmap(round(side * ratio), round(side * ratio))

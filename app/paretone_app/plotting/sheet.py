@@ -142,8 +142,7 @@ class Sheet:
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write ``figure`` in the format of ``path``'s suffix: ``.svg``, ``.png`` or ``.csv``. Raises
-    :class:`PlainError` for another suffix, or if the file cannot be written."""
+    """Write ``figure`` in the format of ``path``'s suffix: SVG, PNG or CSV. Raises :class:`PlainError`."""
     files.write(
         path,
         {

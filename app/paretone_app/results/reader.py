@@ -32,8 +32,6 @@ _MARKED = 8
 _TAKES, _LISTENED, _SERVERS = "takes", "listened", "servers"
 """Sources other than the folders of studies."""
 _Found = TypeVar("_Found")
-_Load = Callable[[str], tuple[np.ndarray, int]]
-"""Returns samples and rate of a take by id, in any thread. Raises :class:`PlainError` if it cannot be read."""
 
 
 class Results(QObject):
@@ -347,7 +345,7 @@ class Results(QObject):
         """Read one of a point's takes. Raises :class:`PlainError` if that fails."""
         return self.library.load(sound.take) if point.folder is None else self.studies[point.folder].load(sound.take)
 
-    def load_audio(self) -> _Load:
+    def load_audio(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """As :meth:`take_reader`, for samples and rate of currently known takes by id."""
         studies, library = tuple(self.studies.values()), self.library
 

@@ -244,8 +244,7 @@ def example_session(studies: Path) -> tuple[Path, Take, Take]:
 
 
 def report(study: Path, trials: Path) -> Path:
-    """Write a report on the study in this folder, with listeners' answers from ``trials``; returns its page. Raises
-    :class:`StudyError`."""
+    """Write a report on a study's folder, with listeners' answers; returns its page. Raises :class:`StudyError`."""
     place = study / "report"
     try:
         place.mkdir(exist_ok=True)

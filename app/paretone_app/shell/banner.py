@@ -20,8 +20,6 @@ _WIDTH, _LEAST_WIDTH = 34, 18
 LASTING = {INFO: 8.0, WARNING: 20.0}
 """Seconds that a message is shown in addition to its reading time; errors stay."""
 _TICK_MILLISECONDS = 250
-_LETTERS_A_SECOND = 15
-"""Characters per second of a slow reader."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ class Banner(QWidget):
         card.chosen.connect(lambda answer: self._answer(card, answer))
         self._cards.append(card)
         if not message.stays:
-            self._left[card] = LASTING[message.level] + len(message.sentence) / _LETTERS_A_SECOND
+            self._left[card] = LASTING[message.level] + len(message.sentence) / 15  # A slow reader's letters a second.
         passing = [one for one in self._cards if not one.message.stays]
         for one in passing[: max(0, len(self._cards) - MOST)]:
             if one is not card:

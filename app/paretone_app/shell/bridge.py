@@ -15,8 +15,6 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from paretone.errors import PlainError
 from paretone.session.events import Event, PreparationReport, Progress, Telemetry
 
-DRAIN_MILLISECONDS = 83
-
 
 class Bridge(QObject):
     """``post`` may be called from any thread; the signals are emitted on the thread that owns the bridge."""
@@ -34,7 +32,7 @@ class Bridge(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._figures: deque[Event] = deque()
-        self._timer = QTimer(self, singleShot=True, interval=DRAIN_MILLISECONDS)
+        self._timer = QTimer(self, singleShot=True, interval=1000 // 12)
         self._timer.timeout.connect(self.drain)
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._figures_wait.connect(self._start_timer, Qt.ConnectionType.QueuedConnection)
@@ -79,8 +77,7 @@ _Found = TypeVar("_Found")
 
 
 def arrived(found: _Found | BaseException, failed: Callable[[str], object]) -> TypeGuard[_Found]:
-    """Whether ``found``, from a worker, is a result. A :class:`PlainError` goes to ``failed`` as a sentence; any other
-    exception is raised."""
+    """Whether ``found`` is a result. A :class:`PlainError` goes to ``failed`` as a sentence, others are raised."""
     if isinstance(found, PlainError):
         failed(str(found))
         return False

@@ -10,9 +10,6 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, Q
 from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
 from paretone_app.widgets.layouts import Shrinkable
 
-_NARROW = 70
-"""Font heights: in a narrower workspace, the panels to the right of the centre become tabs below it."""
-
 
 class Docks(QObject):
     """The docks of one workspace, in an inner main window; each holds its panel once built."""
@@ -120,7 +117,8 @@ class Docks(QObject):
 
     @property
     def _is_narrow(self) -> bool:
-        return self.host.width() < _NARROW * self.host.fontMetrics().height()
+        """Whether the panels to the right of the centre belong below it, as tabs."""
+        return self.host.width() < 70 * self.host.fontMetrics().height()
 
     @property
     def _folded(self) -> bool:

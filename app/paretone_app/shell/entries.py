@@ -57,11 +57,9 @@ class Place:
     title: str
     region: Region
     families: tuple[str, ...] = ()
-    """Model families it is shown for, :attr:`paretone.models.declaration.Model.families`; empty for all. Hidden for
-    other families."""
+    """Model families it is shown for; hidden for others. Empty for all."""
     workspaces: tuple[Workspace, ...] = (INSPECT,)
     """Workspaces that have it: shown in the first, its home; in the others on request."""
-
     first: bool = False
     """Whether it is in front of the other tabs of its region at first."""
     uncovered: bool = False
@@ -77,8 +75,6 @@ class Place:
 
 TERM = "term"
 """Widget property: title or key of the term that it shows."""
-
-
 SEARCH = "search"
 """Widget property: marks the field that *Find* focuses."""
 
@@ -125,8 +121,7 @@ class MainStep:
 
 @dataclass(frozen=True)
 class TourStop:
-    """A stop of the tour: one thing for the user to do in the real window. The feature's presenter gives the
-    instruction and the widget."""
+    """One thing for the user to do in the real window; the feature's presenter gives instruction and widget."""
 
     name: str
     title: str

@@ -69,7 +69,6 @@ def note_folder(parent: QWidget, kind: str, folder: Path) -> None:
 
 
 def _settings(parent: QWidget) -> QSettings | None:
-    """The settings of ``parent``'s main window."""
     above: QWidget | None = parent
     while above is not None:
         settings = getattr(above, "settings", None)

@@ -23,7 +23,6 @@ WORDS = (
     "<b>An example:</b> A is the model as it is, B skips what repeats; X switches. Type a text of your own, or take "
     "the tour (Ctrl+F1)."
 )
-_LONGEST_MILLISECONDS = 10_000
 
 
 class Greeting(QObject):
@@ -43,7 +42,7 @@ class Greeting(QObject):
 
     def _begin(self) -> None:
         self._settings.setValue(_KEY, True)
-        QTimer.singleShot(_LONGEST_MILLISECONDS, self._go_on)
+        QTimer.singleShot(10_000, self._go_on)
         self._player.problem_changed.connect(self._play)
         self._player.playing.changed.connect(self._follow)
         self._player.playback.connect_device()

@@ -55,8 +55,7 @@ class Notices(QObject):
         jobs.ended.connect(self._job_ended)
 
     def place(self) -> None:
-        """Put the messages into the lower right corner of the panels, clear of fresh measurements and of the buttons
-        on the last line."""
+        """Put the messages at the lower right, clear of fresh measurements and of the buttons on the last line."""
         room, buttons = self._workspaces.room_for_messages(), 2 * self._window.fontMetrics().height()
         self.banner.place(room.adjusted(WIDE, WIDE, -WIDE, -NEAR - buttons))
 

@@ -30,8 +30,7 @@ def chosen_folder() -> Path:
 
 
 def choose_folder(folder: Path) -> str:
-    """Use ``folder`` from the next start on. Returns a note for the user, or ``""``. Raises :class:`SettingError` if
-    it is not writable."""
+    """Use ``folder`` from the next start on. Returns a note for the user, or ``""``. Raises :class:`SettingError`."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -54,10 +53,7 @@ LOCK = "window.lock"
 _PATIENCE_SECONDS = 15.0
 """How long to try to reach a first window that may be starting or closing."""
 _ANSWER_MILLISECONDS = 5000
-_AGAIN_SECONDS = 0.2
 _LONGEST = 65_536
-_LONGEST_PATH = 104
-"""Longest socket path in bytes that every system accepts."""
 _YES, _NO = b"yes\n", b"no\n"
 
 
@@ -142,7 +138,7 @@ def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
                     f"Paretone is running already on the data in {folder}, and does not answer. End it, or give other "
                     "data with --data FOLDER."
                 ) from None
-            time.sleep(_AGAIN_SECONDS)
+            time.sleep(0.2)
         else:
             break
     try:
@@ -170,4 +166,5 @@ def _name(folder: Path) -> str:
     name = f"paretone-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
     private = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.RuntimeLocation)
     path = str(Path(private) / name)
-    return path if private and sys.platform != "win32" and len(os.fsencode(path)) < _LONGEST_PATH else name
+    # Every system accepts paths of 103 bytes.
+    return path if private and sys.platform != "win32" and len(os.fsencode(path)) < 104 else name

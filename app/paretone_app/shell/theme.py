@@ -296,33 +296,20 @@ class Scheme(Enum):
 
 
 def palette(colours: Colours) -> QPalette:
-    made = QPalette()
-    role = QPalette.ColorRole
-    roles = {
-        role.Window: colours.window,
-        role.WindowText: colours.text,
-        role.Base: colours.base,
-        role.AlternateBase: colours.window,
-        role.ToolTipBase: colours.raised,
-        role.ToolTipText: colours.text,
-        role.PlaceholderText: colours.muted,
-        role.Text: colours.text,
-        role.Button: colours.raised,
-        role.ButtonText: colours.text,
-        role.BrightText: colours.danger,
-        role.Link: colours.accent,
-        role.LinkVisited: colours.accent,
-        role.Highlight: colours.accent,
-        role.HighlightedText: colours.on_accent,
-        role.Accent: colours.accent,
-        role.Light: colours.base,
-        role.Midlight: colours.raised,
-        role.Mid: colours.border,
-        role.Dark: colours.border,
-        role.Shadow: colours.border,
-    }
-    for one, colour in roles.items():
-        made.setColor(one, QColor(colour))
+    made, role = QPalette(), QPalette.ColorRole
+    for colour, roles in (
+        (colours.window, (role.Window, role.AlternateBase)),
+        (colours.base, (role.Base, role.Light)),
+        (colours.raised, (role.ToolTipBase, role.Button, role.Midlight)),
+        (colours.border, (role.Mid, role.Dark, role.Shadow)),
+        (colours.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (colours.muted, (role.PlaceholderText,)),
+        (colours.danger, (role.BrightText,)),
+        (colours.accent, (role.Accent, role.Link, role.LinkVisited, role.Highlight)),
+        (colours.on_accent, (role.HighlightedText,)),
+    ):
+        for one in roles:
+            made.setColor(one, QColor(colour))
     for one in (role.WindowText, role.Text, role.ButtonText, role.PlaceholderText):
         made.setColor(_GROUP.Disabled, one, QColor(colours.disabled))
     made.setColor(_GROUP.Disabled, role.Highlight, QColor(colours.border))

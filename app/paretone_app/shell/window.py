@@ -36,7 +36,6 @@ from paretone_app.widgets.screen_readers import announce, tell_roles
 if TYPE_CHECKING:
     from paretone.session.engine_thread import EngineThread
 
-_JOIN_POLL_MILLISECONDS = 20
 _LOADING = "loading"
 """Settings key of the model being loaded at the start; removed once loaded."""
 _FRAME = 12
@@ -357,7 +356,7 @@ class MainWindow(QMainWindow):
 
     def _wait_for_engine(self) -> None:
         if not all(one.join(0) for one in (*self._leaving, *([self._engine] if self._engine is not None else []))):
-            QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
+            QTimer.singleShot(20, self._wait_for_engine)
             return
         self.is_closed = True
         for presenter in reversed(list(self.features)):

@@ -30,10 +30,6 @@ from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
 
 _WIDTH, _HEIGHT = 96, 60
-_SOON = 400
-"""Delay in milliseconds before pictures are renewed; changes meanwhile are included."""
-_TURN = 30
-"""Milliseconds between two pictures, to stay responsive."""
 
 
 class Gallery(QWidget):
@@ -71,9 +67,10 @@ class Gallery(QWidget):
         right = Qt.ToolBarArea.RightToolBarArea
         self._bar = add_bar(docks.host, "views of the gallery", "Views", area, right)
         self._bar.setProperty("look", "gallery")
-        self._soon = QTimer(self, singleShot=True, interval=_SOON)
+        # Pictures are renewed some time after a change, one by one, to stay responsive.
+        self._soon = QTimer(self, singleShot=True, interval=400)
         self._soon.timeout.connect(self._take_all)
-        self._turn = QTimer(self, singleShot=True, interval=_TURN)
+        self._turn = QTimer(self, singleShot=True, interval=30)
         self._turn.timeout.connect(self._take_one)
         docks.front_changed.connect(self._show_front)
         self._show_front()
@@ -372,7 +369,6 @@ class Workspaces(QObject):
 
 
 def bars_of(window: QMainWindow, area: Qt.ToolBarArea) -> tuple[QToolBar, ...]:
-    """The fixed bars of ``window`` in ``area``."""
     bars = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
     return tuple(one for one in bars if window.toolBarArea(one) is area)
 

@@ -56,8 +56,7 @@ class Comparison(QObject):
         self.arrange((self.lanes[0], take, *self.lanes[2:]))
 
     def arrange(self, lanes: Sequence[Take | None], reference: int | None = None, other: int | None = None) -> None:
-        """Put takes into the lanes; beyond A and B, empty ones close up. The compared lanes stay by default, as far as
-        they are there."""
+        """Put takes into the lanes; beyond A and B, empty ones close up. The compared lanes stay if they can."""
         kept = (*lanes[:2], *(one for one in lanes[2:] if one is not None))[: len(LANES)]
         self.lanes = (*kept, None, None)[: max(len(SIDES), len(kept))]
         there = range(len(self.lanes))
@@ -124,8 +123,7 @@ class Comparison(QObject):
         return " and ".join(f"{lane} was {one.unfinished}" for lane, one in takes if one is not None and one.unfinished)
 
     def warning(self, *pair: int) -> str:
-        """Warning if the lanes of ``pair``, by default the compared ones, differ in more than techniques, or in no
-        technique, or ``""``."""
+        """Warning if the lanes of ``pair``, by default the compared ones, differ not in techniques alone, or ``""``."""
         pair = pair or (self.reference, self.other)
         one, two = (self.lanes[at] for at in pair)
         if one is None or two is None:

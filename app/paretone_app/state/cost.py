@@ -31,8 +31,6 @@ LONG_SECONDS = 300.0
 """Ask before a synthesis expected to take longer."""
 LETTERS_A_SECOND = 15.0
 """Characters of English text per second of speech."""
-MOST_SETTINGS = 500
-"""Settings whose last measurements are kept: a day of takes makes thousands."""
 
 
 class Cost(QObject):
@@ -65,7 +63,7 @@ class Cost(QObject):
             setting = replace(take.setting, seed=0)
             self.measured.pop(setting, None)  # Newest last.
             self.measured[setting] = take.measurements, len(take.text.strip())
-            while len(self.measured) > MOST_SETTINGS:
+            while len(self.measured) > 500:  # A day of takes makes thousands.
                 del self.measured[next(iter(self.measured))]
         if event.operations is not None and take.setting.model == self._selection.model_id:
             self.set_operations(event.operations)
@@ -86,8 +84,7 @@ class Cost(QObject):
             return None
 
     def expected_seconds(self, setting: Setting, text: str | None = None) -> float | None:
-        """Expected seconds for ``text`` (the selected one) under ``setting``; ``None`` before the model's first
-        take."""
+        """Expected seconds for ``text``, by default the selected one; ``None`` before the model's first take."""
         letters = len((self._selection.text if text is None else text).strip())
         same = self.measured.get(replace(setting, seed=0))
         if same is not None:
@@ -120,10 +117,6 @@ class Cost(QObject):
         return plan.ops_ratio(operations) if isinstance(plan, FlowPlan) and operations is not None else None
 
 
-MOST_TAKES = 2000
-"""Takes counted, the newest of the library, to keep the window responsive."""
-
-
 class Gains(QObject):
     """Gains of techniques, counted again on request after a change."""
 
@@ -137,7 +130,7 @@ class Gains(QObject):
         self._counted: tuple[Place, tuple[Gain, ...]] | None = None
 
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
-        self._takes = takes[:MOST_TAKES]
+        self._takes = takes[:2000]  # The newest, to stay responsive.
         self._changed()
 
     def set_studies(self, studies: dict[Path, Results]) -> None:

@@ -77,8 +77,7 @@ class Job:
 
 
 class Jobs(QObject):
-    """The queue: numbers jobs, submits them one at a time, loads the models that they need, and follows each to its
-    end."""
+    """Numbers jobs, submits them one at a time, loads the models that they need, and follows each to its end."""
 
     began = Signal(object)
     ended = Signal(object, object, str)
@@ -126,7 +125,6 @@ class Jobs(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs or waits."""
         return bool(self._running or self._line)
 
     def why_one(self, kind: Kind, sentence: str) -> str:
@@ -144,8 +142,7 @@ class Jobs(QObject):
         return job
 
     def again(self, job: Job, command: Command) -> Job:
-        """Queue the cancelled ``job`` once more, as ``command``. Raises :class:`PlainError` if what it needs was not
-        made."""
+        """Queue the cancelled ``job`` again, as ``command``. Raises :class:`PlainError` without what it needs."""
         waits = any(one.number == job.after for one in self.all)
         command = command if waits or not job.after else self.complete(job)
         return self.start(job.kind, lambda number: replace(command, job=number), job.after if waits else 0)

@@ -72,7 +72,6 @@ class RememberedModel:
     """By technique: fingerprint of its trained weights."""
 
     def to_json(self) -> dict[str, object]:
-        """As JSON values, for :meth:`from_json`."""
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
 
     @classmethod
@@ -104,7 +103,6 @@ class Remembered:
     """By model: folder of its vocoder, unless the default one."""
 
     def to_json(self) -> str:
-        """As text, for :meth:`from_json`."""
         return json.dumps(
             {
                 "text": self.text,

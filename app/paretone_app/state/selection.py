@@ -376,8 +376,7 @@ class Selection(QObject):
 
     @property
     def step_times(self) -> tuple[float, ...]:
-        """Flow time at the start of each step of an accelerated take, placed ones included; empty if the options make
-        no grid."""
+        """Flow time at the start of each step of an accelerated take; empty if the options make no grid."""
         try:
             plan = resolve(self.loaded, self.setting, self._artefacts.of(self.setting))
         except PlainError:

@@ -37,8 +37,7 @@ _SPACE, _FIXED_SPACE = " %", "\N{NO-BREAK SPACE}%"
 
 
 class Label(QLabel):
-    """A label whose text is read after its name; screen readers read only the name of Qt's. Lines do not begin with a
-    percent sign."""
+    """Screen readers read its text after its name, where Qt's has one only. No line begins with a percent sign."""
 
     def setText(self, text: str) -> None:
         super().setText(text.replace(_SPACE, _FIXED_SPACE) if self.wordWrap() else text)
@@ -183,8 +182,7 @@ def keeping_room(one: Built) -> Built:
 
 
 def hold_width(button: QAbstractButton, *texts: str) -> None:
-    """Keep ``button`` wide enough for each of these ``texts``, so that it moves nothing when it shows another. Call it
-    once the style sheet is in force."""
+    """Keep ``button`` wide enough for each of ``texts``. Call it once the style sheet is in force."""
     shown = button.text()
     button.ensurePolished()
     for text in texts:

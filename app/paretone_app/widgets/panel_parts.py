@@ -48,7 +48,6 @@ class JobProgress(QProgressBar):
     """Empty until the first progress."""
 
     def __init__(self, name: str) -> None:
-        """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
 
@@ -131,14 +130,10 @@ class InstallOffer(QWidget):
                 self.said.setText(str(error))
 
 
-_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-
-
 class TickList(QListWidget):
     """A list with check boxes; long titles wrap."""
 
     def __init__(self, name: str) -> None:
-        """``name``: for screen readers."""
         super().__init__()
         self.setAccessibleName(name)
         self.setWordWrap(True)
@@ -147,14 +142,15 @@ class TickList(QListWidget):
 
     def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
         """Set the entries (title, value, ticked), silently; ``why_not``: reasons to disable values."""
-        reasons = why_not or {}
+        reasons, flags = why_not or {}, Qt.ItemFlag
+        usual = flags.ItemIsEnabled | flags.ItemIsSelectable | flags.ItemIsUserCheckable
         with QSignalBlocker(self):
             self.clear()
             for title, value, ticked in entries:
                 item = QListWidgetItem(title, self)
                 item.setData(Qt.ItemDataRole.UserRole, value)
                 item.setToolTip(reasons.get(value, ""))
-                item.setFlags(Qt.ItemFlag.NoItemFlags if value in reasons else _FLAGS)
+                item.setFlags(flags.NoItemFlags if value in reasons else usual)
                 on = ticked and value not in reasons
                 item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
@@ -192,7 +188,6 @@ class RowsTable(QTableView):
     """Selects whole rows, of one line each, and sorts them by the column whose head is clicked."""
 
     def __init__(self, name: str, selects: QTableView.SelectionMode) -> None:
-        """``name``: for screen readers."""
         super().__init__(sortingEnabled=True, showGrid=False, wordWrap=False)
         self.setTabKeyNavigation(False)
         self.setAccessibleName(name)
