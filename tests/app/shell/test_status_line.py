@@ -18,9 +18,14 @@ def jobs() -> Jobs:
 
 
 @pytest.fixture
-def status(jobs: Jobs, qtbot: QtBot) -> StatusLine:
-    window = QMainWindow()
-    qtbot.addWidget(window)
+def window(qtbot: QtBot) -> QMainWindow:
+    made = QMainWindow()
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture
+def status(window: QMainWindow, jobs: Jobs) -> StatusLine:
     return StatusLine(window, jobs)
 
 

@@ -143,9 +143,9 @@ def test_the_wheel_with_control_changes_the_box_under_it_by_one_notch(boxes: dic
     assert area.verticalScrollBar().value() == 0, "nor at its last value"
 
 
-@pytest.mark.parametrize("typed", ["0,15", ".15"])
+@pytest.mark.parametrize("text", ["0,15", ".15"])
 @pytest.mark.parametrize("language", ["de_DE", "en_US"])
-def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> None:
+def test_a_comma_is_a_decimal_point(text: str, language: str, qtbot: QtBot) -> None:
     there = QLocale()
     QLocale.setDefault(QLocale(language))
     try:
@@ -154,7 +154,7 @@ def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> 
         QLocale.setDefault(there)
     qtbot.addWidget(box)
     assert box.text() == "0.100 s"
-    typed(box, typed, qtbot)
+    typed(box, text, qtbot)
     assert box.value() == 0.15
     assert box.text() == "0.150 s"
 
