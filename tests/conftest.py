@@ -44,7 +44,6 @@ PATIENCE_SECONDS = 120.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Long repetitions and workloads in full, which takes minutes more."""
     parser.addoption("--thorough", action="store_true", help="run long repetitions and workloads in full")
 
 
@@ -80,7 +79,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Take the tests' data away."""
     shutil.rmtree(_DATA, ignore_errors=True)
 
 

@@ -36,15 +36,10 @@ def shortened(folder: Path) -> Path:
     """``folder``, with the beginnings of all shipped voices."""
     whole = voices.resource(*PLACE)
     shutil.copyfile(whole / INDEX, folder / INDEX)
-    for voice in shipped_names():
-        shorten(whole, folder, voice)
+    for name in shipped_names():
+        phones = json.loads((whole / f"{name}.json").read_text(encoding="utf-8"))["phones"]
+        kept = phones[: next(place for place, (phone, *_) in enumerate(phones) if phone == FOLLOWING)]
+        (folder / f"{name}.json").write_text(json.dumps({"text": TEXT, "phones": kept}), encoding="utf-8")
+        samples, rate = soundfile.read(whole / f"{name}.wav")
+        soundfile.write(folder / f"{name}.wav", samples[: round(kept[-1][2] * rate)], rate)
     return folder
-
-
-def shorten(whole: Path, folder: Path, name: str) -> None:
-    """Write the voice's beginning into ``folder``."""
-    phones = json.loads((whole / f"{name}.json").read_text(encoding="utf-8"))["phones"]
-    kept = phones[: next(place for place, (phone, *_) in enumerate(phones) if phone == FOLLOWING)]
-    (folder / f"{name}.json").write_text(json.dumps({"text": TEXT, "phones": kept}), encoding="utf-8")
-    samples, rate = soundfile.read(whole / f"{name}.wav")
-    soundfile.write(folder / f"{name}.wav", samples[: round(kept[-1][2] * rate)], rate)

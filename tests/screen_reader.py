@@ -67,9 +67,8 @@ class ScreenReader:
 
     def __init__(self, address: str) -> None:
         with open_dbus_connection(address) as session:
-            self._bus = open_dbus_connection(
-                _ask(session, DBusAddress("/org/a11y/bus", "org.a11y.Bus", "org.a11y.Bus"), "GetAddress")[0]
-            )
+            place = DBusAddress("/org/a11y/bus", "org.a11y.Bus", "org.a11y.Bus")
+            self._bus = open_dbus_connection(_ask(session, place, "GetAddress")[0])
         self._events: deque[Message] = deque()
         rule = MatchRule(type="signal", interface=_ATSPI + "Event.Object")
         self._bus.send_and_get_reply(message_bus.AddMatch(rule))
@@ -81,16 +80,13 @@ class ScreenReader:
         """Everything that was said, in order."""
 
     def close(self) -> None:
-        """Hang up."""
         self._filter.close()
         self._bus.close()
 
     def ask(self, owner: str, path: str, interface: str, method: str, signature: str = "", *body: object) -> tuple:
-        """Call a method on the accessibility bus."""
         return _ask(self._bus, DBusAddress(path, owner, interface), method, signature or None, body)
 
     def applications(self) -> list[Accessible]:
-        """Programs that can be read."""
         return Accessible(self, _ATSPI + "Registry", _ROOT).children()
 
     # --- Hearing -----------------------------------------------------------------------------------------------------
@@ -181,12 +177,10 @@ class Accessible:
 
     @property
     def role(self) -> str:
-        """What it is, such as ``push button``."""
         return self._ask("GetRoleName")[0]
 
     @property
     def label(self) -> str:
-        """What labels it, if anything does."""
         relations = self._ask("GetRelationSet")[0]
         labels = [target for kind, targets in relations if kind == _LABELLED_BY for target in targets]
         return " ".join(Accessible(self.reader, *one).name for one in labels)
@@ -198,31 +192,26 @@ class Accessible:
 
     @property
     def description(self) -> str:
-        """What is said after its name and role."""
         return str(self._get("Description"))
 
     @property
     def text(self) -> str:
-        """What is written in it."""
         if _ATSPI + "Text" not in self._ask("GetInterfaces")[0]:
             return ""
         return self._ask("GetText", "ii", 0, self._get("CharacterCount", "Text"), interface="Text")[0]
 
     @property
     def states(self) -> frozenset[str]:
-        """Those of ``checked``, ``enabled``, ``focusable``, ``focused``, ``selected``, ``showing``, ``visible`` that it
-        has."""
+        """Those of ``_STATES`` that it has."""
         bits = self._ask("GetState")[0]
         return frozenset(name for name, bit in _STATES.items() if bits[0] >> bit & 1)
 
     def spoken(self) -> str:
-        """What is said when it gets the focus."""
         states = self.states
         checked = "checked" if "checked" in states else ""
         return " · ".join(filter(None, (self.label, self.name, self.role, checked, self.text, self.description)))
 
     def children(self) -> list[Accessible]:
-        """What is in it, directly."""
         return [Accessible(self.reader, *one) for one in self._ask("GetChildren")[0]]
 
     def showing(self) -> Iterator[Accessible]:

@@ -1,7 +1,5 @@
 """A private sound server with a null sink: what is played can be recorded sample by sample. Works as root, headless.
 
-from tests.sound import null_sink  # noqa: F401  (a fixture)
-
 def test_something(null_sink):
     with null_sink.recording() as recording:
         ...play through PortAudio...

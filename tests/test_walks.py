@@ -3,11 +3,11 @@ walks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -25,8 +25,10 @@ from paretone_app.results import study
 from paretone_app.results.reader import Results
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import close
+from paretone_app.state.jobs import Outcome
+from tests.app.conftest import close, typed
 from tests.app.features.studies.studying import ended, opened, write
+from tests.app.shell.running import run
 from tests.sound import NullSink
 from tests.walks import ENGINE, Walk
 
@@ -36,58 +38,40 @@ TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER, TO_A_POINT = 22, 14, 18
 
 
 @pytest.fixture
-def loudspeaker() -> Iterator[Walk]:
-    """From the text to the loudspeaker."""
-    walk = Walk(
-        submit=(EngineThread, "submit"),
-        resolve=(synthesis, "resolve"),
-        step=(diffusion.DiffusionTransformer, "layer"),
-        deliver=(Player, "append"),
-        mixer=(Mixer, "render"),
+def walks() -> Iterator[tuple[Walk, Walk, Walk]]:
+    """From the text to the loudspeaker, from δ to a skipped layer, from *Run study* to a point on the plot."""
+    made = (
+        Walk(
+            submit=(EngineThread, "submit"),
+            resolve=(synthesis, "resolve"),
+            step=(diffusion.DiffusionTransformer, "layer"),
+            deliver=(Player, "append"),
+            mixer=(Mixer, "render"),
+        ),
+        Walk(
+            delta=(StrategyState, "set_threshold"),
+            table=(CalibrationRecord, "derive"),
+            plan=(ditreducio, "remarks", ENGINE),
+            layer=(diffusion, "apply_module"),
+        ),
+        Walk(
+            submit=(EngineThread, "submit"),
+            store=(Store, "add_take"),
+            signal=(Results, "read_study"),
+            read=(study, "study_points"),
+            plot=(ScatterLayers, "show"),
+        ),
     )
-    yield walk
-    walk.close()
-
-
-@pytest.fixture
-def delta() -> Iterator[Walk]:
-    """From δ to a skipped layer."""
-    walk = Walk(
-        delta=(StrategyState, "set_threshold"),
-        table=(CalibrationRecord, "derive"),
-        plan=(ditreducio, "remarks", ENGINE),
-        layer=(diffusion, "apply_module"),
-    )
-    yield walk
-    walk.close()
-
-
-@pytest.fixture
-def point() -> Iterator[Walk]:
-    """From *Run study* to a point on the plot."""
-    walk = Walk(
-        submit=(EngineThread, "submit"),
-        store=(Store, "add_take"),
-        signal=(Results, "read_study"),
-        read=(study, "study_points"),
-        plot=(ScatterLayers, "show"),
-    )
-    yield walk
-    walk.close()
+    yield made
+    for walk in made:
+        walk.close()
 
 
 @pytest.fixture
 def window(
-    loudspeaker: Walk,
-    delta: Walk,
-    point: Walk,
-    null_sink: NullSink,
-    theme: Theme,
-    qapp: QApplication,
-    qtbot: QtBot,
-    tmp_path: Path,
+    walks: object, null_sink: NullSink, theme: Theme, qapp: QApplication, qtbot: QtBot, tmp_path: Path
 ) -> Iterator[MainWindow]:
-    """The real window on f5-mini, with sound."""
+    """The real window on f5-mini, with sound; the walks watch its methods from the beginning."""
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     made = MainWindow(theme, settings, tmp_path / "data", EngineThread)
@@ -100,36 +84,23 @@ def window(
     close(made, qtbot)
 
 
-def done(window: MainWindow, qtbot: QtBot, begin: Callable[[], None]) -> None:
-    """Have a job done."""
-    with qtbot.waitSignal(window.jobs.ended) as blocker:
-        begin()
-    assert blocker.args[1].value == "finished", blocker.args[2]
-
-
-def test_nobody_gets_lost(
-    window: MainWindow, qtbot: QtBot, tmp_path: Path, loudspeaker: Walk, delta: Walk, point: Walk
-) -> None:
+def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, tmp_path: Path, walks: tuple[Walk, Walk, Walk]) -> None:
+    loudspeaker, delta, point = walks
     with loudspeaker:
-        done(window, qtbot, window.action.baseline.trigger)
+        assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
         qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]))
-    print(loudspeaker)
     window.state.selection.switch(NAME, True)
-    done(window, qtbot, window.action["calibrate"].trigger)
+    assert run(window, window.action["calibrate"], qtbot) is Outcome.FINISHED
     window.workspaces.go_to("threshold")
     with delta:
-        spin_box = window.panels["threshold"].spin_box
-        spin_box.selectAll()
-        qtbot.keyClicks(spin_box, "0.5")
-        qtbot.keyClick(spin_box, Qt.Key.Key_Return)
-        done(window, qtbot, window.action.accelerated.trigger)
-    print(delta)
+        typed(window.panels["threshold"].spin_box, "0.5", qtbot)
+        assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
     assert window.state.comparison.take_b.measurements.ops_ratio < 1, "layers were skipped"
     opened(window, write(tmp_path, sentences=1), qtbot)
     window.workspaces.go_to("tradeoff")
     with point:
         ended(window, window.action["run_study"].trigger, qtbot)
-    print(point)
+    print(*walks, sep="\n")
     assert {one.folder for one in window.panels["tradeoff"].scene.points} >= {tmp_path / "small.study"}
     assert not loudspeaker.unreached and not delta.unreached and not point.unreached
     assert len(loudspeaker.files) <= TO_THE_LOUDSPEAKER, loudspeaker

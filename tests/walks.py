@@ -39,7 +39,6 @@ class Walk:
 
     @property
     def files(self) -> set[str]:
-        """Those of all checkpoints."""
         return set().union(*self.stacks.values())
 
     @property
@@ -62,7 +61,6 @@ class Walk:
         self._on = False
 
     def close(self) -> None:
-        """Watch no longer."""
         self._patch.undo()
 
     def _watch(self, checkpoint: str, owner: Any, attribute: str, thread: str = "") -> None:

@@ -15,7 +15,6 @@ Amount = TypeVar("Amount")
 
 
 def is_thorough() -> bool:
-    """Whether tests run in full."""
     return bool(os.environ.get(VARIABLE))
 
 
