@@ -158,18 +158,20 @@ def analyser(threads: list[int], qapp) -> Iterator[Analyser]:
     made.shut_down(wait=True)
 
 
+def found(*takes: Take | None) -> Analysis:
+    return analysed(takes, Analysis(), lambda samples, rate: None)
+
+
 def test_gains_make_both_equally_loud_and_none_louder() -> None:
-    quiet, loud = take(0.02), take(0.1)
-    found = analysed((quiet, loud), Analysis(), lambda samples, rate: None)
-    assert found.gains[0] / found.gains[1] == pytest.approx(5.0, rel=1e-3)
-    assert analysed((quiet, None), Analysis(), lambda samples, rate: None).gains == (1.0, 1.0)
+    quiet, loud = found(take(0.02), take(0.1)).gains
+    assert quiet / loud == pytest.approx(5.0, rel=1e-3)
+    assert found(take(0.02), None).gains == (1.0, 1.0)
 
 
 def test_takes_over_full_scale_are_turned_down_alike() -> None:
     quiet, loud = take(0.1), take(1.0)
-    alone = analysed((loud, None), Analysis(), lambda samples, rate: None)
+    alone, both = found(loud, None), found(quiet, loud)
     assert np.abs(loud.samples * alone.gains[0]).max() <= 1
-    both = analysed((quiet, loud), Analysis(), lambda samples, rate: None)
     assert both.headroom == alone.headroom < 1, "one factor, so that a difference in level is heard as it is"
 
 
@@ -184,6 +186,4 @@ def test_only_the_last_takes_are_reported_and_from_another_thread(
     assert analyser.busy
     qtbot.waitUntil(lambda: bool(reported))
     assert [one.takes for one in reported] == [(first, second)]
-    assert not analyser.busy
-    assert threads
-    assert threading.get_ident() not in threads
+    assert not analyser.busy and threads and threading.get_ident() not in threads

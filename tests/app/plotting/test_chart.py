@@ -182,14 +182,12 @@ def test_all_of_a_figure_is_seen_at_any_size(qtbot: QtBot, figure: Figure, size:
 
 
 def test_a_large_canvas_draws_letters_at_their_own_size(qtbot: QtBot) -> None:
-    canvas = shown(qtbot, of(LINES), 900, 700)
-    assert canvas.view.transform().m11() == 1.0
-    canvas.resize(200, 150)
-    QApplication.processEvents()
-    assert canvas.view.transform().m11() < 0.8
-    canvas.resize(900, 700)
-    QApplication.processEvents()
-    assert canvas.view.transform().m11() == 1.0
+    canvas, scales = shown(qtbot, of(LINES), 900, 700), []
+    for size in ((900, 700), (200, 150), (900, 700)):
+        canvas.resize(*size)
+        QApplication.processEvents()
+        scales.append(canvas.view.transform().m11())
+    assert scales[0] == scales[2] == 1.0 and scales[1] < 0.8
 
 
 def test_a_shrunk_figure_is_read_where_the_mouse_is(qtbot: QtBot) -> None:
@@ -199,8 +197,7 @@ def test_a_shrunk_figure_is_read_where_the_mouse_is(qtbot: QtBot) -> None:
     frame = canvas.plots[1]
     place = canvas.view.mapFromScene(frame.mapToScene(frame.place(9.0, 2.0)))
     QTest.mouseMove(canvas, place)
-    assert said
-    assert said[-1].startswith(f"{TITLE}. Layer 2, step 9")
+    assert said and said[-1].startswith(f"{TITLE}. Layer 2, step 9")
 
 
 @pytest.mark.parametrize(("heights", "corner"), [((0.0, 1.0), (-1, 1)), ((1.0, 1.0), (1, -1))])
@@ -233,8 +230,7 @@ def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
     owner.show()
     qtbot.keyClick(inner, Qt.Key.Key_Right)
     qtbot.keyClick(inner, Qt.Key.Key_Escape)
-    assert inner.isVisible()
-    assert inner.windowTitle() == ""
+    assert inner.isVisible() and inner.windowTitle() == ""
 
 
 ATTENTION = HeatMap(

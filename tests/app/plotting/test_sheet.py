@@ -129,8 +129,7 @@ def test_png_is_drawn_in_the_values_colours(figure: Figure, tmp_path: Path, qtbo
     assert image.width() > 1500
     darkest = QColor(*map(int, magnitude_map(LIGHT).getLookupTable(nPts=256, alpha=False)[255])).name()
     seen = {image.pixelColor(x, y).name() for x in range(0, image.width(), 8) for y in range(0, image.height(), 8)}
-    assert darkest in seen
-    assert LIGHT.base in seen
+    assert {darkest, LIGHT.base} <= seen
 
 
 def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
@@ -143,10 +142,7 @@ def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: Q
 
 
 # --- Odd data ---------------------------------------------------------------------------------------------------------
-# Painters stand whatever they are given: an exception while a widget is painted may end the application.
-#
 # What is raised in a paint event fails a test: pytest-qt catches it.
-
 NOWHERE = (np.nan, np.inf, -np.inf)
 
 

@@ -97,10 +97,15 @@ def mine(tmp_path: Path, qapp: object) -> Path:
     state = AppState(Jobs(lambda command: None))
     load(state, CHECKPOINT, str(folder))
     state.selection.set_option("steps", 5)
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    settings.setValue("selection", state.selection.remembered())
-    settings.sync()
+    keep(tmp_path, "selection", state.selection.remembered())
     return folder
+
+
+def keep(folder: Path, key: str, value: str) -> None:
+    """As a session before has kept it in its settings."""
+    settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+    settings.setValue(key, value)
+    settings.sync()
 
 
 @pytest.mark.parametrize("gone", ["folder", "weights"])
@@ -133,9 +138,7 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
     make_window: MakeWindow, qtbot: QtBot, mine: Path
 ) -> None:
     (mine / "weights").write_bytes(b"")
-    settings = QSettings(str(mine.with_name("window.ini")), QSettings.Format.IniFormat)
-    settings.setValue("loading", CHECKPOINT)  # As it is where the process ended during that.
-    settings.sync()
+    keep(mine.parent, "loading", CHECKPOINT)  # As it is where the process ended during that.
     again = opened(make_window(parts=SMALL), qtbot)
     assert again.state.selection.model_id == "f5-mini"
     assert "was being loaded when the last session broke off" in again.notices.banner.text
@@ -150,9 +153,7 @@ def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
 ) -> None:
     state = AppState(Jobs(lambda command: None))
     state.loading.load_model("f5-mini", device="cuda:7")
-    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    settings.setValue("selection", state.selection.remembered().replace('"voice": "anna"', '"voice": "otto"'))
-    settings.sync()
+    keep(tmp_path, "selection", state.selection.remembered().replace('"voice": "anna"', '"voice": "otto"'))
     again = opened(make_window(parts=SMALL), qtbot)
     assert (again.state.selection.model_id, again.state.selection.device_wanted) == ("f5-mini", "auto")
     assert "best device" in again.notices.banner.text

@@ -56,8 +56,7 @@ def test_baseline_and_accelerated_share_seed_options_and_text(presenter: Present
     baseline, accelerated = (one.command for one in state.jobs.all)
     assert baseline.setting == accelerated.setting.baseline
     assert (baseline.text, baseline.voice) == (accelerated.text, accelerated.voice)
-    assert baseline.artefacts == ()
-    assert accelerated.artefacts == (strategy.table,)
+    assert (baseline.artefacts, accelerated.artefacts) == ((), (strategy.table,))
     assert accelerated.setting.technique("ditreducio").artefact == strategy.table.fingerprint
     assert all(difference.technique for difference in baseline.setting.differences(accelerated.setting))
 
@@ -93,8 +92,7 @@ def test_the_threshold_moves_the_table_live_and_can_be_undone(presenter: Present
     before = strategy.table
     for threshold in (0.11, 0.12, 0.2, 0.5):
         state.selection.set_knob("ditreducio", "threshold", threshold)
-    assert strategy.table.skipped_share > before.skipped_share
-    assert strategy.threshold == 0.5
+    assert strategy.table.skipped_share > before.skipped_share and strategy.threshold == 0.5
     assert state.cost.ops_ratio == strategy.table.ops_ratio(OPERATIONS) < 1
     assert state.undo_stack.count() == 1, "one drag is one step"
     state.undo_stack.undo()
@@ -147,10 +145,9 @@ def test_takes_become_a_and_b_and_the_distance_is_measured(presenter: Presenter,
     state.synthesis.take_added.connect(added.append)
     state.follow(TakeReady(1, presenter.take(state.selection.baseline_setting, "base", mel=1.0), OPERATIONS))
     state.follow(TakeReady(2, presenter.take(state.selection.setting, "fast", mel=1.5), OPERATIONS))
-    assert (state.comparison.take_a.id, state.comparison.take_b.id) == ("base", "fast")
-    assert state.comparison.take_b.log_mel_distance == pytest.approx(0.5)
-    assert state.comparison.take_b.fidelity_to == "base"
-    assert added[1] is state.comparison.take_b
+    base, fast = state.comparison.take_a, state.comparison.take_b
+    assert (base.id, fast.id, fast.fidelity_to) == ("base", "fast", "base") and added[1] is fast
+    assert fast.log_mel_distance == pytest.approx(0.5)
     ProfileExport(state).write(tmp_path / "p.json")
     profile = Profile.load(tmp_path / "p.json")
     assert (profile.setting, profile.artefact("table")) == (state.selection.setting, presenter.strategy.table)
@@ -176,8 +173,7 @@ def test_a_take_can_be_run_again(presenter: Presenter) -> None:
     state.selection.switch("ditreducio", False)
     state.selection.set_option("speed", 1.5)
     state.selection.use_setting(take)
-    assert state.selection.setting == take.setting
-    assert state.selection.text == take.text
+    assert (state.selection.setting, state.selection.text) == (take.setting, take.text)
     with pytest.raises(SettingError, match="E2TTS_Base"):
         state.selection.use_setting(replace(take, setting=replace(take.setting, model="E2TTS_Base")))
 

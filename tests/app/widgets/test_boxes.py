@@ -198,20 +198,10 @@ def reset_of(controls: KnobControls, name: str) -> QToolButton:
     return found
 
 
+AFTER = Effect.AFTER_CALIBRATION
 KNOBS = (
     Number("steps", "Steps", "Number of thresholds.", 32, minimum=1, maximum=64, whole=True),
-    Number(
-        "threshold",
-        "Threshold",
-        "How far.",
-        0.1,
-        "δ",
-        "mel",
-        Effect.AFTER_CALIBRATION,
-        minimum=0.0,
-        maximum=2.0,
-        step=0.01,
-    ),
+    Number("threshold", "Threshold", "How far.", 0.1, "δ", "mel", AFTER, minimum=0.0, maximum=2.0, step=0.01),
     Switch("on", "On", "Whether.", True),
     Choice("solver", "Solver", "Which.", "euler", values=("euler", "midpoint"), titles=("Euler", "Midpoint")),
 )
@@ -298,12 +288,9 @@ def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot
     qtbot.keyClick(editor, Qt.Key.Key_Up)
     controls.set_knobs(KNOBS[2:], {"on": False, "solver": "euler"})
     assert [knob.name for knob in controls.knobs] == ["on", "solver"]
-    assert not editor.isVisible()
-    assert controls.editor("on").isVisible()
+    assert not editor.isVisible() and controls.editor("on").isVisible()
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 7})
-    assert controls.editor("steps") is editor
-    assert editor.isVisible()
-    assert editor.value() == 7
+    assert controls.editor("steps") is editor and editor.isVisible() and editor.value() == 7
     with qtbot.waitSignal(controls.changed) as blocker:
         reset_of(controls, "steps").click()
     assert blocker.args == ["steps", 32]
@@ -330,8 +317,7 @@ def test_a_choice_is_labelled_by_what_it_chooses(qtbot: QtBot) -> None:
     QVBoxLayout(panel).addWidget(choice)
     panel.show()
     label = choice._label
-    assert label is not None and label.buddy() is choice and label.text() == "Solver"
-    assert not label.isVisible()
+    assert label.buddy() is choice and label.text() == "Solver" and not label.isVisible()
 
 
 def test_a_painted_widget_has_its_role(qtbot: QtBot) -> None:
