@@ -62,7 +62,12 @@ class _Reader:
 
 
 def load(
-    model: str, folder: str, variant: str, device: str, status: Callable[[str], None], check: Callable[[], None]
+    model: str = "small",
+    folder: str = "",
+    variant: str = "",
+    device: str = "cpu",
+    status: Callable[[str], None] = lambda text: None,
+    check: Callable[[], None] = lambda: None,
 ) -> F5Speech:
     """Make the model; the variant ``flat`` has E2-TTS's backbone, ``damaged`` and ``careless`` (see :class:`Careless`)
     have a weight that is not a number, ``huge`` does not fit into memory, ``strange`` fails.

@@ -49,8 +49,7 @@ def _faults(one: Model) -> Iterator[str]:
     for field, kind in _KINDS.items():
         value = getattr(one, field)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            wanted = kind if isinstance(kind, type) else kind[0]
-            yield f"{field} must be of {wanted.__name__}, not {kind_of(value)}"
+            yield f"{field} must be of {(kind if isinstance(kind, type) else kind[0]).__name__}, not {kind_of(value)}"
         if isinstance(value, str) and len(value) > LONGEST:
             yield f"{field} is longer than {LONGEST} characters"
     for field in ("title", "summary", "licence"):

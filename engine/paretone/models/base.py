@@ -51,7 +51,6 @@ class WeightSet:
 
     @property
     def guidance(self) -> Values:
-        """The equivalent guidance as a sampler option."""
         return Values(guidance=self.equivalent_guidance)
 
 
@@ -65,7 +64,6 @@ class DraftWeights:
     """Layers that it runs, by their numbers in the target."""
     trained: tuple[int, ...]
     head: bool
-    """Whether its head was trained too."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +110,9 @@ class IntervalWeights:
     evaluations: int
     """Most evaluations from noise to speech in their training."""
     sway: float
-    """Sway of their time grid."""
     guidance: Values
     """Guidance options included in the weights."""
     method: str
-    """Training method."""
     temperature: float = 1.0
     """Scale of the initial noise that they need."""
 
@@ -137,7 +133,6 @@ class MelFlow:
     """Of a loaded model, as are the next two."""
     parameters: int = 0
     fingerprint: str = ""
-    """SHA-256 of its file, hexadecimal."""
 
     def values(self, options: Values) -> Values:
         """Its options under a model's ``options``."""
@@ -163,11 +158,8 @@ class ModelInfo:
     text_front_end: str
     knobs: tuple[Knob, ...] = ()
     precisions: tuple[str, ...] = ("float32",)
-    """Useful precisions on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
-    """Fine-tuned weights that include guidance."""
     interval_weights: tuple[IntervalWeights, ...] = ()
-    """Fine-tuned weights that carry the state over intervals of time."""
     trained_guidance: float | None = None
     """Guidance weight w that its weights include by training: it runs one branch and takes no further guidance."""
     drafts: tuple[DraftWeights, ...] = ()
@@ -183,9 +175,7 @@ class ModelInfo:
     """Features that its device lacks, such as ``recording``, with sentences of :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
     codes_per_token: int = 1
-    """Codes of the frame that each token of a language model is completed to."""
     mel_flow: MelFlow | None = None
-    """The flow after a language model, if any."""
     device_type: str = ""
     """``cpu``, ``cuda`` or ``mps``; ``""`` before loading."""
     vocoder: str = ""
@@ -245,7 +235,6 @@ class Piece:
 
     samples: np.ndarray = field(repr=False)
     passage: int = 0
-    """Index of its passage."""
     trace: Trace | None = None
     """Trace of that passage so far; ``None`` for models without tokens."""
 
@@ -267,14 +256,10 @@ class Synthesis:
 def finished_part(error: BaseException) -> Synthesis | None:
     """Passages finished before ``error`` ended a synthesis, including :class:`Cancelled` and
     :class:`KeyboardInterrupt`; ``None`` without any."""
-    return getattr(error, _FINISHED, None)
+    return getattr(error, FINISHED, None)
 
 
-def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
-    setattr(error, _FINISHED, finished)
-
-
-_FINISHED = "finished_part"
+FINISHED = "finished_part"
 
 
 @dataclass(frozen=True)

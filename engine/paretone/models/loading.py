@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 class Vocoder(Protocol):
-    """Mel to audio."""
-
     def decode(self, mel: Tensor) -> Tensor:
         """Natural-log mel (B, bands, frames) to audio (B, (frames - 1) · 256), float32 at 24 kHz."""
 
@@ -57,8 +55,6 @@ def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callab
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """A model of the catalogue to load, its place and device."""
-
     entry: Model
     place: Path
     """Existing folder of the checkpoint, or its file."""

@@ -24,6 +24,7 @@ from paretone.models.catalogue import voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.voices import transcript_of
 from paretone.models.voices import (
+    Origin,
     is_own,
     origin_of,
     own_voice,
@@ -49,6 +50,15 @@ def recording(tmp_path: Path) -> Path:
     place.parent.mkdir(parents=True)
     shutil.copyfile(voice(FIRST).audio, place)
     return place
+
+
+def write_study(path: Path, recording: Path, sentences: str, steps: int, grid: list[int]) -> Path:
+    path.write_text(
+        f'sentences = {sentences}\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        f"[options]\nsteps = {steps}\ncross_fade = 0.0\n[grid]\nsteps.steps = {grid}\n",
+        encoding="utf-8",
+    )
+    return path
 
 
 def contents(folder: Path) -> bytes:
@@ -106,12 +116,7 @@ def test_a_studys_report_names_files_without_their_folders(
     monkeypatch.setattr("paretone.models.load_model", small.load)
     words = recording.with_name("words.txt")
     words.write_text("One sentence.\nAnother one.", encoding="utf-8")
-    study = tmp_path / "home" / "mine.toml"
-    study.write_text(
-        f'sentences = "{words}"\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
-        "[options]\nsteps = 4\ncross_fade = 0.0\n[grid]\nsteps.steps = [2, 3]\n",
-        encoding="utf-8",
-    )
+    study = write_study(tmp_path / "home" / "mine.toml", recording, f'"{words}"', 4, [2, 3])
     read = F5Speech.script
 
     def hoarse(self: object, text: str, *rest: object) -> object:
@@ -170,12 +175,7 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
     assert doubt not in said.out, "it was said already"
     with pytest.warns(UserWarning, match=doubt):
         Profile.load(kept).synthesise("One.", own_voice(recording, WORDS))
-    study = tmp_path / "mine.toml"
-    study.write_text(
-        f'sentences = ["One."]\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
-        "[options]\nsteps = 2\n[grid]\nsteps.steps = [1]\n",
-        encoding="utf-8",
-    )
+    study = write_study(tmp_path / "mine.toml", recording, '["One."]', 2, [1])
     assert cli.main(["study", "run", str(study), "--quiet"]) == 0
     assert capsys.readouterr().err.count(doubt) == 1, "studies say it once, too"
     assert cli.main([*speak, "--transcript", voice(FIRST).transcript]) == 0
@@ -224,16 +224,13 @@ def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(
 
 def test_the_origin_of_an_exported_voice_is_in_the_index_of_its_folder(tmp_path: Path) -> None:
     shutil.copy(shipped_voices()[0].audio, tmp_path / "mine.wav")
-    mine = own_voice(tmp_path / "mine.wav", "Rice.")
-    for number, (written, expected) in enumerate(
-        (('{"voices": {"mine": {"pitch": 1.1, "formant": 0.9}}}', (1.1, 0.9)), ("[]", None), ("no index", None))
-    ):
+    index = '{"voices": {"mine": {"pitch": 1.1, "formant": 0.9}}}'
+    for number, (written, expected) in enumerate(((index, Origin(1.1, 0.9)), ("[]", None), ("no index", None))):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "voices.json").write_text(written, encoding="utf-8")
-        shutil.copy(mine.audio, folder / "mine.wav")
-        found = origin_of(replace(mine, audio=str(folder / "mine.wav")))
-        assert (found and (found.pitch, found.formant)) == expected
+        shutil.copy(tmp_path / "mine.wav", folder)
+        assert origin_of(own_voice(folder / "mine.wav", "Rice.")) == expected
 
 
 def test_of_a_recording_of_the_users_own_there_is_no_other_speech(tmp_path: Path) -> None:

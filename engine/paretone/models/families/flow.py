@@ -108,7 +108,6 @@ class PlannedFlow(ABC):
     _frame_seconds: float
     _graphs: GraphCache
     _memory: dict[str, Any]
-    """State that techniques keep between syntheses."""
 
     # --- To be implemented by a family -------------------------------------------------------------------------------
     # The backbone has the model's own type (:class:`Evaluated`): Any.
@@ -187,7 +186,6 @@ class PlannedFlow(ABC):
     def _evaluations(
         self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
-        """The guided velocity for the sampler, computed by the plan's evaluator or the given one."""
         plan, options, phases = script.plan, script.options, self._phases(script, passage, run)
         evaluator = evaluator or script.network.evaluator()
         combining = None if plan.combining is None else partial(parts.combining, plan.combining)
@@ -231,8 +229,7 @@ class PlannedFlow(ABC):
     def reference_operations(self, plan: FlowPlan, passage: Any) -> float:
         """Backbone operations of a passage under the same setting without techniques."""
         options = plan.reference
-        evaluations = len(self._evaluation_times(grid_of(options), options))
-        return evaluations * self._counts(passage, options).evaluation
+        return len(self._evaluation_times(grid_of(options), options)) * self._counts(passage, options).evaluation
 
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
@@ -241,8 +238,7 @@ class PlannedFlow(ABC):
 
     @torch.inference_mode()
     def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
-        state = self._drawn(script, script.passages[0], check)
-        return state[0, script.prompt.frames :].float().cpu().numpy()
+        return self._drawn(script, script.passages[0], check)[0, script.prompt.frames :].float().cpu().numpy()
 
     def _drawn(
         self, script: FlowScript, passage: FramedPassage, check: Callable[[], None], evaluator: Evaluator | None = None
@@ -352,7 +348,6 @@ _ANY_TEXT = "Yes."
 @dataclass(frozen=True)
 class _Spoken(Spoken):
     shares: tuple[float, ...]
-    """Computed share of each evaluation."""
 
 
 class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):

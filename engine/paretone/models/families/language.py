@@ -101,7 +101,6 @@ class LanguageInternals:
     decoding: Decoding
     """The loop before its first cycle."""
     decoder: Callable[[], TokenDecoder]
-    """Makes a new decoder for its tokens."""
     passages: int
     flow: Callable[[Sequence[int]], FlowInternals] | None = None
     """The decoder taken apart for given tokens, decoded at once, if it is a diffusion transformer with a vocoder."""
@@ -112,8 +111,6 @@ REPORT_SECONDS = 0.05
 
 
 class TokenProgress:
-    """Reports the progress of one passage to an observer."""
-
     def __init__(
         self, observer: Observer, expected: Sequence[int], number: int, tokens_before: int, token_rate: float
     ) -> None:
@@ -197,7 +194,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
-        """Networks with recorded passes, by their source and bucket."""
         self.token_rate = token_rate
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
@@ -368,8 +364,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         decoder = self._planned_decoder(script.prompt, seed, script.plan, script.voice)
         decoder.patience, decoder.check = script.patience, observer.check
         expected = tuple(one.expected for one in script.passages)
-        tokens = sum(one.tokens for one in before)
-        progress = TokenProgress(observer, expected, number, tokens, self.token_rate)
+        progress = TokenProgress(observer, expected, number, sum(one.tokens for one in before), self.token_rate)
         cycles: list[Cycle] = []
 
         def seen(start: float) -> Trace:

@@ -173,8 +173,7 @@ class TokenModel(nn.Module):
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
         """Ids (…) to (…, hidden)."""
-        ids = torch.as_tensor(ids, dtype=torch.long, device=self.device)
-        return F.embedding(ids, self.embedding)
+        return F.embedding(torch.as_tensor(ids, dtype=torch.long, device=self.device), self.embedding)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Hidden states after the final norm, (…, hidden), to (…, rows)."""
@@ -239,11 +238,9 @@ class TokenModel(nn.Module):
         return None if weight is None else Head(self.transformer.final_norm.scaled, weight, bias, half)
 
     def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Embedding, head and bias, shared and without gradients."""
         return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()
 
     def _made(self, transformer: Any, embedding: Tensor, head: Tensor, bias: Tensor | None) -> TokenModel:
-        """A model like this one with other parts."""
         return TokenModel(transformer, embedding, head, bias, codes=self.codes)
 
     def with_transformer(self, transformer: Any) -> TokenModel:
@@ -302,8 +299,7 @@ class FeatureDrafter(TokenModel):
     def __init__(self, draft: FeatureDraft, target: TokenModel) -> None:
         """Copies the weights of ``draft``, on the target's device in its type."""
         draft = draft.to(target.device, target.head.dtype)
-        norm = QuickNorm.of(draft.norm)
-        transformer = FusedTransformer(draft.config, [FusedLayer.of(draft.layer)], norm)
+        transformer = FusedTransformer(draft.config, [FusedLayer.of(draft.layer)], QuickNorm.of(draft.norm))
         super().__init__(transformer, *target._tables(), codes=target.codes)
         self.requires_grad_(False)
         self.reads = draft.reads
@@ -377,7 +373,6 @@ class FeatureDrafter(TokenModel):
         return found
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Outputs (n, hidden) to (n, rows)."""
         return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
 
     def _for_one_call(self) -> Draft | None:
@@ -471,7 +466,6 @@ class LanguageNetworks:
         self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
         """By fingerprint, or by retained layers."""
         self._with_products: LastUsed[LanguageNetwork] = LastUsed(MOST_CHANGED)
-        """By source network and products."""
 
     def __len__(self) -> int:
         return 1 + len(self._others)

@@ -48,7 +48,6 @@ MOST_KEPT = 2
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
-    """The useful precisions on ``device``."""
     some = precision.offered(device)
     # On a GPU, converting between two types costs as much as the products gain.
     whole = (f"{one}{WHOLE}" for one in some if device.type == "cuda" and one in precision.DTYPES)
@@ -65,7 +64,6 @@ class MaskedNetworks:
         self.own = FusedMasked.of(plain, precision)
         self._warm_up = warm_up
         self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
-        """By precision."""
 
     @contextlib.contextmanager
     def standing_in(self, other: FusedMasked) -> Iterator[None]:
@@ -153,8 +151,6 @@ def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
 
 
 class DemaskingProgress:
-    """Reports the progress of one passage to an observer."""
-
     def __init__(self, observer: Observer, planned: Sequence[Sequence[int]], number: int, seconds: float) -> None:
         """``planned``: maximum steps of each block of each passage; ``number``: index of the running passage;
         ``seconds``: its audible duration."""
@@ -213,7 +209,6 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """``network`` is on the model's device; one frame of its canvas is audible for ``frame_seconds``."""
         super().__init__(info)
         self.networks = MaskedNetworks(network, info.precision, self._warm_up)
-        """The network as loaded and as it runs."""
         self._device = self.networks.own.device
         self._frame_seconds = frame_seconds
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
@@ -363,8 +358,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             [script.steps_of(index, place) for place in range(len(script.bounds(index, one)))]
             for index, one in enumerate(script.passages)
         ]
-        heard = script.passages[number].frames * self._frame_seconds
-        progress = DemaskingProgress(observer, planned, number, heard)
+        progress = DemaskingProgress(observer, planned, number, script.passages[number].frames * self._frame_seconds)
         filled: list[Block] = []
         runs: list[CanvasRun] = []
         step_seconds: list[float] = []
@@ -387,8 +381,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
                     # Until the first audio, each block takes the steps of the first one.
                     block = replace(block, steps=blocks.first_steps)
                 elif script.paced:
-                    most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
-                    block = replace(block, steps=most)
+                    block = replace(block, steps=pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames))
                 if run not in runs:
                     runs.append(run)
                 spent = run.operations

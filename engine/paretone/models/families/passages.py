@@ -75,7 +75,6 @@ class Spoken:
     backbone_seconds: float
     decoder_seconds: float
     operations: float
-    """Backbone operations of the passage."""
     reference_operations: float
     """Backbone operations of the same setting without techniques."""
     saved: frozenset[str]
@@ -207,7 +206,6 @@ def streaming_difference(streamed: np.ndarray, whole: np.ndarray) -> StreamingDi
 
 
 def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDifference | None:
-    """The largest streaming difference among several passages."""
     found = (one.difference() for one in decoders if one is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)

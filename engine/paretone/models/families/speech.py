@@ -15,7 +15,7 @@ import numpy as np
 from paretone.errors import Cancelled, PlainError, PlugInError
 from paretone.front_end.speakable import markup_notes
 from paretone.measure.processor_time import ProcessorTime, processor_time
-from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
+from paretone.models.base import FINISHED, ModelInfo, Piece, Script, Synthesis, Voice
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.families.together import Ask
@@ -90,7 +90,6 @@ class Delivery:
 
     @property
     def starts(self) -> tuple[float, ...]:
-        """Start of each passage in seconds."""
         return tuple(self._starts)
 
     def _heard(self, samples: np.ndarray, passage: int, trace: Trace | None = None) -> Generator[Piece, None, None]:
@@ -103,7 +102,6 @@ class Delivery:
 
 
 LONG_TEXT = 2000
-"""Characters of a text whose reading takes noticeable time."""
 AnyScript = TypeVar("AnyScript", bound=Script)
 AnySpoken = TypeVar("AnySpoken", bound=Spoken)
 
@@ -236,7 +234,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             unfinished = f"{how} after {len(spoken)} of {len(script.passages)} passages"
             why = "the rest of the text is missing." if how == "cancelled" else str(error)
             notes = (*part.notes, f"{unfinished.capitalize()}: {why}")
-            keep_finished_part(error, replace(part, notes=notes, unfinished=unfinished))
+            setattr(error, FINISHED, replace(part, notes=notes, unfinished=unfinished))
             raise
         samples = delivery.samples
         if not len(samples):
@@ -266,7 +264,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         started: _Moment,
         ended: _Moment,
     ) -> Synthesis:
-        """Synthesis of the passages ``spoken`` so far."""
         rate = self.info.sample_rate
         own, others = ended.processor.since(started.processor)
         measured, notes = self._account(script, spoken, pace)

@@ -44,7 +44,6 @@ class _Speaker:
         self._answer: tuple[Any, BaseException | None] = None, None
         self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._out = False
-        """Whether it has its turn."""
         self._thread = threading.Thread(target=self._speak, name="speaker", daemon=True)
         self._thread.start()
 

@@ -26,8 +26,7 @@ SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
 
 def spoken_bytes(text: str) -> int:
     """Length of ``text`` in bytes, with numbers as words."""
-    written = spell_numbers(text) if any(map(str.isdigit, text)) else text
-    return len(written.encode())
+    return len((spell_numbers(text) if any(map(str.isdigit, text)) else text).encode())
 
 
 def spoken_rate(transcript: str, seconds: float, recording: str, title: str) -> tuple[float, str]:

@@ -82,7 +82,6 @@ PACKED, ORIGIN = "packed", "packed_from"
 BASE, BASE_DIGEST, LAYERS = "packed_base", "packed_sha256", "packed_layers"
 KEYS = PACKED, ORIGIN, BASE, BASE_DIGEST, LAYERS
 STEPS = ".packed_steps"
-"""Suffix of the name of a matrix's steps."""
 
 
 def unpacked(whole: np.ndarray, steps: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
@@ -115,7 +114,6 @@ class PackedFile:
         self._packed = {name.removesuffix(STEPS) for name in names if name.endswith(STEPS)}
         self._names = [name for name in names if not name.endswith(STEPS)]
         self._layers: Mapping[int, int] | None = None
-        """Base layer of each layer; ``None`` if they are the same."""
         if LAYERS in metadata:
             layers = parsed_json(metadata[LAYERS])
             if not isinstance(layers, list) or not all(isinstance(one, int) and 0 <= one < 10**6 for one in layers):

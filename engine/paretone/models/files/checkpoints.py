@@ -129,7 +129,6 @@ def lora_error(where: object) -> CheckpointError:
 
 _LORA = re.compile(r"(^|[._])lora_?(A|B|up|down|alpha|embedding_[AB]|magnitude\w*)\b|(^|\.)base_model\.model\.")
 LORA_CONFIG = "adapter_config.json"
-"""PEFT's description of a LoRA."""
 
 
 def metadata_of(path: Path) -> dict[str, str]:
@@ -449,8 +448,6 @@ WEIGHTS = "model.safetensors"
 
 @dataclass(frozen=True)
 class Shards:
-    """Weight files of a folder."""
-
     folder: Path
     paths: tuple[Path, ...]
     """One file, or the shards in order of name."""

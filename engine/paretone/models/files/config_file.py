@@ -109,7 +109,6 @@ class ConfigFile:
         return ConfigFile(entries or {}, f"{self.where}: {name}")
 
     def has(self, name: str) -> bool:
-        """Whether there is a value under ``name``."""
         return self.entries.get(name) is not None
 
     def number(self, name: str, default: int | None = None, least: int = 1, most: int = MOST) -> int:
@@ -138,11 +137,9 @@ class ConfigFile:
         return self._entry(name, default, str, lambda value: value in known, f"one of {', '.join(known)}")
 
     def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A non-empty list of positive integers."""
         return self._list(name, default, int, lambda one: 0 < one <= MOST, "whole numbers above 0")
 
     def reals(self, name: str) -> tuple[float, ...]:
-        """A non-empty list of positive numbers."""
         return self._list(name, None, int | float, lambda one: 0 < float(one) < MOST, "numbers above 0")
 
     def texts(self, name: str) -> tuple[str, ...]:

@@ -46,7 +46,6 @@ class LayerImportance:
     ranks: tuple[tuple[int, int], ...] = ()
     """95 % bootstrap interval of each layer's rank, 0 for the most important; empty if not measured."""
     baseline: float = 0.0
-    """Value with all layers."""
     utterances: int = 0
     run_away: tuple[int, ...] = ()
     """Number of utterances that did not end by themselves without each layer; empty if nothing was spoken."""

@@ -50,7 +50,6 @@ LICENCES: Mapping[str, Licence] = {
         "https://huggingface.co/bosonai/higgs-audio-v2-tokenizer",
     ),
 }
-"""By their SPDX identifier."""
 
 
 INDEX = "model.safetensors.index.json"
@@ -111,14 +110,12 @@ ATTEMPTS = 5
 """Maximum number of consecutive attempts that transfer nothing."""
 CONNECT_SECONDS = 10.0
 LARGEST_INDEX = 1 << 24
-"""Maximum size of a list of shards in bytes."""
 
 
 @dataclass(frozen=True)
 class Extent:
     sizes: Mapping[RemoteFile, int]
     missing: int
-    """Bytes to download."""
 
     @property
     def total(self) -> int:
@@ -146,7 +143,6 @@ class _Transfer:
 
     @property
     def present(self) -> int:
-        """Bytes already downloaded."""
         if self.complete:
             return self.size
         here = self.part.stat().st_size if self.part.is_file() else 0
@@ -335,8 +331,7 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
             failure = error
         attempts = 0 if here > before else attempts + 1
         if here < transfer.size and attempts >= ATTEMPTS:
-            cause = failure or ConnectionError("the transfer ends early")
-            raise PlainError(_unreachable(transfer.address, cause))
+            raise PlainError(_unreachable(transfer.address, failure or ConnectionError("the transfer ends early")))
     with _writing(transfer.destination):
         sound = _is_sound(transfer, check)
         if sound:

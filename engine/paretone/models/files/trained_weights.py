@@ -162,7 +162,6 @@ def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> Di
 
 
 def plain_names(content: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights under the backbone's own names."""
     return {name.removeprefix(PREFIX): value for name, value in content.items() if name not in COUNTERS}
 
 
@@ -189,13 +188,10 @@ class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
     """The last folder's first, then by file name."""
     feature_drafts: tuple[FeatureDraftWeights, ...] = ()
-    """In the same order."""
     students: tuple[StudentWeights, ...] = ()
     """In the same order, but recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
-    """Files made from another checkpoint."""
     layer_order: tuple[int, ...] = ()
-    """Layers from most to least important, if measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
         return replace(info, **vars(self))
@@ -260,7 +256,6 @@ def places(model: str, folder: Path) -> tuple[Path, ...]:
 
 
 def places_of(info: ModelInfo) -> tuple[Path, ...]:
-    """:func:`places` of the loaded model ``info``."""
     checkpoint = Path(info.checkpoint)
     return places(info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
 

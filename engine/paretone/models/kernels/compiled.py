@@ -40,7 +40,6 @@ class Compiled:
         self._failed = False
         self._said: list[str] = []
         self._seconds = 0.0
-        """Compile time since the last note."""
 
     def __call__(self, *arguments: object) -> Tensor:
         if self._failed:
@@ -67,7 +66,6 @@ class Compiled:
         self._seconds = 0.0
 
     def notes(self) -> tuple[str, ...]:
-        """Failures and compile time since the last call."""
         if self._seconds >= WORTH_SAYING:
             self._said.append(
                 f"Compiling for this length took {self._seconds:.0f} s, which the take's times include; speak again "
@@ -85,7 +83,6 @@ def _captured() -> int:
 
 
 def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
-    """Values of ``run`` for the time of one evaluation, by attribute name."""
     only = slice(evaluation, evaluation + 1)
     by_evaluation = "modulations", "final_modulations", "time_tokens"
     return {name: getattr(run, name)[only] for name in by_evaluation if hasattr(run, name)}

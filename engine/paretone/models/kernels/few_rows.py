@@ -151,8 +151,7 @@ class Int8Product(Immutable):
 
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product) -> None:
         """``weight`` is (outputs, inputs); ``many`` is the same product for more rows."""
-        least = torch.finfo(torch.float32).tiny
-        self._scales = (weight.abs().amax(dim=1).clamp_min(least) / 127).bfloat16()
+        self._scales = (weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / 127).bfloat16()
         whole = (weight / self._scales.float()[:, None]).round().clamp_(-127, 127).to(torch.int8)
         self._inputs = weight.shape[1]
         self._padding = -self._inputs % _INPUTS
@@ -161,7 +160,6 @@ class Int8Product(Immutable):
 
     @property
     def weight(self) -> Tensor:
-        """Effective weights, float32."""
         return self._whole[:, : self._inputs].float() * self._scales.float()[:, None]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -178,8 +176,7 @@ class Int4Product(Immutable):
     def __init__(self, weight: Tensor, bias: Tensor | None, many: Product, group: int) -> None:
         """As :class:`Int8Product`; ``group`` divides the inputs and is one of :data:`GROUPS`."""
         self._outputs = len(weight)
-        padded = F.pad(weight, (0, 0, 0, -self._outputs % _OUTPUTS))
-        grouped = padded.unflatten(1, (-1, group))
+        grouped = F.pad(weight, (0, 0, 0, -self._outputs % _OUTPUTS)).unflatten(1, (-1, group))
         least, greatest = grouped.amin(-1), grouped.amax(-1)
         scales = ((greatest - least) / 15).clamp_min(torch.finfo(torch.float32).tiny).bfloat16()
         zeros = (least + 8 * scales.float()).bfloat16()
@@ -194,7 +191,6 @@ class Int4Product(Immutable):
 
     @property
     def weight(self) -> Tensor:
-        """Effective weights, float32."""
         whole = self._whole.float() - 8
         return (whole * self._scales.float()[..., None] + self._zeros.float()[..., None]).flatten(1)[: self._outputs]
 

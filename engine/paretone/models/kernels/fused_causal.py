@@ -50,47 +50,30 @@ class QuickNorm:
     √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the length and for the second root."""
 
     def __init__(self, weight: Tensor, epsilon: float) -> None:
-        """``weight`` is (width,)."""
+        """``weight`` is (…, width)."""
+        width = weight.shape[-1]
         self.weight, self._epsilon = weight, epsilon
-        self.scaled = weight * weight.numel() ** 0.5
-        self._floor = weight.new_tensor((weight.numel() * epsilon) ** 0.5)
+        self.scaled = weight * width**0.5
+        self.floor = weight.new_tensor((width * epsilon) ** 0.5)
+        """√(d·ε)."""
         # Elsewhere PyTorch has one kernel for it, and half precision must be summed in float32.
-        self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
+        self.in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
 
     @classmethod
     def of(cls, norm: RootMeanSquareNorm) -> QuickNorm:
-        """Copies the weight."""
         return cls(norm.weight.detach().clone(), norm.epsilon)
 
-    @property
-    def floor(self) -> float | None:
-        """√(d·ε), if the norm is computed in parts."""
-        return float(self._floor) if self._in_parts else None
-
     def __call__(self, x: Tensor) -> Tensor:
-        if not self._in_parts:
+        if not self.in_parts:
             return F.rms_norm(x, self.weight.shape, self.weight, self._epsilon)
-        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-        return x.div(torch.hypot(length, self._floor)).mul_(self.scaled)
+        return x.div(torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self.floor)).mul_(self.scaled)
 
-
-class HeadNorm:
-    """RMS norm of each head's queries and keys, in place: (…, heads, head_width)."""
-
-    def __init__(self, weight: Tensor, epsilon: float) -> None:
-        """``weight`` is (heads, head_width)."""
-        width = weight.shape[-1]
-        self._weight, self._epsilon = weight, epsilon
-        self.scaled = weight * width**0.5
-        self.floor = weight.new_tensor((width * epsilon) ** 0.5)
-        # See QuickNorm.
-        self._in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
-
-    def __call__(self, x: Tensor) -> None:
-        if self._in_parts:
+    def of_heads(self, x: Tensor) -> None:
+        """Normalise each head's queries and keys in place, (…, heads, head_width), by a weight of that shape."""
+        if self.in_parts:
             x.div_(torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self.floor)).mul_(self.scaled)
         else:
-            x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self._weight)
+            x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self.weight)
 
 
 POSITIONS = 4096
@@ -105,7 +88,7 @@ class FusedLayer:
     feed_forward_norm: QuickNorm
     gate_up: Product
     down: Product
-    heads_norm: HeadNorm | None = None
+    heads_norm: QuickNorm | None = None
     """Of queries and keys, before they are rotated (Qwen3)."""
 
     @classmethod
@@ -121,7 +104,7 @@ class FusedLayer:
         if attention.q_norm is not None and attention.k_norm is not None:
             counts = (attention.q_norm, config.heads), (attention.k_norm, config.key_value_heads)
             weights = [_paired(one.weight, width).expand(count, -1) for one, count in counts]
-            heads_norm = HeadNorm(torch.cat(weights).detach(), config.epsilon)
+            heads_norm = QuickNorm(torch.cat(weights).detach(), config.epsilon)
         return cls(
             attention_norm=QuickNorm.of(layer.input_layernorm),
             queries_keys_values=product(weight, bias),
@@ -135,7 +118,7 @@ class FusedLayer:
     def turn(self, x: Tensor, rotation: Tensor) -> None:
         """Normalise, if the model does, and rotate queries and keys ``x`` (…, heads, head_width) in place."""
         if self.heads_norm is not None:
-            self.heads_norm(x)
+            self.heads_norm.of_heads(x)
         turn(x, rotation)
 
     def after(self, mixed: Tensor, entered: Tensor) -> Tensor:
@@ -179,8 +162,7 @@ class FusedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`paretone.models.networks.causal.CausalTransformer.forward`, without attention weights."""
-        hidden = self.unnormed(embedded, cache, positions, probe, skip)
-        return self.final_norm(hidden).view_as(embedded)
+        return self.final_norm(self.unnormed(embedded, cache, positions, probe, skip)).view_as(embedded)
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
@@ -372,8 +354,8 @@ def _alike(caches: Sequence[KeyValueCache]) -> list[tuple[int, int]]:
 
 def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> Layers | None:
     """``None`` unless the layers are of a kind that :mod:`paretone.models.kernels.scripted_causal` takes."""
-    floors = {one.floor for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)}
-    if len(floors) != 1 or None in floors:
+    norms = [one for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)]
+    if len({float(one.floor) for one in norms}) != 1 or not all(one.in_parts for one in norms):
         return None
     found: list[LayerTensors] = []
     kinds = set()
@@ -390,7 +372,7 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
         normed = None if layer.heads_norm is None else layer.heads_norm.scaled
         found.append((attention, *inputs, normed, output[0], forward, gate_up[0], down[0]))
     sizes = config.heads, config.key_value_heads, config.head_width
-    floor = norm.weight.new_tensor(floors.pop())
+    floor = norms[0].floor
     of_heads = next((one.heads_norm.floor for one in layers if one.heads_norm is not None), floor)
     if len(kinds) != 1:
         return None

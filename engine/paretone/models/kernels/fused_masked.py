@@ -61,7 +61,6 @@ class MaskedRequest:
 
     @property
     def prefix(self) -> int:
-        """Rows before the canvas."""
         return len(self.text) + self.reference.shape[1]
 
     def shortened(self, frames: int) -> MaskedRequest:
@@ -399,7 +398,6 @@ class MaskedRun:
         return self._unguided.parts[0].stop, self._guided.parts[-1].stop
 
     def branches(self, guide: Guide) -> Rows:
-        """Rows of a step with this guidance."""
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def rows_of(self, guide: Guide) -> int:
@@ -416,7 +414,6 @@ class MaskedRun:
 
     @property
     def left_out(self) -> range:
-        """Layers that short passes leave out."""
         return range(0)
 
     @property

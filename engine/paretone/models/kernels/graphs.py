@@ -77,7 +77,6 @@ class CudaMemory:
         return torch.cuda.memory_reserved()
 
     def capacity(self) -> int:
-        """Total bytes of the card."""
         return torch.cuda.mem_get_info()[1] if torch.cuda.is_available() else 0
 
 
@@ -104,7 +103,6 @@ class GraphCache(Generic[Entry]):
         return sum(held for _, held in self._kept.values())
 
     def bound(self, graphing: Graphing) -> None:
-        """Apply the limits of ``graphing`` from now on."""
         before = self.most, self.room
         self.most = graphing.most
         self.room = round(graphing.share * self._memory.capacity()) or None
@@ -155,8 +153,7 @@ class GraphCache(Generic[Entry]):
             return False
         self._kept[key] = made, size
         self._make_room(0)
-        seconds = time.perf_counter() - began
-        took = f"{seconds:.2f} s of this take" + (f" and {size / 1e6:.0f} MB" if size else "")
+        took = f"{time.perf_counter() - began:.2f} s of this take" + (f" and {size / 1e6:.0f} MB" if size else "")
         self._said.append(f"Recording a CUDA graph of {what} took {took}; later takes reuse it.")
         return True
 
@@ -165,7 +162,6 @@ class GraphCache(Generic[Entry]):
         self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without one.")
 
     def _make_room(self, more: int) -> None:
-        """Discard the least recently used until ``more`` fit."""
         while self._kept and (len(self._kept) + more > self.most or (self.room is not None and self.bytes > self.room)):
             self._kept.popitem(last=False)
 
@@ -227,8 +223,7 @@ class GraphedTransformer(nn.Module):
         plain = probe is not None or bool(skip) or not 1 <= tokens <= MOST_TOKENS
         if cache is None or positions is None or plain or cache not in self._caches.values():
             return self.plain(embedded, cache, positions, probe, skip)
-        end = cache.length + tokens
-        seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
+        seen = min(math.ceil((cache.length + tokens) / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(
             ("language", ref(self.plain), id(cache), tokens, seen, len(self.plain.rotations)),
             lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
@@ -307,8 +302,7 @@ class GraphedEvaluator:
         self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
-        length = state.shape[1]
-        frames = math.ceil(length / self._bucket) * self._bucket
+        frames = math.ceil(state.shape[1] / self._bucket) * self._bucket
         key = "flow", ref(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
         found = self._cache.find(
             key,
@@ -418,8 +412,6 @@ class Sizes(NamedTuple):
 
 
 class GraphedRun(MaskedRun):
-    """A masked network on one canvas with recorded steps."""
-
     def __init__(
         self,
         network: FusedMasked,
@@ -465,7 +457,6 @@ class _PaddedRun(MaskedRun):
         super().__init__(like._network, MaskedRequest(padding, request.reference[:, :0], sizes.frames), like._guidance)
         self._seen = torch.zeros(1, sizes.prefix + sizes.frames, dtype=torch.bool, device=device)
         self.places = torch.arange(sizes.scored, device=device)
-        """Of the scored frames."""
         if masked:
             seen = self._seen, self._seen[:, sizes.prefix :]
             self._guided, self._unguided = (

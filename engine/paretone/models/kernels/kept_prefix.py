@@ -26,7 +26,6 @@ class SpacedRun(MaskedRun):
         super().__init__(network, request, guidance)
         self._every, self._passes, self._was_whole = every, 0, True
         self._last_whole: Guide | None = None
-        """Guidance of the last complete pass."""
 
     def begin_block(self) -> None:
         self._passes = 0
@@ -70,7 +69,6 @@ class PrefixMemory:
     """Keys and values of the rows before the canvas, layer by layer."""
 
     def __init__(self, rows: int) -> None:
-        """``rows`` before the canvas."""
         self._rows = rows
         self._kept: dict[int, tuple[Tensor, Tensor]] = {}
         self.recording = True
@@ -166,5 +164,4 @@ class ReusedLayersRun(SpacedRun):
         whole, config = super()._cost(targets, guide), self._network.config
         if self._next_is_whole(guide):
             return whole
-        of_layers = whole - config.operations(0, targets)
-        return whole - of_layers * len(self._span.layers) / config.transformer.layers
+        return whole - (whole - config.operations(0, targets)) * len(self._span.layers) / config.transformer.layers

@@ -54,7 +54,6 @@ class Int8Linear(nn.Module):
 
     @classmethod
     def _whole(cls, weight: Tensor, bias: Tensor | None) -> object:
-        """A layer's weights in the back end's form."""
         scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny).double() / 127
         before, engine = torch.backends.quantized.engine, cls._engine()
         if engine is None:

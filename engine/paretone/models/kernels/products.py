@@ -136,14 +136,12 @@ class PackedProduct(Immutable):
 
 
 def can_pack(weight: Tensor) -> bool:
-    """Whether packing this weight is possible and useful."""
     plain = weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.layout == torch.strided
     # Nothing is tried or measured for weights that are elsewhere, as on a graphics card.
     return plain and available() and weight.shape[1] >= (NARROWEST // 4 if onednn_pays() else NARROWEST)
 
 
 def notes_of(backbone: nn.Module) -> tuple[str, ...]:
-    """Notes for the user on ``backbone``'s products."""
     packed = (one._product for one in backbone.modules() if isinstance(one, PackableLinear))
     return (NOTE,) if any(one is not None and one.is_split for one in packed) else ()
 
@@ -154,7 +152,6 @@ class PackableLinear(nn.Linear):
     _product: PackedProduct | None = None
 
     def pack(self) -> None:
-        """Pack the current weights, if possible."""
         self._product = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
 
     def unpack(self) -> None:

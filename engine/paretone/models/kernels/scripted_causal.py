@@ -41,7 +41,6 @@ class Layers(NamedTuple):
     heads: int
     key_heads: int
     width: int
-    """Of a head."""
     gathered: int
     """Most tokens of a pass that gathers values; 0 where that does not pay."""
 
@@ -50,7 +49,6 @@ class Place(NamedTuple):
     """Where a pass reads: after the first ``start`` tokens of a cache."""
 
     memory: Tensor
-    """Of the cache."""
     start: int
     rotation: Tensor
     mask: Optional[Tensor]  # noqa: UP045

@@ -53,8 +53,6 @@ from paretone.setting.knobs import Values
 
 @dataclass(frozen=True)
 class Layout:
-    """Ids of a checkpoint, from its ``layout.json``."""
-
     vocabulary: PhoneVocabulary
     """Phones have ids from 0 in this order."""
     end_of_text: int
@@ -159,10 +157,7 @@ GATHERED = 8
 
 
 class GatheringDecoder(TokenDecoder):
-    """Decodes tokens in groups by a stream."""
-
     def __init__(self, stream: StreamedSpeech, device: torch.device) -> None:
-        """``device`` is that of the stream."""
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
         self._least = GATHERED
@@ -186,7 +181,6 @@ class GatheringDecoder(TokenDecoder):
         return self._stream.mel
 
     def _taken(self) -> Tensor:
-        """The gathered tokens, (n,)."""
         codes = torch.tensor(self._gathered, dtype=torch.long, device=self._device)
         self._gathered = []
         return codes
@@ -292,7 +286,6 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
 
 def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
-    """Load all parts. Raises :class:`CheckpointError`."""
     device = request.device
     request.require_folder(f"{request.entry.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(request.place, request.check)

@@ -213,7 +213,6 @@ class PulseTrain:
         self._turns = torch.zeros(1, dtype=torch.float64)
         """Sum of the pitch of all samples so far."""
         self._first = 0
-        """Index of the first known frame."""
 
     def push(self, pitch: Tensor) -> Tensor:
         """Pitch (n,) in hertz of the next frames, 0 if unvoiced, to samples (m,)."""
@@ -222,7 +221,6 @@ class PulseTrain:
         return self._until(frames * HOP - HOP // 2 if frames else 0)
 
     def finish(self) -> Tensor:
-        """The last half frame, (m,)."""
         return self._until((self._first + len(self._known)) * HOP)
 
     def _until(self, end: int) -> Tensor:
@@ -296,8 +294,6 @@ class PulseSpectra:
 
 
 class LatentSpace(nn.Module):
-    """Principal components of the teacher's hidden frames."""
-
     mean: Tensor
     directions: Tensor
     deviations: Tensor
@@ -317,8 +313,7 @@ class LatentSpace(nn.Module):
             known = torch.nonzero(voiced)[:, 0].numpy()
             logarithm = (np.log(pitch.numpy()[known]) - PITCH_MEAN) / PITCH_SCALE
             log_pitch = torch.from_numpy(np.interp(np.arange(len(pitch)), known, logarithm).astype(np.float32))
-        voicing = torch.where(voiced, 1.0, -1.0)
-        return torch.cat([components, log_pitch[:, None], voicing[:, None]], dim=1)
+        return torch.cat([components, log_pitch[:, None], torch.where(voiced, 1.0, -1.0)[:, None]], dim=1)
 
     def hidden(self, latents: Tensor) -> Tensor:
         """Latent frames (n, ≥ 32) to hidden frames (n, 256)."""
@@ -374,8 +369,7 @@ class NaturalDecoder(nn.Module):
         samples = torch.cat([train.push(pitch), train.finish()])
         pulses = torch.cat([transform.push(samples), transform.finish()]).to(hidden.device)
         spectra = self.network(hidden.T[None]).shaped(formant_scale, level)
-        drawn = (noise or SeededNoise()).draw(len(hidden)).to(hidden.device)
-        return self._audio(spectra.spectrum(pulses, drawn))
+        return self._audio(spectra.spectrum(pulses, (noise or SeededNoise()).draw(len(hidden)).to(hidden.device)))
 
     def _audio(self, spectrum: Tensor) -> Tensor:
         """Overlap-add of windowed frames, (bins, n) complex to (n · 300,), divided by their windows' energy."""

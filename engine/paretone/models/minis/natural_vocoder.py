@@ -95,25 +95,21 @@ class StreamedNatural:
         self._blocks = StreamedBlocks(decoder.network.blocks)
         self._train, self._transform = PulseTrain(), PulseSpectra()
         self._audio = StreamedOverlapAdd(decoder.window, HOP, tail=1)
-        device = decoder.window.device
-        self._hidden = torch.zeros(1, HIDDEN, 0, device=device)
+        self._hidden = decoder.window.new_zeros(1, HIDDEN, 0)
         """Output of the blocks for frames whose pulses are not yet known."""
         self._pulses: Tensor | None = None
         """Spectra of pulses for frames that the blocks have not yet returned."""
         self._frames: Tensor | None = None
-        """Not yet decoded."""
 
     @torch.inference_mode()
     def push(self, frames: Tensor) -> Tensor:
         """Frames (n, 34) or (n, 36) to the samples (m,) that are now final."""
         self._frames = frames if self._frames is None else torch.cat([self._frames, frames])
         hidden = self._blocks.push(self._decoder.space.hidden(frames).T[None])
-        pitch = self._decoder.space.pitch(frames)
-        return self._heard(hidden, self._transform.push(self._train.push(pitch)))
+        return self._heard(hidden, self._transform.push(self._train.push(self._decoder.space.pitch(frames))))
 
     @torch.inference_mode()
     def finish(self) -> Tensor:
-        """The rest, (m,)."""
         if self._frames is None:
             return self._hidden.new_zeros(0)
         pulses = torch.cat([self._transform.push(self._train.finish()), self._transform.finish()])
@@ -189,8 +185,7 @@ class GroupedCodec:
     @torch.inference_mode()
     def encode(self, mel: Tensor) -> Tensor:
         """Log mel (B, frames, bands) at the level of a prompt to groups (B, n, 70)."""
-        device = self._vocoder.reader.mel_mean.device
-        return grouped(self._vocoder.reader(mel.mT.float().to(device)))
+        return grouped(self._vocoder.reader(mel.mT.float().to(self._vocoder.reader.mel_mean.device)))
 
     def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
         """Speech of ``latents`` (1, n, 70) after the first ``prompt_frames``."""

@@ -105,7 +105,6 @@ class OmniMiniFolder(MiniFolder):
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
-        """Load the network in float32 on the CPU."""
         config, weights = self.config(), read_float_weights(self.weights_path, self.check)
         return loaded_strictly(lambda: MaskedNetwork(config), weights, str(self.weights_path), assign=True)
 
@@ -129,7 +128,6 @@ class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
 
 class ResidualGridDecoder(GridDecoder):
     def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
-        """``device`` is that of the stream."""
         self._stream = stream
         self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)
 
@@ -192,12 +190,10 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
 
     def _joiner(self, script: MaskedScript) -> PassageJoiner:
         fader = CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE))
-        passages = cast(tuple[MiniPassage, ...], script.passages)
-        return PassageJoiner(fader, ends=[one.end for one in passages])
+        return PassageJoiner(fader, ends=[one.end for one in cast(tuple[MiniPassage, ...], script.passages)])
 
 
 def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
-    """Load all parts. Raises :class:`CheckpointError`."""
     device = request.device
     request.require_folder(f"{request.entry.title} is a folder with a codec in it; choose the folder.")
     folder = OmniMiniFolder(request.place, request.check)

@@ -58,7 +58,6 @@ class MiniFolder:
 
     @property
     def weights_path(self) -> Path:
-        """Weight file that identifies the model."""
         return self.root / WEIGHTS
 
 
@@ -102,7 +101,6 @@ class NaturalVoice:
 
 Codec = TypeVar("Codec", bound=QuantisedMel)
 NOBODY = NaturalVoice(0.0, 0.0)
-"""Placeholder voice for warming up."""
 
 
 class NaturalCoding(Generic[Codec]):
@@ -117,7 +115,6 @@ class NaturalCoding(Generic[Codec]):
 
     @property
     def stride(self) -> int:
-        """Frames per token."""
         return self.codec.config.stride
 
     @property
@@ -193,7 +190,6 @@ class MiniPrompt:
     phones: Any = field(repr=False)
     """Ids (n,), one per token."""
     codes: Any = field(repr=False)
-    """Codes of the n tokens."""
     who: NaturalVoice = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -209,11 +205,9 @@ class MiniPassage:
 
     @property
     def expected(self) -> int:
-        """Number of its tokens."""
         return max(len(self.phones), 1)
 
     frames = expected
-    """Canvas length of a masked model."""
 
 
 class MiniFrontEnd(ABC, Generic[Codec]):
@@ -266,8 +260,6 @@ class MiniFrontEnd(ABC, Generic[Codec]):
 
 
 class MiniSpeech:
-    """Common part of the bundled models with tokens, added to their family's adapter."""
-
     _coding: NaturalCoding[Any]
     _front_end: MiniFrontEnd[Any]
 

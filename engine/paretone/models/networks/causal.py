@@ -37,8 +37,6 @@ NOTHING: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class Llama3Scaling:
-    """Llama 3's scaling of rotary positions beyond its training length."""
-
     factor: float
     low_frequency_factor: float
     high_frequency_factor: float
@@ -76,7 +74,6 @@ class CausalConfig:
 
     @property
     def weights_of_layer(self) -> int:
-        """Number of weights in the seven matrices of a layer."""
         return self.hidden * (2 * self.width + 2 * self.key_width + 3 * self.feed_forward)
 
     def operations(self, tokens: int, context: int = 0) -> float:
@@ -132,8 +129,7 @@ def _scaling(rope: ConfigFile) -> Llama3Scaling | None:
 
 def rotary_frequencies(config: CausalConfig) -> Tensor:
     """Rotation speed of each pair of a head, (head_width / 2,) in radians per position."""
-    exponents = torch.arange(0, config.head_width, 2).float() / config.head_width
-    frequencies = 1.0 / config.rope_theta**exponents
+    frequencies = 1.0 / config.rope_theta ** (torch.arange(0, config.head_width, 2).float() / config.head_width)
     scaling = config.rope_scaling
     if scaling is None:
         return frequencies
@@ -322,8 +318,7 @@ class CausalTransformer(nn.Module):
             smaller = CausalTransformer(replace(self.config, layers=len(retained)))
         tensors = {"norm.weight": self.norm.weight}
         for new, old in enumerate(retained):
-            layer = self.layers[old].state_dict()
-            tensors |= {f"layers.{new}.{name}": value for name, value in layer.items()}
+            tensors |= {f"layers.{new}.{name}": value for name, value in self.layers[old].state_dict().items()}
         smaller.load_state_dict({name: value.detach().clone() for name, value in tensors.items()}, assign=True)
         return smaller
 

@@ -49,8 +49,6 @@ Run = TypeVar("Run", bound=Conditioning)
 
 
 class LayerParts(NamedTuple):
-    """One layer's parts under common names."""
-
     norm: AdaptiveNorm
     attention: SelfAttention
     feed_forward: FeedForward
@@ -79,7 +77,6 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
     @property
     def time_embedding(self) -> TimeEmbedding:
-        """Times to time vectors."""
         raise NotImplementedError
 
     @property
@@ -161,7 +158,6 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         def at_once(
             module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]
         ) -> Callable[[Tensor, Tensor], None] | None:
-            """``add_to`` if ``module`` can add its output itself, else ``None``."""
             return add_to if unseen and module.is_packed(hidden) else None
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)

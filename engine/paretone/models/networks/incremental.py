@@ -26,7 +26,6 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """All appended rows, as a view."""
         assert self._held is not None
         return self._held[..., : self.length, :]
 
@@ -34,8 +33,7 @@ class Growing:
         """Append ``new`` and return all rows, as a view."""
         end, held = self.length + new.shape[-2], self._held
         if held is None or end > held.shape[-2]:
-            room = max(end, int(GROWTH * self.length))
-            larger = new.new_empty(*new.shape[:-2], room, new.shape[-1])
+            larger = new.new_empty(*new.shape[:-2], max(end, int(GROWTH * self.length)), new.shape[-1])
             if held is not None:
                 larger[..., : self.length, :] = held[..., : self.length, :]
             held = self._held = larger

@@ -216,8 +216,7 @@ class SelfAttention(nn.Module):
         mixed = attend(query, key, value, lengths=lengths)
         items, length, _ = hidden.shape
         for some, block in products.tiles(items, length, self.packed.rows):
-            rows = mixed[some, :, block].transpose(1, 2).flatten(-2)
-            hidden[some, block].addcmul_(gate, self.output(rows))
+            hidden[some, block].addcmul_(gate, self.output(mixed[some, :, block].transpose(1, 2).flatten(-2)))
 
     def forward(
         self, x: Tensor, rotary: Tensor, mask: Tensor | None = None, lengths: Sequence[int] | None = None

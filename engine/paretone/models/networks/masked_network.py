@@ -181,6 +181,5 @@ class MaskedNetwork(nn.Module):
         """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``. ``text`` (batch,
         text) precedes ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and ``mask`` are those of
         :class:`BidirectionalTransformer`, over text and frames."""
-        embedded = torch.cat([self.text(text), self.audio(codes)], dim=1)
-        hidden = self.llm(embedded, positions, mask)
+        hidden = self.llm(torch.cat([self.text(text), self.audio(codes)], dim=1), positions, mask)
         return self.scores(hidden[:, hidden.shape[1] - targets :])

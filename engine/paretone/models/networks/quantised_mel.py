@@ -96,7 +96,6 @@ class Quantiser(nn.Module):
 
 class QuantisedMel(MelStatistics, Generic[Config]):
     title: ClassVar[str]
-    """Kind of codec, in words."""
     sizes: ClassVar[type[QuantisedMelConfig]]
     config: Config
 
@@ -184,8 +183,6 @@ def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str
 
 
 class StreamedCodec:
-    """Streaming decoder of one passage."""
-
     def __init__(self, codec: QuantisedMel, voice: Tensor) -> None:
         """``voice`` (bands,) as :meth:`QuantisedMel.decode` takes it."""
         self._codec, self._voice = codec, voice[None]
@@ -275,7 +272,6 @@ class ResidualCodecConfig(QuantisedMelConfig):
     decoder_frame_layers: int = 5
     codebooks: int = 8
     codes: int = 128
-    """Entries of each codebook."""
     numbers: int = 24
     """Numbers per token and per entry."""
 

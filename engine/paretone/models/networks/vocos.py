@@ -213,7 +213,6 @@ class StreamedBlock:
         return self._added(self._convolution.push(x))
 
     def finish(self) -> Tensor:
-        """The remaining output, (1, width, m)."""
         return self._added(self._convolution.finish())
 
     def _added(self, convolved: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ def model(tmp_path: Path) -> F5Speech:
     """With CFG-free weights for w = 0.5."""
     (tmp_path / "weights").touch()
     save_cfg_free(tmp_path / "half.safetensors", 0.5)
-    return small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
+    return small_speech.load(folder=str(tmp_path))
 
 
 @dataclass
@@ -168,7 +168,7 @@ def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> Non
 
 def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
-    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    model = small_speech.load()
     with pytest.raises(SettingError, match="none yet"):
         speak(model, using(plain(steps=1), FREE))
     place = tmp_path / "models" / "small" / "cfg_free"
@@ -186,7 +186,7 @@ SENTENCE, STEPS = "One.", 6
 
 @pytest.fixture
 def small_model() -> F5Speech:
-    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    return small_speech.load()
 
 
 def small_using(name: str, **knobs: object) -> Setting:
@@ -228,23 +228,16 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
             state = follow(state, velocities, step)
     assert torch.allclose(found, state, atol=1e-5)
     spoken = small_speak(small_model, of)
-    two, one = (
-        small_model._operations(found.shape[1], resolve(small_model.info, of).options.replace(guidance=at))
-        for at in (2.0, 0.0)
-    )
-    assert spoken.measurements.ops_ratio == pytest.approx(
-        (2 * two.evaluation + 4 * one.evaluation) / (6 * two.evaluation)
-    )
-    assert spoken.trace.computed[0] == pytest.approx([1, 1, *[one.evaluation / two.evaluation] * 4])
+    options = resolve(small_model.info, of).options
+    two, one = (small_model._operations(found.shape[1], options.replace(guidance=at)).evaluation for at in (2.0, 0.0))
+    assert spoken.measurements.ops_ratio == pytest.approx((2 * two + 4 * one) / (6 * two))
+    assert spoken.trace.computed[0] == pytest.approx([1, 1, *[one / two] * 4])
 
 
 @pytest.mark.parametrize("name", ["error_curve", "first_block"])
 def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
     plain = small_speak(small_model, setting(STEPS))
-    nothing, much = (
-        small_speak(small_model, small_using(name, threshold=0.0)),
-        small_speak(small_model, small_using(name, threshold=20.0)),
-    )
+    nothing, much = (small_speak(small_model, small_using(name, threshold=one)) for one in (0.0, 20.0))
     assert plain.trace.computed == nothing.trace.computed == ((1.0,) * STEPS,)
     assert nothing.measurements.ops_ratio == 1
     assert torch.allclose(torch.from_numpy(plain.samples), torch.from_numpy(nothing.samples), atol=1e-5)
@@ -262,16 +255,9 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_mo
     assert curves(small_model) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
     counts = small_model._operations(PROMPT_FRAMES + 12, resolve(small_model.info, of).options)
-    skipped = (
-        LAYERS
-        * counts.branches
-        * sum(
-            (one is SkipAction.TS) * cost
-            for row, cost in ((attention, counts.attention), (feed_forward, counts.feed_forward))
-            for one in row
-        )
-    )
-    expected = 1 - skipped / (STEPS * counts.evaluation)
+    costs = (attention, counts.attention), (feed_forward, counts.feed_forward)
+    skipped = sum(cost * sum(one is SkipAction.TS for one in row) for row, cost in costs)
+    expected = 1 - LAYERS * counts.branches * skipped / (STEPS * counts.evaluation)
     assert small_speak(small_model, of).measurements.ops_ratio == pytest.approx(expected)
 
 
@@ -290,11 +276,9 @@ def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
     def read(embedded: torch.Tensor, cache: object, places: torch.Tensor, scored: int, keeps: None) -> tuple:
         return logits(forward(embedded, cache, places)[0, -scored:]), keeps
 
-    names = ("codes", "rows", "embed", "cache")
+    same = {name: getattr(tokens, name) for name in ("codes", "rows", "embed", "cache")}
     forward.fill = forward
-    return SimpleNamespace(
-        transformer=forward, read=read, prefixes=None, **{name: getattr(tokens, name) for name in names}
-    )
+    return SimpleNamespace(transformer=forward, read=read, prefixes=None, **same)
 
 
 def test_operations_are_those_of_the_passes(tmp_path: Path) -> None:

@@ -128,13 +128,9 @@ def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     pieces, said = collected(stream(brief, text, voice("", "lm-mini"), setting(speed=2.0)))
     assert len(pieces) > times and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
     assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
-    assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
+    _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=2.0).options, lambda: None, 0)
+    assert said.measurements.tokens == sum(round(0.5 * one.expected) for one in passages.passages)
     assert not any(said.trace.decoding.run_away) and all("At speed" in one for one in said.notes)
-
-
-def _expected(model: LmMiniSpeech, text: str) -> list[int]:
-    _, passages = model._prepare(text, voice("", "lm-mini"), setting(speed=2.0).options, lambda: None, 0)
-    return [one.expected for one in passages.passages]
 
 
 def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
@@ -172,8 +168,12 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_times_to_the_first_piece_and_between_pieces(clock: Clock) -> None:
-    pace = Pace(0.0, clock)
+@pytest.fixture
+def pace(clock: Clock) -> Pace:
+    return Pace(0.0, clock)
+
+
+def test_times_to_the_first_piece_and_between_pieces(clock: Clock, pace: Pace) -> None:
     for clock.now, seconds in ((0.3, 1.0), (0.8, 1.0), (2.0, 0.5)):
         pace.delivered(seconds)
     assert pace.first_audio_seconds == pytest.approx(0.3)
@@ -182,8 +182,7 @@ def test_times_to_the_first_piece_and_between_pieces(clock: Clock) -> None:
     assert pace.remarks == ()
 
 
-def test_playback_that_would_have_waited_is_told(clock: Clock) -> None:
-    pace = Pace(0.0, clock)
+def test_playback_that_would_have_waited_is_told(clock: Clock, pace: Pace) -> None:
     # Half a second late, and once more after that was made up for.
     for clock.now, seconds in ((0.0, 1.0), (1.5, 1.0), (3.0, 1.0)):
         pace.delivered(seconds)
@@ -191,8 +190,7 @@ def test_playback_that_would_have_waited_is_told(clock: Clock) -> None:
     assert "would have paused for 1.0 s" in pace.remarks[0]
 
 
-def test_a_wait_that_is_not_over_counts_so_far(clock: Clock) -> None:
-    pace = Pace(0.0, clock)
+def test_a_wait_that_is_not_over_counts_so_far(clock: Clock, pace: Pace) -> None:
     clock.now = 5.0
     assert pace.pause_so_far == 0
     pace.delivered(1.0)
@@ -203,8 +201,7 @@ def test_a_wait_that_is_not_over_counts_so_far(clock: Clock) -> None:
     assert pace.pause_so_far == pace.pause == pytest.approx(0.5)
 
 
-def test_as_many_steps_as_fit_before_what_was_heard_runs_out(clock: Clock) -> None:
-    pace = Pace(0.0, clock)
+def test_as_many_steps_as_fit_before_what_was_heard_runs_out(clock: Clock, pace: Pace) -> None:
     assert pace.affordable(16, 100, 20) == 16
     clock.now = 1.0
     pace.delivered(2.0)
@@ -221,11 +218,10 @@ def test_as_many_steps_as_fit_before_what_was_heard_runs_out(clock: Clock) -> No
     assert pace.affordable(16, 100, 20) == FEWEST_STEPS
 
 
-def test_a_running_block_may_use_more_of_the_time_and_is_cut_when_that_is_gone(clock: Clock) -> None:
-    pace = Pace(0.0, clock)
+def test_a_running_block_may_use_more_of_the_time_and_is_cut_when_that_is_gone(clock: Clock, pace: Pace) -> None:
     pace.delivered(2.0)
-    for seconds in (0.1, 0.1, 0.1, 0.1):
-        pace.stepped(100, seconds)
+    for _ in range(4):
+        pace.stepped(100, 0.1)
     # 0.9 of 2 s.
     assert pace.still(1, 30, 100, 20) == 18
     assert pace.still(1, 10, 100, 20) == 10

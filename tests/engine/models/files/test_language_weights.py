@@ -50,9 +50,7 @@ def test_sets_are_found_by_weight_and_only_those_of_the_base(tmp_path: Path) -> 
     "metadata",
     [
         None,
-        {"cfg_free": "false", "weight": "0.5"},
-        {"cfg_free": "true", "weight": "nan"},
-        {"cfg_free": "true", "weight": "1"},
+        *({"cfg_free": free, "weight": weight} for free, weight in (("false", "0.5"), ("true", "nan"), ("true", "1"))),
     ],
 )
 def test_what_does_not_say_so_is_no_cfg_free_checkpoint(tmp_path: Path, metadata: dict | None) -> None:
@@ -107,10 +105,8 @@ def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> Non
 def test_the_voice_is_read_once(model: LmMiniSpeech) -> None:
     """The second sentence has the voice's part of the prompt; the same request says the same, to the bit."""
     prefixes = model.own.tokens.prefixes
-    first = spoken(model, setting(temperature=0.0))
-    before = len(prefixes)
-    again = spoken(model, setting(temperature=0.0))
-    assert len(prefixes) == before > 0
+    (first, before), (again, after) = ((spoken(model, setting(temperature=0.0)), len(prefixes)) for _ in range(2))
+    assert before == after > 0
     assert np.array_equal(first.samples, again.samples)
 
 
@@ -162,9 +158,10 @@ def test_a_draft_that_holds_other_layers_than_it_says(bare: Path) -> None:
 
 # --- Fewer layers ----------------------------------------------------------------------------------------------------
 def test_pruned_only_takes_the_most_important_layers(model: LmMiniSpeech) -> None:
-    pruned = spoken(model, setting(shallow(depth=2, recovery="none"), temperature=0.0))
-    by_hand = spoken(model, setting(shallow(layers="0,2", recovery="none"), temperature=0.0))
-    others = spoken(model, setting(shallow(layers="1", recovery="none"), temperature=0.0))
+    pruned, by_hand, others = (
+        spoken(model, setting(shallow(**knobs, recovery="none"), temperature=0.0))
+        for knobs in ({"depth": 2}, {"layers": "0,2"}, {"layers": "1"})
+    )
     assert pruned.trace.decoding.tokens == by_hand.trace.decoding.tokens != others.trace.decoding.tokens
     assert 0.6 < pruned.measurements.ops_ratio < 0.8
     assert 0.3 < others.measurements.ops_ratio < 0.5
@@ -188,13 +185,8 @@ def test_a_draft_speaks_alone_as_in_the_papers_table(model: LmMiniSpeech) -> Non
     assert all("At speed" in one for one in said.notes), "nothing else is said"
     assert "the draft speaks alone" in speculative.describe(knobs_of(drafted(alone=True)))
     request = model._requests(script, script.passages[0])[0]
-    by_hand = decode(
-        script.network.target.tokens,
-        request,
-        model._sampler_of(script, script.passages[0]),
-        Uniforms(script.seed),
-        lambda: None,
-    )
+    sampler, uniforms = model._sampler_of(script, script.passages[0]), Uniforms(script.seed)
+    by_hand = decode(script.network.target.tokens, request, sampler, uniforms, lambda: None)
     assert said.trace.decoding.tokens == tuple(token for cycle in by_hand for token in cycle.tokens)
     assert "speaks alone; do without" in problem(model.info, alone.with_technique(shallow(depth=2)))
     with pytest.raises(NotPrepared, match="no trained draft"):

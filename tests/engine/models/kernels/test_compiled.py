@@ -57,10 +57,6 @@ def spoken(model, setting: Setting):
     return synthesise(model, "One sentence.", small_speech.VOICE, setting)
 
 
-def small(variant: str = ""):
-    return small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
-
-
 @pytest.fixture
 def fresh_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Nothing that was compiled before is found again, and no thread of the compiler's stays."""
@@ -153,8 +149,8 @@ def test_masked_models_are_compiled_before_the_clock_runs(captured_only: list[st
 @pytest.mark.parametrize("variant", workload(["", "flat"], [""]))
 def test_compiled_evaluations_say_the_same(captured_only: list[str | None], variant: str) -> None:
     plain = small_speech.setting(3)
-    expected = spoken(small(variant), plain)
-    found = spoken(small(variant), plain.with_technique(COMPILED))
+    expected = spoken(small_speech.load(variant=variant), plain)
+    found = spoken(small_speech.load(variant=variant), plain.with_technique(COMPILED))
     np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
     assert captured_only == [None]
     assert not any(note.startswith("Compiling failed") for note in found.notes)
@@ -169,9 +165,9 @@ def test_what_cannot_be_compiled_runs_without(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(compiled.torch, "compile", failing)
     plain = small_speech.setting(3)
-    model = small()
+    model = small_speech.load()
     found = spoken(model, plain.with_technique(COMPILED))
-    np.testing.assert_allclose(found.samples, spoken(small(), plain).samples, atol=1e-6)
+    np.testing.assert_allclose(found.samples, spoken(small_speech.load(), plain).samples, atol=1e-6)
     assert any(note.startswith("Compiling failed (no kernel for this), so") for note in found.notes)
     assert not any("Compiling" in note for note in spoken(model, plain.with_technique(COMPILED)).notes), "said once"
 
@@ -201,10 +197,8 @@ def test_language_models_say_why_they_are_not_compiled(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_are_not_compiled() -> None:
-    setting = (
-        Setting("f5-mini").with_technique(UsedTechnique("precision", Values(precision="int8"))).with_technique(COMPILED)
-    )
-    assert "cannot be compiled" in conflict(setting, "compilation")
+    narrow = Setting("f5-mini").with_technique(UsedTechnique("precision", Values(precision="int8")))
+    assert "cannot be compiled" in conflict(narrow.with_technique(COMPILED), "compilation")
 
 
 # --- Scripted calls ---------------------------------------------------------------------------------------------------
@@ -294,9 +288,8 @@ def test_reading_in_one_call_gives_the_same_bits() -> None:
             for one, cache in zip((fast, operators), caches, strict=True)
         )
         assert len(found) == scored and torch.equal(found, expected)
-        assert keeps is None or (
-            wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
-        )
+        if keeps is not None:
+            assert wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
     assert isinstance(scripted(_scores), torch.jit.ScriptFunction) and torch.equal(*(one.kept() for one in caches))
 
 
@@ -307,13 +300,10 @@ def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
     fast, operators = (FeatureDrafter(draft, target) for _ in range(2))
     operators._tensors = None
     request = replace(request_of(target, maximum=60), minimum=12, length=length)
+    rule = by_token(0.5, target.codes, guarded=False)
     for seed, sampler in enumerate((Nucleus(), Nucleus(0.8, 8, 0.9), Nucleus(repetition_penalty=1.2))):
         one, other = (
-            list(
-                speculation(
-                    target, drafter, request, sampler, Uniforms(seed), by_token(0.5, target.codes, guarded=False), 4
-                )
-            )
+            list(speculation(target, drafter, request, sampler, Uniforms(seed), rule, 4))
             for drafter in (fast, operators)
         )
         parts = [[(cycle.drafted, cycle.tokens, cycle.acceptance) for cycle in each] for each in (one, other)]

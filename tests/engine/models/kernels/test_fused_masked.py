@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -40,6 +42,10 @@ def canvas(seed: int) -> torch.Tensor:
     return torch.randint(17, (4, FRAMES), generator=torch.Generator().manual_seed(seed))
 
 
+def scored(run: Any, seed: int, guide: Guide = Guide.BOTH, first: int = 0, last: int = FRAMES) -> torch.Tensor:
+    return run.scores(canvas(seed), first, last, guide)
+
+
 def close(first: torch.Tensor, second: torch.Tensor) -> None:
     difference = (first.log_softmax(-1) - second.log_softmax(-1)).abs().max().item()
     assert difference <= TOLERANCE, difference
@@ -51,50 +57,46 @@ def test_all_savings_together_leave_the_scores(network: MaskedNetwork, guidance:
     positions = torch.cat([torch.arange(TEXT), torch.arange(REFERENCE + FRAMES)]) if restarted else None
     asked = request(positions=positions, alone_positions=torch.arange(3, 3 + FRAMES) if restarted else None)
     plain, fused = PlainRun(network, asked, guidance), FusedMasked.of(network).begin(asked, guidance)
-    close(fused.scores(canvas(0), 0, FRAMES, Guide.BOTH), plain.scores(canvas(0), 0, FRAMES, Guide.BOTH))
+    close(scored(fused, 0), scored(plain, 0))
 
 
 def test_what_is_kept_from_step_to_step_is_what_a_new_canvas_computes(network: MaskedNetwork) -> None:
     fused = FusedMasked.of(network)
     run = fused.begin(request(), 2.0)
     for seed in range(3):
-        fresh = fused.begin(request(), 2.0)
-        assert torch.equal(
-            run.scores(canvas(seed), 0, FRAMES, Guide.BOTH), fresh.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
-        )
+        assert torch.equal(scored(run, seed), scored(fused.begin(request(), 2.0), seed))
 
 
 def test_the_last_layer_and_the_head_need_only_the_frames_that_are_asked_for(network: MaskedNetwork) -> None:
     run = FusedMasked.of(network).begin(request(), 2.0)
-    whole, part = (run.scores(canvas(0), first, last, Guide.BOTH) for first, last in ((0, FRAMES), (3, 8)))
+    whole, part = scored(run, 0), scored(run, 0, first=3, last=8)
     assert part.shape == (4, 5, 17)
     close(part, whole[:, 3:8])
 
 
 def test_guidance_used_again_where_nothing_changed_is_guidance(network: MaskedNetwork) -> None:
     run = FusedMasked.of(network).begin(request(), 2.0)
-    guided = run.scores(canvas(0), 0, FRAMES, Guide.BOTH)
-    close(run.scores(canvas(0), 0, FRAMES, Guide.REUSED), guided)
-    alone = run.scores(canvas(0), 0, FRAMES, Guide.ALONE)
-    close(alone, FusedMasked.of(network).begin(request(), 0.0).scores(canvas(0), 0, FRAMES, Guide.BOTH))
+    guided = scored(run, 0)
+    close(scored(run, 0, Guide.REUSED), guided)
+    alone = scored(run, 0, Guide.ALONE)
+    close(alone, scored(FusedMasked.of(network).begin(request(), 0.0), 0))
     assert not torch.allclose(alone, guided)
 
 
 def test_guidance_of_other_frames_is_not_used_again(network: MaskedNetwork) -> None:
     run = FusedMasked.of(network).begin(request(), 2.0)
-    run.scores(canvas(0), 0, 5, Guide.BOTH)
+    scored(run, 0, last=5)
     spent = run.operations
-    close(run.scores(canvas(0), 5, FRAMES, Guide.REUSED), run.scores(canvas(0), 5, FRAMES, Guide.BOTH))
+    close(scored(run, 0, Guide.REUSED, first=5), scored(run, 0, first=5))
     assert run.operations - spent == 2 * request().operations(CONFIG, FRAMES - 5, Guide.BOTH)
 
 
 def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> None:
-    expected = PlainRun(network, request(), 2.0).scores(canvas(0), 0, FRAMES, Guide.BOTH)
+    expected = scored(PlainRun(network, request(), 2.0), 0)
     FusedMasked.of(network)
     attention = network.llm.layers[0].self_attn
     assert attention.q_proj.weight.untyped_storage().data_ptr() == attention.v_proj.weight.untyped_storage().data_ptr()
-    again = PlainRun(network, request(), 2.0).scores(canvas(0), 0, FRAMES, Guide.BOTH)
-    assert torch.equal(expected, again)
+    assert torch.equal(expected, scored(PlainRun(network, request(), 2.0), 0))
 
 
 def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork) -> None:
@@ -102,13 +104,12 @@ def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork)
     for a graphics card."""
     fused, noise = FusedMasked.of(network), SeededCanvasNoise(0, torch.device("cpu"))
     runs = fused.begin(request(), 2.0), KeptPrefixRun(fused, request(), 2.0, 2)
-    guides = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH)
+    guides, rules = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH), Rules(class_temperature=0.5)
     for run in runs:
         filled = Canvas(4, FRAMES, CONFIG.mask, torch.device("cpu"))
-        rules = Rules(class_temperature=0.5)
         with Recorder() as recorder:
             steps = demask(
-                run, filled, Block(2, 9, 6), rules, noise, 0, lambda step: guides[step % 4], still=lambda taken: 3
+                run, filled, Block(2, 9, 6), rules, noise, 0, lambda step: guides[step], still=lambda taken: 3
             )
             assert len(list(steps)) == 4
         assert "aten::topk" in recorder.names
@@ -122,10 +123,8 @@ def test_fewer_bits_against_float32(network: MaskedNetwork, precision: str) -> N
     narrow = networks.of(precision)
     assert networks.of(precision) is narrow
     for seed in range(3):
-        first, second = (
-            one.begin(request(), 2.0).scores(canvas(seed), 0, FRAMES, Guide.BOTH).float().log_softmax(-1)
-            for one in (networks.own, narrow)
-        )
+        runs = (one.begin(request(), 2.0) for one in (networks.own, narrow))
+        first, second = (scored(run, seed).float().log_softmax(-1) for run in runs)
         assert 0 < (first - second).abs().max() < 0.2
         assert (first.argmax(-1) == second.argmax(-1)).float().mean() > 0.9
 
@@ -140,8 +139,7 @@ def partial_run(kind: type, network: MaskedNetwork, every: int) -> KeptPrefixRun
 def test_whole_steps_change_nothing(network: MaskedNetwork, kind: type) -> None:
     run, plain = partial_run(kind, network, 1), FusedMasked.of(network).begin(request(), 2.0)
     for seed in range(3):
-        expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
-        assert torch.equal(run.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
+        assert torch.equal(scored(run, seed), scored(plain, seed))
     assert run.operations == plain.operations
 
 
@@ -151,33 +149,30 @@ def test_partial_steps_are_exact_as_long_as_the_canvas_stays(
     network: MaskedNetwork, kind: type, share: float, guide: Guide
 ) -> None:
     run = partial_run(kind, network, 3)
-    first = run.scores(canvas(0), 0, FRAMES, guide)
+    first = scored(run, 0, guide)
     whole, spent = run.rows_of_last(guide), run.operations
-    close(run.scores(canvas(0), 0, FRAMES, guide), first)
+    close(scored(run, 0, guide), first)
     assert run.operations - spent < share * spent
     assert run.rows_of_last(guide) < run.rows_of(guide) < whole
-    close(run.scores(canvas(0), 3, 8, guide), first[:, 3:8])
+    close(scored(run, 0, guide, 3, 8), first[:, 3:8])
     # The fourth step computes everything again, for another canvas too.
     fresh = FusedMasked.of(network).begin(request(), 2.0)
-    close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
-    assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))
+    close(scored(run, 1, guide), scored(fresh, 1, guide))
+    assert not torch.allclose(scored(run, 2, guide), scored(fresh, 2, guide))
 
 
 def test_what_one_branch_left_serves_no_step_with_both(network: MaskedNetwork) -> None:
     fused = FusedMasked.of(network)
     run, fresh = ReusedLayersRun(fused, request(), 2.0, 4, range(1, 2)), fused.begin(request(), 2.0)
-    run.scores(canvas(0), 0, FRAMES, Guide.ALONE)
-    close(run.scores(canvas(1), 0, FRAMES, Guide.BOTH), fresh.scores(canvas(1), 0, FRAMES, Guide.BOTH))
-    assert run.operations == sum(
-        request().operations(fused.config, FRAMES, guide) for guide in (Guide.ALONE, Guide.BOTH)
-    )
+    alone, both = (request().operations(fused.config, FRAMES, guide) for guide in (Guide.ALONE, Guide.BOTH))
+    scored(run, 0, Guide.ALONE)
+    close(scored(run, 1), scored(fresh, 1))
+    assert run.operations == alone + both
     # What both left serves the conditional one alone.
-    spent = run.operations
-    alone = run.scores(canvas(1), 0, FRAMES, Guide.ALONE)
-    close(alone, fresh.scores(canvas(1), 0, FRAMES, Guide.ALONE))
-    assert run.operations - spent < request().operations(fused.config, FRAMES, Guide.ALONE)
+    close(scored(run, 1, Guide.ALONE), scored(fresh, 1, Guide.ALONE))
+    assert run.operations < 2 * alone + both
     run.begin_block()
-    close(run.scores(canvas(2), 0, FRAMES, Guide.ALONE), fresh.scores(canvas(2), 0, FRAMES, Guide.ALONE))
+    close(scored(run, 2, Guide.ALONE), scored(fresh, 2, Guide.ALONE))
 
 
 def test_short_passes_are_foreseen(network: MaskedNetwork) -> None:
@@ -189,7 +184,7 @@ def test_short_passes_are_foreseen(network: MaskedNetwork) -> None:
             found = []
             for guide in guides:
                 before = run.operations
-                run.scores(canvas(0), 0, FRAMES, guide)
+                scored(run, 0, guide)
                 found.append(run.operations - before < request().operations(fused.config, FRAMES, guide))
             assert found == foreseen
             run.begin_block()

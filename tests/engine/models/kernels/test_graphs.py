@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,41 +50,26 @@ class Again:
         return replay, output
 
 
-class Told(Observer):
-    """Keeps the lines that a take is told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def status(self, text: str) -> None:
-        self.lines.append(text)
-
-
 def graphs(**knobs: object) -> UsedTechnique:
     return UsedTechnique("graphs", Values({"bucket": 64, "most": 8} | knobs))
 
 
 def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
-    model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
-    model._graphs = GraphCache(record)
+    return recording(small_speech.load(variant=variant), record)
+
+
+def recording(model: Any, record: Callable) -> Any:
+    """``model`` as on a device that can record."""
+    model.info, model._graphs = replace(model.info, lacking=()), GraphCache(record)
     return model
 
 
 def language(root: Path, record: Callable):
-    model = speaking.load(root)
-    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
-    model._graphs = GraphCache(record)
-    return model
+    return recording(speaking.load(root), record)
 
 
 def masked(tmp_path: Path, record: Callable):
-    model = load_model("OmniVoice", folder=str(small_release.write_release(tmp_path / "model")), device="cpu")
-    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
-    model._graphs = GraphCache(record)
-    return model
-
-
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA graphics card")
+    return recording(small_release.load(small_release.write_release(tmp_path / "model")), record)
 
 
 # --- The cache --------------------------------------------------------------------------------------------------------
@@ -126,12 +112,23 @@ def test_recordings_hold_no_more_memory_than_they_may():
     assert graphs.find("large", memory.taking(501), "all of it") == "made", "there is room for it now"
 
 
-def test_memory_that_is_short_gives_the_others_up():
+@pytest.fixture
+def four() -> GraphCache[str]:
+    """Room for four recordings."""
+    cache: GraphCache[str] = GraphCache(Again())
+    cache.most = 4
+    return cache
+
+
+def failing() -> str:
+    raise RuntimeError("not now\nmore")
+
+
+def test_memory_that_is_short_gives_the_others_up(four: GraphCache[str]):
     def make() -> str:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nMore.")
 
-    graphs: GraphCache[str] = GraphCache(Again())
-    graphs.most = 4
+    graphs = four
     graphs.find("a", lambda: "made", "a")
     graphs.notes()
     assert graphs.find("b", make, "b") is None
@@ -141,13 +138,8 @@ def test_memory_that_is_short_gives_the_others_up():
     )
 
 
-def test_recordings_of_what_is_gone_are_given_up():
-    def failing() -> str:
-        raise RuntimeError("not now")
-
-    owner, other = object(), object()
-    graphs: GraphCache[str] = GraphCache(Again())
-    graphs.most = 4
+def test_recordings_of_what_is_gone_are_given_up(four: GraphCache[str]):
+    graphs, owner, other = four, object(), object()
     for one in (owner, other):
         graphs.find(("language", id(one), 1), lambda: "made", "a pass")
         graphs.find(("language", id(one), 2), failing, "a longer pass")
@@ -157,14 +149,11 @@ def test_recordings_of_what_is_gone_are_given_up():
     assert graphs.find(("language", id(other), 2), lambda: "made", "a longer pass") is None
 
 
-def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity():
+def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity(four: GraphCache[str]):
     class Network:
         pass
 
-    def failing() -> str:
-        raise RuntimeError("not now")
-
-    graphs = GraphCache[str](Again())
+    graphs = four
     for _ in range(20):  # Python gives the same address again.
         network = Network()
         for _ in range(2):
@@ -176,20 +165,10 @@ def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity():
     assert graphs.find(("frame", weakref.ref(network)), lambda: "made", "a frame") == "made"
 
 
-def test_what_cannot_be_recorded_is_not_tried_again():
-    tried = []
-
-    def make() -> str:
-        tried.append(1)
-        raise RuntimeError("not while a stream is recorded\nmore")
-
-    graphs: GraphCache[str] = GraphCache(Again())
-    assert graphs.find("a", make, "a step") is None
-    assert graphs.find("a", make, "a step") is None
-    assert len(tried) == 1
-    assert graphs.notes() == (
-        "No CUDA graph could be recorded of a step (not while a stream is recorded), so it ran without one.",
-    )
+def test_what_cannot_be_recorded_is_not_tried_again(four: GraphCache[str]):
+    for make in (failing, lambda: "made"):
+        assert four.find("a", make, "a step") is None
+    assert four.notes() == ("No CUDA graph could be recorded of a step (not now), so it ran without one.",)
 
 
 # --- The roofline -----------------------------------------------------------------------------------------------------
@@ -199,18 +178,11 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
     record = Again()
     small = small_speech.setting(3).with_technique(graphs())
+    lm, omnivoice = language(write_model(tmp_path / "lm"), record), masked(tmp_path, record)
     cases = (
         (flow(record), Utterance("One sentence.", small_speech.VOICE), small),
-        (
-            language(write_model(tmp_path / "lm"), record),
-            Utterance(speaking.TEXT, voice("", "lm-mini")),
-            speaking.setting(graphs()),
-        ),
-        (
-            masked(tmp_path, record),
-            Utterance(small_release.TEXT, voice("", "OmniVoice")),
-            small_release.setting(graphs()),
-        ),
+        (lm, Utterance(speaking.TEXT, voice("", "lm-mini")), speaking.setting(graphs())),
+        (omnivoice, Utterance(small_release.TEXT, voice("", "OmniVoice")), small_release.setting(graphs())),
     )
     for model, utterance, chosen in workload(cases, cases[:1]):
         before = record.replayed
@@ -233,7 +205,7 @@ def test_what_cannot_have_graphs_is_refused(tmp_path):
 
 
 # --- On a card --------------------------------------------------------------------------------------------------------
-@needs_cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA graphics card")
 @pytest.mark.parametrize("bucket", [1, 64])
 def test_cuda_graphs_say_the_same(bucket):
     model = load_model("f5-mini", device="cuda")
@@ -270,13 +242,14 @@ def test_flow_models_say_the_same(bucket, options):
 
 
 def test_what_is_recorded_outside_of_a_take_is_told_to_none():
-    record, take = Again(), Told()
+    record, take, lines = Again(), Observer(), []
+    take.status = lines.append
     model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
     synthesise(model, "One sentence.", small_speech.VOICE, chosen, (), take)
-    assert len(take.lines) == record.recorded == 1
+    assert len(lines) == record.recorded == 1
     alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
     model.sampling(scripted(model, "One sentence.", small_speech.VOICE, alone))()
-    assert record.recorded == 2 and len(take.lines) == 1
+    assert record.recorded == 2 and len(lines) == 1
 
 
 def test_the_flat_transformer_of_e2_says_the_same():
@@ -316,26 +289,18 @@ def test_a_recording_keeps_what_it_is_of():
     assert backbone() is None
 
 
-@pytest.mark.parametrize("bucket", [16])
-def test_passes_have_the_same_hidden_states(tmp_path, bucket):
+def test_passes_have_the_same_hidden_states(tmp_path):
     """Token by token, several at once, some taken back, and again from the beginning: all after one prompt."""
     record = Again()
     plain = speaking.load(write_model(tmp_path / "model")).own.tokens
     graphs: GraphCache = GraphCache(record)
     graphs.most = 32
-    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, graphs, bucket))
+    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, graphs, bucket=16))
     generator = torch.Generator().manual_seed(0)
     for _ in range(2):
         caches = [one.cache(90) for one in (plain, graphed)]
-        for tokens, kept in (
-            (30, 30),
-            (1, 31),
-            (1, 32),
-            (4, 34),
-            (4, 38),
-            (1, 39),
-            *((1, one) for one in range(40, 70)),
-        ):
+        begun = (30, 30), (1, 31), (1, 32), (4, 34), (4, 38), (1, 39)
+        for tokens, kept in (*begun, *((1, one) for one in range(40, 70))):
             embedded = torch.randn(1, tokens, plain.transformer.config.hidden, generator=generator)
             start = caches[0].length
             places = torch.arange(start, start + tokens)

@@ -51,6 +51,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 needs_operators = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
+needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
 needs_packing = pytest.mark.skipif(not products.available(), reason="this build of torch cannot pack weights")
 
 
@@ -113,12 +114,10 @@ CONFIG = BackboneConfig("DiT", 48, 1, 3, 16)
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize(("rotary_heads", "qk_norm", "length"), crossed([None, 1], [False, True], [7, ROWS + 9]))
-def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm: bool, length: int) -> None:
+@pytest.mark.parametrize(("rotary_heads", "norm", "length"), crossed([None, 1], [None, "rms_norm"], [7, ROWS + 9]))
+def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, norm: str | None, length: int) -> None:
     torch.manual_seed(0)
-    attention = F5Attention(
-        replace(CONFIG, qk_norm="rms_norm" if qk_norm else None, pe_attn_head=rotary_heads)
-    ).requires_grad_(False)
+    attention = F5Attention(replace(CONFIG, qk_norm=norm, pe_attn_head=rotary_heads)).requires_grad_(False)
     x, table = torch.randn(2, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table)
     attention.fuse()
@@ -241,12 +240,8 @@ def test_inputs_that_make_no_groups_stay_as_they_are() -> None:
     assert isinstance(packed_product(product(drawn()[0]), 256, 4, 32), Int4Product)
 
 
-needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
-
-
-def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(70, 33, generator=generator), torch.randn(70, generator=generator)
+def weights() -> tuple[Tensor, Tensor]:
+    return drawn(70, 33)
 
 
 @needs_fbgemm

@@ -15,17 +15,8 @@ from tests.engine.awake import awake
 from tests.tools.recipes.natural_megatts3 import export_transformer
 
 LAYERS = 3
-SMALL_DIT = DiTConfig(
-    dim=64,
-    layers=LAYERS,
-    heads=1,
-    ff_hidden=96,
-    latent=GROUPED,
-    local_cond=24,
-    ctx_mask=4,
-    phone_layers=1,
-    phone_ff_hidden=64,
-)
+SIZES = {"dim": 64, "layers": LAYERS, "heads": 1, "ff_hidden": 96, "local_cond": 24, "phone_ff_hidden": 64}
+SMALL_DIT = DiTConfig(**SIZES, latent=GROUPED, ctx_mask=4, phone_layers=1)
 
 
 def write_bundled(root: Path) -> None:

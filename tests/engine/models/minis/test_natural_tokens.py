@@ -16,7 +16,7 @@ from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
-from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH
@@ -57,9 +57,9 @@ def omni(omni_folder: Path) -> OmniMiniSpeech:
     return load_model("omni-mini", folder=str(omni_folder), device="cpu")
 
 
-@pytest.fixture(params=["lm-mini", "omni-mini"])
+@pytest.fixture(params=["lm", "omni"])
 def model(request: pytest.FixtureRequest) -> Speech:
-    return request.getfixturevalue({"lm-mini": "lm", "omni-mini": "omni"}[request.param])
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +70,6 @@ def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
 def setting(model: Speech, seed: int = 0, **options: object) -> Setting:
     few = {"steps": 4} if isinstance(model, OmniMiniSpeech) else {}
     return Setting(model.info.id, entry(model.info.id).options_with(**{"speed": 2.0, **few, **options}), seed=seed)
-
-
-def pieces_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> tuple[list[Piece], Synthesis]:
-    return collected(stream(model, text, speaker, chosen))
 
 
 def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> Synthesis:
@@ -92,7 +88,8 @@ def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: V
 
 
 def test_a_language_model_is_given_a_phone_for_every_token(lm: LmMiniSpeech, anna: Voice):
-    prompt, (passage,) = prepared(lm, anna, seed=3)
+    prompt, passages = lm._prepare(TEXT, anna, setting(lm).options, lambda: None, 3)
+    (passage,) = passages.passages
     (piece,), _ = NaturalReader().pieces(TEXT, HowToRead(speed=2.0, seed=3))
     by_frame = labels(piece.phones, piece.latent_frames, PhoneVocabulary(PHONES), hop=HOP)
     assert passage.phones.tolist() == token_phones(by_frame, 2).tolist()
@@ -103,14 +100,9 @@ def test_a_language_model_is_given_a_phone_for_every_token(lm: LmMiniSpeech, ann
     assert len(take.samples) == take.measurements.tokens * 2 * HOP
 
 
-def prepared(lm: LmMiniSpeech, speaker: Voice, seed: int = 0):
-    prompt, passages = lm._prepare(TEXT, speaker, setting(lm).options, lambda: None, seed)
-    return prompt, passages.passages
-
-
 def test_what_comes_in_pieces_is_what_is_made_at_once(model: Speech, anna: Voice):
     text = "Good morning, everybody."
-    pieces, take = pieces_of(model, setting(model), anna, text)
+    pieces, take = collected(stream(model, text, anna, setting(model)))
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), take.samples)
     prompt = model._front_end.prompt(anna)
     if isinstance(model, LmMiniSpeech):
@@ -173,7 +165,7 @@ def test_what_cannot_be_read_is_refused(model: Speech, anna: Voice, text: str):
 def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: Voice):
     blocks = setting(omni, speed=1.0).with_technique(UsedTechnique("blockwise", Values()))
     text = "The juice of lemons makes fine punch."
-    pieces, take = pieces_of(omni, blocks, anna, text)
+    pieces, take = collected(stream(omni, text, anna, blocks))
     (passage,) = take.trace.demasking.passages
     assert len(passage.blocks) > 1 and len(pieces) > 1
     prompt = omni._front_end.prompt(anna)
@@ -197,19 +189,15 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
         assert np.isfinite(take.samples).all() and len(take.samples) > 2_000, one.title
 
 
-@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
-def test_a_model_of_an_earlier_version_is_refused(name: str, lm_folder: Path, omni_folder: Path, tmp_path: Path):
-    root = shutil.copytree({"lm-mini": lm_folder, "omni-mini": omni_folder}[name], tmp_path / name)
-    layout = json.loads((root / LAYOUT_FILE).read_text(encoding="utf-8"))
-    (root / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="earlier version of Paretone"):
-        load_model(name, folder=str(root), device="cpu")
-
-
-def test_a_vocoder_of_other_speech_is_refused(lm_folder: Path, omni_folder: Path, tmp_path: Path):
+def test_a_vocoder_of_other_speech_and_an_earlier_version_are_refused(
+    lm_folder: Path, omni_folder: Path, tmp_path: Path
+):
     for name, folder in (("lm-mini", lm_folder), ("omni-mini", omni_folder)):
-        alone = tmp_path / name
-        shutil.copytree(folder, alone)
+        alone = shutil.copytree(folder, tmp_path / name)
         write_vocos(tmp_path / entry(name).vocoder)
         with pytest.raises(CheckpointError, match="put that of natural speech there"):
+            load_model(name, folder=str(alone), device="cpu")
+        layout = json.loads((alone / LAYOUT_FILE).read_text(encoding="utf-8"))
+        (alone / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
+        with pytest.raises(CheckpointError, match="earlier version of Paretone"):
             load_model(name, folder=str(alone), device="cpu")

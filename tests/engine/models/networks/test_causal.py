@@ -12,29 +12,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from paretone.errors import CheckpointError
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.networks.causal import CausalConfig, Llama3Scaling
+from tests.engine.models.llasa.small_release import CONFIG as LLAMA_3
 from tests.engine.models.small_causal import LLAMA, QWEN, QWEN3, SCALED, small_transformer
 from tests.workload import crossed
 
 CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen2", "scaled", "qwen3"])
 LENGTH = 11
 CLOSE = 1e-5
-LLAMA_3 = {
-    "model_type": "llama",
-    "hidden_size": 2048,
-    "num_hidden_layers": 16,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "intermediate_size": 8192,
-    "rms_norm_eps": 1e-5,
-    "rope_theta": 500000.0,
-    "rope_scaling": {
-        "rope_type": "llama3",
-        "factor": 32.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    },
-}
 
 
 def embedded(batch: int = 1, length: int = LENGTH, width: int = LLAMA.hidden) -> Tensor:
@@ -197,10 +181,8 @@ def test_operations_are_those_of_the_products(tokens: int, context: int) -> None
 
 def test_configurations_are_read() -> None:
     config = CausalConfig.read(LLAMA_3)
-    assert config == CausalConfig(
-        2048, 16, 32, 8, 64, 8192, 1e-5, 500000.0, Llama3Scaling(32.0, 1.0, 4.0, 8192), biased=False
-    )
-    qwen = {**LLAMA_3, "model_type": "qwen2", "rope_scaling": None}
+    assert config == CausalConfig(64, 3, 4, 2, 16, 96, 1e-5, 500000.0, Llama3Scaling(32.0, 1.0, 4.0, 8192))
+    qwen = {**LLAMA_3, "model_type": "qwen2", "head_dim": None, "rope_scaling": None}
     assert CausalConfig.read(qwen) == replace(config, rope_scaling=None, biased=True)
 
 
