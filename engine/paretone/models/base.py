@@ -24,8 +24,6 @@ FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """Families of models: noise to speech in steps, token by token, and a canvas of masked tokens filled in stepwise."""
 MEL_FLOW = "mel-flow"
 """Of language models with a flow from tokens to mel frames."""
-_WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
-"""How families other than flow decode, for messages."""
 
 
 @dataclass(frozen=True)
@@ -355,9 +353,10 @@ def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
     """``model`` as a flow model, which ``purpose`` (``Calibrating``) needs; a language model stands for the flow after
     it. Raises :class:`SettingError` for others."""
     if model.info.family != FLOW and model.info.mel_flow is None:
+        ways = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
-            f"{_WAYS[model.info.family]}; load another model."
+            f"{ways[model.info.family]}; load another model."
         )
     return cast("FlowModel", model)
 

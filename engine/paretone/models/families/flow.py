@@ -60,9 +60,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
 
-MOST_KEPT = 3
-"""Maximum number of backbones kept in addition to the model's own."""
-
 
 class Backbones:
     """Provides the warmed-up backbone for a synthesis."""
@@ -77,7 +74,7 @@ class Backbones:
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
-        self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
+        self._others: LastUsed[Evaluated] = LastUsed(3)
         """By fingerprint of the weights, precision and compile mode."""
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
@@ -341,10 +338,6 @@ class PlannedFlow(ABC):
         )
 
 
-_ANY_TEXT = "Yes."
-"""Placeholder: preparing a voice needs a text."""
-
-
 @dataclass(frozen=True)
 class _Spoken(Spoken):
     shares: tuple[float, ...]
@@ -411,7 +404,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         if voice is not None and not voice.phones:
-            self._prepare(_ANY_TEXT, voice, plan.options, observer.check, plan.seed)
+            self._prepare("Yes.", voice, plan.options, observer.check, plan.seed)  # Any text will do.
         self.ready(plan, voice, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------

@@ -147,8 +147,6 @@ class TokenProgress:
 
 PATIENCE = 4
 """Of decoders while several texts are spoken at once."""
-MOST_RECORDED = 2
-"""Networks whose recordings are kept: the model's and its draft's."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         super().__init__(replace(info, token_rate=token_rate))
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
-        self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
+        self._recordings: LastUsed[LanguageNetwork] = LastUsed(2)  # The model's and its draft's.
         self.token_rate = token_rate
 
     # --- To be implemented by a model --------------------------------------------------------------------------------

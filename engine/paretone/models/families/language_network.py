@@ -387,12 +387,6 @@ class FeatureDrafter(TokenModel):
         return Draft(self._of_state.scaled, self._of_token.scaled, join, narrow, head)
 
 
-MOST_KEPT = 3
-"""Maximum number of networks kept in addition to the model's own."""
-MOST_CHANGED = 2
-"""Maximum number of networks kept with changed products: a model and its draft."""
-
-
 @dataclass(frozen=True)
 class LanguageNetwork:
     """An optimised token model, with the tables that embed its prompts, under the adapter's names."""
@@ -463,9 +457,9 @@ class LanguageNetworks:
         self._read_student = read_student
         self._read_draft = read_draft
         self._warm_up = warm_up
-        self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
+        self._others: LastUsed[LanguageNetwork] = LastUsed(3)
         """By fingerprint, or by retained layers."""
-        self._with_products: LastUsed[LanguageNetwork] = LastUsed(MOST_CHANGED)
+        self._with_products: LastUsed[LanguageNetwork] = LastUsed(2)  # A model and its draft.
 
     def __len__(self) -> int:
         return 1 + len(self._others)

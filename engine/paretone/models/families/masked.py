@@ -43,9 +43,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import WHOLE, GuidanceSchedule, MaskedPlan
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
 
-MOST_KEPT = 2
-"""Maximum number of networks kept in addition to the model's own."""
-
 
 def offered(device: torch.device) -> tuple[str, ...]:
     some = precision.offered(device)
@@ -63,7 +60,7 @@ class MaskedNetworks:
         self._precision = precision
         self.own = FusedMasked.of(plain, precision)
         self._warm_up = warm_up
-        self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
+        self._others: LastUsed[FusedMasked] = LastUsed(2)
 
     @contextlib.contextmanager
     def standing_in(self, other: FusedMasked) -> Iterator[None]:

@@ -203,7 +203,7 @@ def _torch_file(path: Path) -> object:
     _require_packed(path)
     names = _imports(path)
     # Torch would search a long name for minutes, for a hint on how to run it nevertheless.
-    code = next((name for name in names if len(name) > _LONGEST_IMPORT), None)
+    code = next((name for name in names if len(name) > 200), None)
     if code is not None:
         raise _holds_code(path, code)
     try:
@@ -234,7 +234,8 @@ def _imports(path: Path) -> list[str]:
     """Imports of the pickles in a ``.pt``, read without executing them, as far as they can be parsed."""
     found: list[str] = []
     with contextlib.suppress(*_NO_ZIP), path.open("rb") as file:
-        pickles: Iterable[IO[bytes]] = [file] * _PICKLES
+        # Before torch 1.6: three of description, the content, and the names of tensors.
+        pickles: Iterable[IO[bytes]] = [file] * 5
         if zipfile.is_zipfile(path):
             packed = zipfile.ZipFile(file)
             pickles = (packed.open(name) for name in packed.namelist() if name.endswith("data.pkl"))
@@ -254,9 +255,6 @@ _NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupE
 """Exceptions for damaged zips."""
 _OF_WEIGHTS = ("torch.", "collections.OrderedDict")
 """Imports in pickles of weights."""
-_LONGEST_IMPORT = 200
-_PICKLES = 5
-"""Pickles in a file of torch before 1.6: three of description, the content, and the names of tensors."""
 
 
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:

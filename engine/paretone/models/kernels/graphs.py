@@ -33,9 +33,6 @@ from paretone.sampling.demasking import Guide
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.plan import Graphing
 
-WARM_UPS = 3
-"""Number of runs before recording: first runs choose kernels and allocate memory."""
-
 Replay = Callable[[], None]
 Result = TypeVar("Result")
 Record = Callable[[Callable[[], Result]], tuple[Replay, Result]]
@@ -50,7 +47,7 @@ def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
     stream = _side_stream(torch.cuda.current_device())
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(WARM_UPS):
+        for _ in range(3):  # First runs choose kernels and allocate memory.
             run()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()

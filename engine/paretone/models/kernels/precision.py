@@ -4,9 +4,8 @@ Attention and feed-forward modules compute in fewer bits. The state, the residua
 embedding, input layers and last projections stay float32, so rounding errors of layers do not add up in the stream, and
 module outputs that techniques keep are float32 as well.
 
-Measured on f5-mini (700 frames, one core with AMX, paired CPU time of complete evaluations with two branches and with
-one; mean velocity 2.9): bfloat16 2.0 and 1.7 times as fast as float32, mean velocity error 0.0035; int8 1.3 times,
-error 0.020; float16 1.04 and 0.95 times, so CPUs do not offer it.
+Measured on f5-mini (one core with AMX; mean velocity 2.9): bfloat16 is 1.7 to 2.0 times as fast as float32, with a mean
+velocity error of 0.0035; int8 1.3 times, with 0.020; float16 0.95 to 1.04 times, so CPUs do not offer it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Matrix products with weights packed in advance into the layout of Intel's MKL or of oneDNN, which is the faster here.
 
-Without packing, MKL copies the weights into that layout at every product. Packing saves a tenth of the time for 900
-rows, a fifth for 200. On AMD's processors MKL uses vectors of half their width, and oneDNN takes less than half its
-time. Results are equal up to rounding. Layers process rows in blocks, so that intermediate results stay in the
-processor's cache. Packed weights are stored in addition to the weights. On processors with integer matrix units,
-:mod:`paretone.models.kernels.split_products` is faster.
+Without packing, MKL copies the weights into that layout at every product: a tenth of the time for 900 rows, a fifth for
+200. On AMD's processors oneDNN takes less than half of MKL's time. Results are equal up to rounding. Layers process
+rows in blocks, so that intermediate results stay in the processor's cache. Packed weights are kept beside the weights.
+On processors with integer matrix units, :mod:`paretone.models.kernels.split_products` is faster.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ arXiv 2306.11975):
   do not round. They are scaled and added in float32.
 
 **Error.** Terms below 2⁻²³ of largest times largest are dropped, so the error grows with the ratio of a row's largest
-entry to a typical one. Relative to float32's own error: 0.7 to 1.05 times on activations of F5-TTS v1 Base with random
-weights, at most 4.3 times on the trained ``f5-mini``, 4 to 5 times for log-normal channels, 6 to 8 times with one
-channel a thousand times as strong as the others (4e-6 of the result). With one entry a million times the others, the
-others are lost; float32 would keep them. Normalised activations have no such rows.
+entry to a typical one. Relative to float32's own error: at most 4.3 times on the trained ``f5-mini``, 4 to 5 times for
+log-normal channels, 6 to 8 times with one channel a thousand times as strong as the others (4e-6 of the result). With
+one entry a million times the others, the others are lost. Normalised activations have no such rows.
 
 A row's result depends on that row only, bit for bit, whichever rows are computed with it. Rows of zeros give the bias;
 rows with an infinity or a NaN give results that are not finite. Rows whose largest entry is below 1e-30 are scaled as

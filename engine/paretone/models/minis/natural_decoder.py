@@ -94,8 +94,6 @@ def _between(values: Tensor, places: Tensor) -> Tensor:
 BLOCKS = 4
 INNER = 768
 EPSILON = 1e-5
-LARGEST_LOG = 7.0
-"""Upper limit of log magnitudes."""
 SCALE = ".scale"
 """Suffix of the scales' names in the file."""
 
@@ -145,7 +143,7 @@ class Spectra:
 
 
 def _magnitude(logarithm: Tensor) -> Tensor:
-    return logarithm.clamp(max=LARGEST_LOG).exp()
+    return logarithm.clamp(max=7.0).exp()
 
 
 class SpectralNetwork(nn.Module):

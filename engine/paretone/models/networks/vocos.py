@@ -22,11 +22,7 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.products import PackableLinear, packed
 from paretone.models.networks.shapes import Modules
 
-PARTS = "feature_extractor", "backbone", "head"
-"""Parts of an official ``config.yaml``, each with its ``init_args``."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
-LARGEST_MAGNITUDE = 100.0
-"""Upper limit of spectral magnitudes, as in the official head."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,8 @@ class VocosConfig:
         """Read an official ``config.yaml``. Raises :class:`CheckpointError` that names what is missing or
         unsupported."""
         file = ConfigFile.read(path)
-        features, backbone, head = (file.part(name, needed=True).part("init_args", needed=True) for name in PARTS)
+        parts = (file.part(name, needed=True) for name in ("feature_extractor", "backbone", "head"))
+        features, backbone, head = (one.part("init_args", needed=True) for one in parts)
         head.require("padding", "center", "center")
         if backbone.entries.get("adanorm_num_embeddings"):
             raise CheckpointError(
@@ -134,7 +131,7 @@ class FourierHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, frames, width) to (B, samples)."""
         log_magnitude, phase = self.out(hidden).transpose(1, 2).chunk(2, dim=1)
-        magnitude = log_magnitude.exp().clip(max=LARGEST_MAGNITUDE)
+        magnitude = log_magnitude.exp().clip(max=100.0)  # As in the official head.
         return self.istft(magnitude * (torch.cos(phase) + 1j * torch.sin(phase)))
 
 
