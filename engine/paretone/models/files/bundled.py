@@ -137,18 +137,15 @@ class PackedFile:
         whole, steps = np.asarray(stored), np.asarray(self._file.get_tensor(f"{name}{STEPS}"))
         if whole.dtype != np.int8 or steps.dtype != np.float32 or steps.shape != whole.shape[:1]:
             raise ValueError(f"{shown(name)} and its steps do not fit each other")
-        return self._as_tensor(unpacked(whole, steps, self._base(name, whole.shape)))
-
-    def _base(self, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
-        if BASE not in self._told:
-            return None
-        there = name if self._layers is None else renumbered(name, self._layers)
-        if there is None:
-            raise ValueError(f"it does not say which layer of its base {shown(name)} belongs to")
-        value = np.asarray(self._open_base().get_tensor(there))
-        if value.dtype != np.float16 or value.shape != shape:
-            raise ValueError(f"{shown(name)} does not fit {shown(there)} of its base")
-        return value
+        base = None
+        if BASE in self._told:
+            there = name if self._layers is None else renumbered(name, self._layers)
+            if there is None:
+                raise ValueError(f"it does not say which layer of its base {shown(name)} belongs to")
+            base = np.asarray(self._open_base().get_tensor(there))
+            if base.dtype != np.float16 or base.shape != whole.shape:
+                raise ValueError(f"{shown(name)} does not fit {shown(there)} of its base")
+        return self._as_tensor(unpacked(whole, steps, base))
 
 
 @contextlib.contextmanager

@@ -128,7 +128,9 @@ class ImportanceRecord:
         """Parse the output of :meth:`to_json`. Raises :class:`CheckpointError` that names ``place``."""
         try:
             data = parsed_json(text)
-            measures = tuple(_measure(one) for one in data.pop("measures"))
+            measures = tuple(
+                LayerImportance(**{name: _tuples(value) for name, value in one.items()}) for one in data.pop("measures")
+            )
             record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointError(
@@ -152,9 +154,8 @@ def _weight(one: LayerImportance, layer: int) -> float:
     return one.baseline if lost_in_noise else one.values[layer]
 
 
-def _measure(data: Mapping[str, object]) -> LayerImportance:
-    listed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-    return LayerImportance(**{**listed, "ranks": tuple(map(tuple, listed.get("ranks", ())))})
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _fits(one: LayerImportance, layers: int) -> bool:

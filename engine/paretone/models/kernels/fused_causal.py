@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.models.files.layer_importance import require_layers
 from paretone.models.kernels.few_rows import Product, parts_of, product
 from paretone.models.kernels.scripted_causal import (
     LEAST_SEEN,
@@ -37,7 +38,6 @@ from paretone.models.networks.causal import (
     Probe,
     RootMeanSquareNorm,
     cache_for,
-    check_retained,
     rotary_frequencies,
 )
 from paretone.sampling.cache import KeyValueCache
@@ -308,7 +308,7 @@ class FusedTransformer(nn.Module):
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:
         """A transformer with only the layers ``retained``, ascending from 0, sharing their weights."""
-        check_retained(retained, self.config.layers)
+        require_layers(retained, self.config.layers)
         layers = [self.fused_layers[index] for index in retained]
         return FusedTransformer(replace(self.config, layers=len(retained)), layers, self.final_norm)
 

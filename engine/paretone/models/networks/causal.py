@@ -10,7 +10,6 @@ arXiv 2104.09864, with Llama 3's scaling (``modeling_rope_utils.py``).
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.layer_importance import require_layers
 from paretone.models.networks.shapes import Modules, without_weights
 from paretone.reading import shown
 from paretone.sampling.cache import KeyValueCache
@@ -313,7 +313,7 @@ class CausalTransformer(nn.Module):
 
     def kept(self, retained: Sequence[int]) -> CausalTransformer:
         """A copy with only the layers ``retained``, in ascending order, counted from 0."""
-        check_retained(retained, self.config.layers)
+        require_layers(retained, self.config.layers)
         with without_weights():
             smaller = CausalTransformer(replace(self.config, layers=len(retained)))
         tensors = {"norm.weight": self.norm.weight}
@@ -328,10 +328,3 @@ def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1)
     return KeyValueCache(
         config.layers, config.key_value_heads, capacity, config.head_width, like.device, like.dtype, batch
     )
-
-
-def check_retained(retained: Sequence[int], layers: int) -> None:
-    """Raise :class:`ValueError` unless ``retained`` are ascending layers of ``layers``, at least one."""
-    ascending = all(first < second for first, second in itertools.pairwise(retained))
-    if not (retained and ascending and retained[0] >= 0 and retained[-1] < layers):
-        raise ValueError(f"{list(retained)} are no ascending layers of {layers}.")

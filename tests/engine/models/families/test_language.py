@@ -31,10 +31,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
 
 def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
     heard, synthesis = collected(stream(model, LONG, voice("", "lm-mini"), setting(speed=0.9)))
-    pieces = [one.samples for one in heard]
     measured, trace = synthesis.measurements, synthesis.trace
-    assert len(pieces) > 5
-    assert np.array_equal(np.concatenate(pieces), synthesis.samples)
+    assert len(heard) > 5
+    assert np.array_equal(np.concatenate([one.samples for one in heard]), synthesis.samples)
     assert measured.tokens == len(trace.decoding.tokens) == len(trace.decoding.outcomes) > 100
     assert measured.target_passes == measured.evaluations == len(trace.decoding.cycles)
     assert measured.ops_ratio == pytest.approx(1)
@@ -73,8 +72,7 @@ def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypa
     trace = synthesis.trace.decoding
     assert trace.run_away == (True,)
     assert "did not end by itself" in synthesis.notes[-1]
-    expected = synthesis.measurements.tokens - SPARE
-    assert expected > 0
+    assert synthesis.measurements.tokens > SPARE
     assert len(synthesis.samples) == 2 * synthesis.measurements.tokens * HOP
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -31,12 +32,17 @@ IDS = torch.arange(FRAMES)[None] % 4
 TIMES = np.array([0.0, 0.4], np.float32)
 
 
-@pytest.fixture(scope="module")
-def backbone() -> DiT:
+def fused(kind: type, depth: int) -> DiT | UNetT:
     torch.manual_seed(0)
-    made = DiT(BackboneConfig("DiT", 64, 3, 2, dim_head=32, text_dim=8, text_num_embeds=4)).eval().requires_grad_(False)
+    config = BackboneConfig(kind.__name__, 64, depth, 2, dim_head=32, text_dim=8, text_num_embeds=4)
+    made = kind(config).eval().requires_grad_(False)
     made.fuse()
     return made
+
+
+@pytest.fixture(scope="module")
+def backbone() -> DiT:
+    return fused(DiT, 3)
 
 
 def velocity(backbone: DiT) -> torch.Tensor:
@@ -56,10 +62,7 @@ def test_velocities_are_off_by_little_but_not_by_nothing(backbone: DiT, precisio
 @pytest.mark.parametrize("kind", ["DiT", "UNetT"])
 def test_the_whole_network_in_float16_as_upstream_on_gpus(backbone: DiT, kind: str) -> None:
     if kind == "UNetT":
-        torch.manual_seed(0)
-        config = BackboneConfig("UNetT", 64, 4, 2, dim_head=32, text_dim=8, text_num_embeds=4)
-        backbone = UNetT(config).eval().requires_grad_(False)
-        backbone.fuse()
+        backbone = fused(UNetT, 4)
     exact, whole = velocity(backbone), in_precision(backbone, "float16_all")
     found = velocity(whole)
     assert found.dtype == torch.float32 and 0 < (found - exact).abs().mean() / exact.abs().mean() < 0.004
@@ -79,9 +82,8 @@ def test_a_default_that_is_narrow_is_said_and_can_be_undone() -> None:
 
 def test_only_attention_and_feed_forward_are_narrowed(backbone: DiT) -> None:
     narrowed = in_precision(backbone, "bfloat16")
-    dtypes = {name: one.dtype for name, one in narrowed.named_parameters()}
-    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
-    assert narrow == {name for name in dtypes if ".attn." in name or ".ff." in name}
+    for name, one in narrowed.named_parameters():
+        assert (one.dtype == torch.bfloat16) == (".attn." in name or ".ff." in name), name
     assert velocity(narrowed).dtype == torch.float32
 
 
@@ -141,27 +143,19 @@ committed codes that are equal. Found were 0.981, 0.026, 0.992; 0.992, 0.003, 0.
 PRECISIONS = tuple(name for name, *_ in LIMITS if name != "int8" or Int8Linear.available())
 
 
-@dataclass
-class Step:
-    """One step of a canvas that float32 fills in, also scored with fewer bits."""
+class Step(NamedTuple):
+    """One step of a canvas that float32 fills in, also scored with fewer bits: share of the cells still masked for
+    which both would take the same code, largest difference of what both give to float32's code over these cells, and
+    share of the codes that float32 commits there that the other would take, too."""
 
     codes: float
-    """Share of the cells still masked for which both would take the same code."""
     probability: float
-    """Largest difference of what both give to float32's code, over these cells."""
     committed: float
-    """Share of the codes that float32 commits there that the other would take, too."""
-
-
-@dataclass
-class Trajectory:
-    """All steps, by precision."""
-
-    steps: dict[str, list[Step]] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
-def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
+def trajectory(short_prompts: None) -> dict[str, list[Step]]:  # noqa: F811
+    """All steps, by precision."""
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
     works = model.internals(scripted(model, harvard_sentences()[0], voice("", "omni-mini"), setting))
@@ -169,7 +163,7 @@ def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
     runs = {name: FusedMasked.of(plain, name).begin(request, rules.guidance) for name in PRECISIONS}
     run, config = works.network.begin(request, rules.guidance), works.network.config
     canvas = Canvas(config.codebooks, request.frames, config.mask, torch.device("cpu"))
-    before, found = canvas.codes.clone(), Trajectory({name: [] for name in PRECISIONS})
+    before, found = canvas.codes.clone(), {name: [] for name in PRECISIONS}
     for _ in demask(run, canvas, works.blocks[0], rules, SeededCanvasNoise(0, torch.device("cpu"))):
         left, new = before == config.mask, (before == config.mask) & (canvas.codes != config.mask)
         expected = run.scores(before, 0, request.frames, Guide.BOTH)
@@ -180,16 +174,16 @@ def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
             given = scores.gather(-1, code[..., None])[..., 0]
             difference = (given.exp() - likeliest.exp()).abs()[left].max()
             step = Step(same[left].float().mean().item(), difference.item(), same[new].float().mean().item())
-            found.steps[name].append(step)
+            found[name].append(step)
         before = canvas.codes.clone()
     return found
 
 
 @pytest.mark.parametrize(("name", "worst", "difference", "committed"), [one for one in LIMITS if one[0] in PRECISIONS])
 def test_every_step_against_float32(
-    trajectory: Trajectory, name: str, worst: float, difference: float, committed: float
+    trajectory: dict[str, list[Step]], name: str, worst: float, difference: float, committed: float
 ) -> None:
-    steps = trajectory.steps[name]
+    steps = trajectory[name]
     assert len(steps) == STEPS
     assert min(step.codes for step in steps) >= worst
     assert 0 < max(step.probability for step in steps) <= difference

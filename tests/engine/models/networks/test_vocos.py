@@ -57,25 +57,17 @@ def test_magnitudes_are_clipped() -> None:
 def test_a_folder_without_configuration_or_weights_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.yaml is missing"):
         Vocos.load(tmp_path)
+    for text in ("", "a: b: c", "backbone: {init_args: 3}"):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(CheckpointError, match=r"config\.yaml"):
+            Vocos.load(tmp_path)
     write_vocos(tmp_path)
     (tmp_path / "pytorch_model.bin").unlink()
     with pytest.raises(CheckpointError, match=r"holds no Vocos weights"):
         Vocos.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "a: b: c", "backbone: {init_args: 3}"])
-def test_an_unreadable_configuration_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(CheckpointError, match=r"config\.yaml"):
-        Vocos.load(tmp_path)
-
-
 PIECES = (1, 5, 1000)
-Decoders = Callable[[], GatheringDecoder]
-
-
-def in_pieces(values: torch.Tensor, size: int) -> list[torch.Tensor]:
-    return list(values.split(size, dim=2))
 
 
 @pytest.mark.parametrize(("size", "length"), crossed(PIECES, [1, 4, 23]))
@@ -84,7 +76,7 @@ def test_a_convolution(size: int, length: int) -> None:
     torch.manual_seed(1)
     convolution, x = nn.Conv1d(3, 4, 7, padding=3), torch.randn(1, 3, length)
     streamed = StreamedConvolution(convolution)
-    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
 
 
@@ -94,7 +86,7 @@ def test_blocks(size: int, length: int) -> None:
     torch.manual_seed(1)
     blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(1, 6, length)
     streamed = StreamedBlocks(blocks)
-    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
     assert sum(piece.shape[2] for piece in pieces) == max(length - 9, 0)
 
@@ -107,14 +99,14 @@ def test_the_inverse_transform(size: int, length: int) -> None:
     spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
     spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
     streamed = StreamedOverlapAdd(transform.window, 16)
-    pieces = [streamed.push(piece) for piece in in_pieces(spectrum, size)]
+    pieces = [streamed.push(piece) for piece in spectrum.split(size, dim=2)]
     joined = torch.cat([*pieces, streamed.finish()])
     assert len(joined) == (length - 1) * 16
     assert torch.allclose(joined, transform(spectrum)[0], atol=1e-5)
 
 
 @pytest.fixture(scope="module")
-def make_decoder() -> Decoders:
+def make_decoder() -> Callable[[], GatheringDecoder]:
     """Decoders of the bundled model."""
     folder, vocoder = entry("lm-mini").folder, LatentVocoder.load(entry("lm-mini").vocoder_folder)
     coding = NaturalCoding(LmMiniFolder(folder).tokenizer(torch.device("cpu")), vocoder)
@@ -127,20 +119,19 @@ def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarr
 
 
 @pytest.mark.parametrize(("length", "size"), [(1, 1), (24, 1), (61, 5)])
-def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, size: int) -> None:
+def test_streamed_tokens_equal_all_at_once(make_decoder: Callable, length: int, size: int) -> None:
     tokens = np.random.default_rng(length).integers(0, 4096, length).tolist()
     decoder = make_decoder()
     streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
     difference = streaming_difference(streamed, whole.samples)
     assert len(streamed) == len(whole.samples)
-    assert length == 1 or difference.level <= -60, (
-        "the pitch is added up over all pieces, in other sums than of the whole"
-    )
+    # The pitch is added up over all pieces, in other sums than of the whole.
+    assert length == 1 or difference.level <= -60
     assert np.abs(decoder.mel - whole.mel).max() <= 0.05
     assert length == 1 or np.abs(whole.samples).max() > 0.01
 
 
-def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
+def test_audio_comes_long_before_the_last_token(make_decoder: Callable) -> None:
     pieces = spoken(make_decoder(), [5] * 90, 1)
     first = next(number for number, piece in enumerate(pieces) if len(piece))
     assert first < 35
