@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import isfinite
-
-import numpy as np
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER, Metric
@@ -196,16 +193,6 @@ def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
 def axis(name: str) -> TradeoffAxis:
     """The axis called ``name``. Raises :class:`StopIteration` if there is none."""
     return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
-
-
-def values(points: Sequence[Point], one: TradeoffAxis) -> np.ndarray:
-    """(points, 3): value, low and high end of the interval; NaN if missing."""
-    found = np.full((len(points), 3), np.nan)
-    for place, point in enumerate(points):
-        figure = one.figure(point)
-        if figure is not None and isfinite(figure.value):
-            found[place] = figure.value, figure.low, figure.high
-    return found
 
 
 def said(value: float, unit: str = "") -> str:

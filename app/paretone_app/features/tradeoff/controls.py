@@ -1,7 +1,6 @@
 """Controls of the trade-off panel."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 
@@ -37,24 +36,6 @@ from paretone_app.widgets.action import Action, ActionBox, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.layouts import Flow, HBoxLayout, Scrolled, VBoxLayout
 
-
-@dataclass(frozen=True)
-class TradeoffActions:
-    hear: Action
-    set_a: Action
-    set_b: Action
-    keep: Action
-    use: Action
-    open: Action
-    everything: Action
-    play: Action
-    mark: Action
-    looks: Mapping[str, Action]
-    """Display options, by the fields of :class:`PlotOptions`."""
-    save: tuple[Action, ...]
-    """One per file format."""
-
-
 _HEAR = "Hear"
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
@@ -66,7 +47,7 @@ class TradeoffDetails(QWidget):
     only_changed = Signal(bool)
     """Show only the selected points, or all again."""
 
-    def __init__(self, colours: Colours, can: TradeoffActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self._colours = colours
         self.point: Point | None = None
@@ -89,10 +70,10 @@ class TradeoffDetails(QWidget):
         self.sentence = _choice("Sentence", self._choose_sentence, least=8)
         self.sentence.setToolTip("Sentence to play, compare and keep")
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.hear_button = ActionButton(can.hear, _HEAR)
-        self.a_button, self.b_button = ActionButton(can.set_a, "Set &A"), ActionButton(can.set_b, "Set &B")
-        self.keep_button = ActionButton(can.keep, "Add to Ta&kes")
-        self.use_button = ActionButton(can.use, "Use i&n Setup")
+        self.hear_button = ActionButton(can["point_hear"], _HEAR)
+        self.a_button, self.b_button = ActionButton(can["point_a"], "Set &A"), ActionButton(can["point_b"], "Set &B")
+        self.keep_button = ActionButton(can["point_keep"], "Add to Ta&kes")
+        self.use_button = ActionButton(can["point_use"], "Use i&n Setup")
         self.only_button = build.button("", self.only_changed, "Show the selected points alone, or all")
         self.only_button.setCheckable(True)
         hearing = build.row(self.hear_button, self.a_button, self.b_button)
@@ -198,14 +179,14 @@ class PlotOptionsLine(QWidget):
     chosen = Signal()
     """The user changed :attr:`options`."""
 
-    def __init__(self, looks: Mapping[str, Action]) -> None:
-        """``looks``: by the field of :class:`PlotOptions` that each sets."""
+    def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.own_axes = False
         """Whether the user has chosen axes."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
-        self.boxes = {name: ActionBox(action, _BOXES.get(name, "log")) for name, action in looks.items()}
+        titles = _BOXES | {"log_x": "log", "log_y": "log"}
+        self.boxes = {name: ActionBox(can[f"point_{name}"], title) for name, title in titles.items()}
         for box in self.boxes.values():
             box.toggled.connect(self.chosen)
         x = build.row(QLabel("X axis"), (self.x_choice, 1), self.boxes["log_x"])
@@ -403,11 +384,11 @@ _HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 
 class TradeoffFoot(QWidget):
-    def __init__(self, can: TradeoffActions) -> None:
+    def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.counts, self.remarks = build.label(look="muted", name="What is shown"), QLabel()
         self.remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.everything_button = ActionButton(can.everything)
+        self.everything_button = ActionButton(can["point_everything"])
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
         tip = "Walk along the front, from left to right"
@@ -415,9 +396,9 @@ class TradeoffFoot(QWidget):
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
         self.slider.hide()
-        self.mark_button = ActionButton(can.mark, _HEARD)
+        self.mark_button = ActionButton(can["front_mark"], _HEARD)
         self.mark_button.hide()
-        self.play_button = ActionButton(can.play)
+        self.play_button = ActionButton(can["front_play"])
         left = self.counts, self.everything_button, (self.remarks, 1)
         row = build.fill(HBoxLayout(self), (*left, self.slider, self.mark_button, self.play_button))
         # Keep the plot's size when the button appears.

@@ -1,7 +1,7 @@
 """Trade-off: every take and every setting of studies, speed against quality. The panel depends on neither the
 application's state nor the engine."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from paretone.listening.results import HeardFrom
 from paretone_app.features.tradeoff.controls import (
     FilterLine,
     PlotOptionsLine,
-    TradeoffActions,
     TradeoffDetails,
     TradeoffFoot,
     TradeoffLegend,
@@ -34,6 +33,7 @@ from paretone_app.features.tradeoff.scene import (
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.features.tradeoff.words import Reference, comparable, counts, reference_of, remarks, why
 from paretone_app.results.points import STUDY, Point
+from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
@@ -58,9 +58,9 @@ class TradeoffPanel(QWidget):
     selection_changed = Signal(object)
     """The user selected other points (a tuple)."""
 
-    def __init__(self, colours: Colours, can: TradeoffActions, published: Sequence[Point] = ()) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action], published: Sequence[Point] = ()) -> None:
+        """``can``: the feature's actions by name, and ``open``."""
         super().__init__()
-        self.can = can
         self._colours = colours
         self._published = tuple(published)
         self.pool = Pool((), self._published)
@@ -79,31 +79,32 @@ class TradeoffPanel(QWidget):
         self._clear = Action("C&lear", "Show all points again", parent=self)
         self._clear.explain(lambda: "Nothing is filtered." if self.filter == Filter() else "")
         self._clear.triggered.connect(self.clear_filter)
-        self._build(colours)
+        self._build(colours, can)
         self.set_colours(colours)
 
-    def _build(self, colours: Colours) -> None:
-        self.options_line, self.filter_line = PlotOptionsLine(self.can.looks), FilterLine(self._clear)
+    def _build(self, colours: Colours, can: Mapping[str, Action]) -> None:
+        self.options_line, self.filter_line = PlotOptionsLine(can), FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
-        self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", self.can.save)
-        self.open_button = ActionButton(self.can.open)
+        save = [can[f"point_{ending}"] for ending in file_dialogs.PLOTS]
+        self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", save)
+        self.open_button = ActionButton(can["open"])
         second = build.row((self.filter_line, 1), self.open_button, self.export_button)
 
         self.legend = TradeoffLegend()
         self.legend.hidden_changed.connect(self._choose_filter)
         self.plot = TradeoffPlot(colours)
-        self.details = TradeoffDetails(colours, self.can)
+        self.details = TradeoffDetails(colours, can)
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
-        self.foot = TradeoffFoot(self.can)
+        self.foot = TradeoffFoot(can)
         self.foot.slider.valueChanged.connect(self.plot.go_along)
         self.plot.chosen.connect(self._point_chosen)
         self.plot.selection_changed.connect(self._selection_changed)
         self.plot.section_changed.connect(self._show_counts)
         self.details.only_changed.connect(self._show_only_selected)
-        can, copying = self.can, self.plot.actions()[0]
-        self.plot.insertActions(copying, [can.hear, can.set_a, can.set_b, can.keep, can.use, can.everything])
+        names = ("hear", "a", "b", "keep", "use", "everything")
+        self.plot.insertActions(self.plot.actions()[0], [can[f"point_{name}"] for name in names])
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
         self.pages = Invited(body)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
@@ -121,16 +122,14 @@ class TradeoffPanel(QWidget):
         self._take_what_was_awaited()
         if not read:
             self._show_models()
-        self._fill_choices()
-        self._show()
+        self._show(choices=True)
 
     def suit(self, model: str) -> None:
         """Show the points of the loaded ``model`` (a title) alone, if it has some, until the user chooses others."""
         if model != self._loaded:
             self._loaded, self._own_models = model, False
             self._show_models()
-            self._fill_choices()
-            self._show()
+            self._show(choices=True)
 
     def _show_models(self) -> None:
         if not self._own_models:
@@ -172,8 +171,7 @@ class TradeoffPanel(QWidget):
         self.filter, self._awaited, self._own_models = chosen, awaited or {}, True
         for name, button in self.legend.buttons.items():
             button.setChecked(name not in chosen.hidden)
-        self._fill_choices()
-        self._show()
+        self._show(choices=True)
 
     @property
     def remembered(self) -> str:
@@ -194,15 +192,15 @@ class TradeoffPanel(QWidget):
     def take_up(self, shared: Selection) -> str:
         """Apply a ``shared`` selection; returns a sentence about missing points, or ``""``. Raises
         :class:`SettingError` without changes if all are missing."""
-        found = find(shared, self.pool.points)
+        keys, current, remark = find(shared, self.pool.points)
         self.recall(shared.view)
         self._take_what_was_awaited()
         self._show()
-        if not self.plot.scene.index.keys() >= set(found.keys):
+        if not self.plot.scene.index.keys() >= set(keys):
             self.clear_filter()
-        self.plot.choose(found.current)
-        self.plot.take_selection(found.keys)
-        return found.remark
+        self.plot.choose(current)
+        self.plot.take_selection(keys)
+        return remark
 
     def _take_what_was_awaited(self) -> None:
         found = {name: value for name, value in self._awaited.items() if value in self.pool.origins[name]}
@@ -258,18 +256,15 @@ class TradeoffPanel(QWidget):
         super().showEvent(event)
         self.shown.emit()
 
-    def _fill_choices(self) -> None:
-        self.options_line.show_options(self.options, self.pool.axes)
-        self.filter = self.filter_line.show_filter(self.filter, self.pool.origins)
-        self._looks = PointStyles(self._colours)
-        mixed = len({one.kind for one in self.pool.points if not one.published}) > 1
-        self.legend.show_techniques(self.pool.counts, self._looks, mixed)
-
-    def _show(self) -> None:
-        if self._looks.colours != self._colours:
-            self._fill_choices()
-        found = scene(self.pool, self.filter, self.options)
-        self.plot.show_scene(found, self._looks)
+    def _show(self, choices: bool = False) -> None:
+        """Show the filtered points; ``choices``: also offer what can be chosen now."""
+        if choices or self._looks.colours != self._colours:
+            self.options_line.show_options(self.options, self.pool.axes)
+            self.filter = self.filter_line.show_filter(self.filter, self.pool.origins)
+            self._looks = PointStyles(self._colours)
+            mixed = len({one.kind for one in self.pool.points if not one.published}) > 1
+            self.legend.show_techniques(self.pool.counts, self._looks, mixed)
+        self.plot.show_scene(scene(self.pool, self.filter, self.options), self._looks)
         self._show_counts()
         self._show_remarks()
         self._clear.refresh()
@@ -289,7 +284,8 @@ class TradeoffPanel(QWidget):
         if not shown.points and self.pool.own.any() and not shown.missing:
             cautions = ("The filter hides all points; press Clear to show them.", *cautions)
         heard = limit(self._crossings, shown)
-        self.plot.show_limit(heard)
+        self.plot.bands.limit = heard
+        self.plot.bands.redraw()
         self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))
 
     def _show_page(self) -> None:

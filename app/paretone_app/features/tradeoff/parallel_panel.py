@@ -34,7 +34,6 @@ from paretone_app.numbers import counted
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import MANY
-from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.editing import Edit
@@ -148,10 +147,6 @@ class ParallelAxes(CursorCanvas):
         area, last = self.area, max(len(self.shown.axes) - 1, 1)
         return QPointF(area.left() + axis / last * area.width(), area.bottom() - height * area.height())
 
-    def _value_at(self, axis: int, height: float) -> float:
-        low, high = self.shown.ends[axis].tolist()
-        return float(low + min(max(height, 0.0), 1.0) * (high - low))
-
     def _height_at(self, y: float) -> float:
         return (self.area.bottom() - y) / max(self.area.height(), 1.0)
 
@@ -177,7 +172,9 @@ class ParallelAxes(CursorCanvas):
     # --- Brushing -----------------------------------------------------------------------------------------------------
     def _brush(self, axis: int, one: float, other: float) -> None:
         """Brush from height ``one`` to ``other``."""
-        self.ranges_changed.emit(self.shown.brushed(axis, self._value_at(axis, one), self._value_at(axis, other)))
+        low, high = self.shown.ends[axis].tolist()
+        ends = (low + min(max(at, 0.0), 1.0) * (high - low) for at in (one, other))
+        self.ranges_changed.emit(self.shown.brushed(axis, *ends))
 
     def clear_axis(self, axis: int) -> None:
         if self.shown.range_of(axis) is not None:
@@ -192,19 +189,17 @@ class ParallelAxes(CursorCanvas):
             self.refresh()
             self.reached.emit(round(self.place(self._axis, 0).x()))
         elif key in _ENDS:
-            self._move_end(_ENDS[key] * _STEP, lower=shifted)
+            low, high = self.shown.brush(self._axis) or (0.0, 1.0)
+            by = _ENDS[key] * _STEP
+            low, high = (low + by, high) if shifted else (low, high + by)
+            if high - low >= _STEP / 2:
+                self._brush(self._axis, low, high)
         elif key in _CLEARING:
             self.clear_axis(self._axis)
         elif key in _ACTIVATING:
             self.activated.emit()
         else:
             super().keyPressEvent(event)
-
-    def _move_end(self, by: float, lower: bool) -> None:
-        low, high = self.shown.brush(self._axis) or (0.0, 1.0)
-        low, high = (low + by, high) if lower else (low, high + by)
-        if high - low >= _STEP / 2:
-            self._brush(self._axis, low, high)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         axis = self._axis_at(event.position().x())
@@ -382,7 +377,7 @@ class ParallelPanel(QWidget):
         self._tradeoff = tradeoff
         if tradeoff is not None:
             tradeoff.scene_changed.connect(self.refresh)
-            tradeoff.chosen.connect(self._show_current)
+            tradeoff.chosen.connect(lambda point: self.axes.show_current("" if point is None else point.key))
             self.refresh()
 
     def refresh(self) -> None:
@@ -405,9 +400,6 @@ class ParallelPanel(QWidget):
         self._colours = colours
         self.axes.set_colours(colours)
         self.refresh()
-
-    def _show_current(self, current: Point | None) -> None:
-        self.axes.show_current("" if current is None else current.key)
 
     def _brush(self, ranges: tuple[Range, ...]) -> None:
         if self._tradeoff is None or ranges == self._tradeoff.filter.ranges:

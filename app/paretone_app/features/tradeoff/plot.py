@@ -180,10 +180,6 @@ class TradeoffPlot(ZoomChart):
         self._brighten()
         self.refresh()
 
-    def show_limit(self, limit: Limit | None) -> None:
-        self.bands.limit = limit
-        self.bands.redraw()
-
     def choose(self, key: str) -> None:
         """Make the point ``key`` current and the only selected one; emits no signal."""
         self._current = key if key in self.scene.index else ""
@@ -324,13 +320,6 @@ class TradeoffPlot(ZoomChart):
             self.go_to(index)
             self.activated.emit()
 
-    def _drag_to(self, x: float) -> None:
-        """Go to the front's point nearest in x (pixels)."""
-        walk = list(self.scene.walk)
-        near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
-        if near is not None and self.scene.points[near].key != self._current:
-            self.go_to(near)
-
     def _toggle(self, index: int) -> None:
         key = self.scene.points[index].key
         if key in self._selected and len(self._selected) > 1:
@@ -352,12 +341,21 @@ class TradeoffPlot(ZoomChart):
             return
         self.show_shape(event)
         if self._dragging:
-            self._drag_to(event.position().x())
+            # Go to the front's point nearest in x.
+            walk = list(self.scene.walk)
+            near = walk[int(np.abs(self.drawn.px[walk] - event.position().x()).argmin())] if walk else None
+            if near is not None and self.scene.points[near].key != self._current:
+                self.go_to(near)
             return
         if self._pressed is not None:
             box = QRectF(self._pressed, event.position()).normalized()
             if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
-                self._show_band(box)
+                fill = QColor(self.colours.accent)
+                fill.setAlpha(40)
+                self._band.setPen(pen(self.colours.accent))
+                self._band.setBrush(fill)
+                self._band.setRect(box)
+                self._band.show()
             return
         index = self.drawn.nearest(event.position())
         if index != self.hovered:
@@ -365,14 +363,6 @@ class TradeoffPlot(ZoomChart):
             self._mark()
             text = "" if index is None else tip(self.scene.points[index], self.scene)
             QToolTip.showText(event.globalPosition().toPoint(), text, self)
-
-    def _show_band(self, box: QRectF) -> None:
-        fill = QColor(self.colours.accent)
-        fill.setAlpha(40)
-        self._band.setPen(pen(self.colours.accent))
-        self._band.setBrush(fill)
-        self._band.setRect(box)
-        self._band.show()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self.ends_move(event):

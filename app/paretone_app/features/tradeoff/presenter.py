@@ -164,8 +164,8 @@ class ChosenTake(QObject):
 
 
 _SHOWN = "tradeoff/shown"
-_LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-"""Switchable options of the plot."""
+_LOOKS = tuple(f"point_{one}" for one in ("dominated", "intervals", "ratios", "published", "log_x", "log_y"))
+"""Actions that switch options of the plot."""
 
 
 class TradeoffPresenter(Presenter):
@@ -184,7 +184,6 @@ class TradeoffPresenter(Presenter):
         self.later = {"tradeoff": self._build_tradeoff, "parallel": self._build_parallel}
         self._state.playing.changed.connect(self._show_playing)
         self._results.points_changed.connect(self._show_points)
-        self._looks = {name: self._actions[f"point_{name}"] for name in _LOOKS}
         self._bind()
 
     def _bind(self) -> None:
@@ -218,10 +217,10 @@ class TradeoffPresenter(Presenter):
         for name, (of, why_not) in of_point.items():
             actions.bind(actions[name], partial(self._with_point, of), self._why_not_heard)
             actions[name].explain(why_not)
-        for action in self._looks.values():
-            action.explain(self._why_not_built)
-        bound = (actions[name] for name in (*of_points, *of_point, "shown_study", "shown_rank"))
-        self._own = (*self._looks.values(), *bound)
+        for name in _LOOKS:
+            actions[name].explain(self._why_not_built)
+        own = (*_LOOKS, *of_points, *of_point, "shown_study", "shown_rank")
+        self._own = {name: actions[name] for name in own}
         self._open = actions.add(
             "&Open study…",
             lambda: self._ask_for_folder("Folder of a study’s results", self.open_study),
@@ -266,7 +265,7 @@ class TradeoffPresenter(Presenter):
         return f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
 
     def refresh(self) -> None:
-        for action in self._own:
+        for action in self._own.values():
             action.refresh()
 
     def _show_playing(self) -> None:
@@ -318,24 +317,10 @@ class TradeoffPresenter(Presenter):
     def _build_tradeoff(self) -> QWidget:
         from paretone.studies.gains import published
         from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
-        from paretone_app.features.tradeoff.controls import TradeoffActions
         from paretone_app.features.tradeoff.panel import TradeoffPanel
         from paretone_app.results.points import published_points
 
-        actions = self._actions
-        can = TradeoffActions(
-            hear=actions["point_hear"],
-            set_a=actions["point_a"],
-            set_b=actions["point_b"],
-            keep=actions["point_keep"],
-            use=actions["point_use"],
-            open=self._open,
-            everything=actions["point_everything"],
-            play=actions["front_play"],
-            mark=actions["front_mark"],
-            looks=self._looks,
-            save=tuple(actions[f"point_{ending}"] for ending in file_dialogs.PLOTS),
-        )
+        can = {**self._own, "open": self._open}
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points(published()))
         self._results.watch(panel, panel.shown)
         panel.pages.offer(self._actions["open_example"], "Open example")

@@ -124,18 +124,10 @@ def read(path: Path) -> Selection:
     return Selection(json.dumps(fields["view"]), points, points[current] if 0 <= current < len(points) else None)
 
 
-@dataclass(frozen=True)
-class Found:
-    keys: tuple[str, ...]
-    current: str
-    """Key of the current point; ``""`` if missing."""
-    remark: str
-    """A sentence about missing points, or ``""``."""
-
-
-def find(selection: Selection, points: Sequence[Point]) -> Found:
-    """Find the points, preferably in the study with the title, else in any study with the setting, since titles may
-    differ. Raises :class:`SettingError` if all are missing."""
+def find(selection: Selection, points: Sequence[Point]) -> tuple[tuple[str, ...], str, str]:
+    """Keys of the selected points and of the current one (``""`` if missing), and a sentence about missing points, or
+    ``""``. A point is found in the study with its title, else in any study with its setting. Raises
+    :class:`SettingError` if all are missing."""
     by_study = {(one.source, one.setting): one.key for one in points if one.kind == STUDY}
     anywhere = {one.setting: one.key for one in points if one.kind == STUDY}
     found = {one: by_study.get((one.study, one.setting)) or anywhere.get(one.setting) for one in selection.points}
@@ -150,4 +142,4 @@ def find(selection: Selection, points: Sequence[Point]) -> Found:
         count, title = counted(len(missing), "selected setting is", "selected settings are"), missing[0].title
         remark = f"{count} not here, such as “{title}”; open the study {studies}, or a newer copy of it."
     current = "" if selection.current is None else keys.get(selection.current, "")
-    return Found(tuple(keys.values()), current, remark)
+    return tuple(keys.values()), current, remark

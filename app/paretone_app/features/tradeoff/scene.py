@@ -17,7 +17,7 @@ from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
 from paretone.studies.results import costs_of, front
 from paretone.techniques.registry import in_order
-from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
+from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, varied
 from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import SERVER, STUDY, Point
@@ -58,12 +58,6 @@ class Filter:
         """A copy with these sources, ghosts, models, voices or words, by field name."""
         return replace(self, **origins)  # type: ignore[arg-type]
 
-    @property
-    def of_ghosts(self) -> Filter | None:
-        if not self.ghosts or self.ghosts == self.source:
-            return None
-        return replace(self, source=self.ghosts, ghosts="")
-
 
 @dataclass(frozen=True)
 class PlotOptions:
@@ -97,10 +91,14 @@ class Pool:
         self._values: dict[tuple[str, bool], np.ndarray] = {}
 
     def values(self, one: TradeoffAxis) -> np.ndarray:
-        """As :func:`paretone_app.features.tradeoff.axes.values`, for all points."""
+        """(points, 3): value, low and high end of the interval; NaN if missing."""
         key = one.name, one.divided
         if key not in self._values:
-            self._values[key] = values(self.points, one)
+            found = self._values[key] = np.full((len(self.points), 3), np.nan)
+            for place, point in enumerate(self.points):
+                figure = one.figure(point)
+                if figure is not None and math.isfinite(figure.value):
+                    found[place] = figure.value, figure.low, figure.high
         return self._values[key]
 
     @cached_property
@@ -123,7 +121,7 @@ class Pool:
     @cached_property
     def origins(self) -> dict[str, tuple[str, ...]]:
         """Sources, models and voices of own points, by the field of a filter."""
-        own = [one for one in self.points if not one.published]
+        own = list(compress(self.points, self.own))
         sources = tuple(dict.fromkeys(one.source for one in own))
         models = tuple(dict.fromkeys(one.model for one in own))
         voices = tuple(dict.fromkeys(voice for one in own for voice in one.voices))
@@ -132,7 +130,7 @@ class Pool:
     @cached_property
     def axes(self) -> tuple[TradeoffAxis, ...]:
         """Axes with a value for any own point, and knobs with several values among them."""
-        own = [one for one in self.points if not one.published]
+        own = list(compress(self.points, self.own))
         known = set().union(*(one.figures for one in own))
         return (*(one for one in AXES if one.name in known), *varied(own))
 
@@ -153,8 +151,7 @@ class Pool:
         for part in chosen.ranges:
             found = self.values(axis(part.axis))[:, 0]
             mask &= ~self.own | ((found >= part.low) & (found <= part.high))
-        if chosen.only is not None:
-            only = chosen.only
+        if (only := chosen.only) is not None:
             mask &= self._where(lambda one: one.key in only)
         return mask
 
@@ -164,7 +161,7 @@ class Pool:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Number of own points per technique, :data:`BASELINE` and :data:`SERVERS` first."""
-        found = Counter(name for one in self.points if not one.published for name in _names(one))
+        found = Counter(name for one in compress(self.points, self.own) for name in _names(one))
         return {name: found[name] for name in (BASELINE, SERVERS, *self.techniques) if found[name]}
 
 
@@ -253,7 +250,9 @@ class Scene:
 
 
 def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
-    axes, own, wanted, beneath = options.axes, pool.own, pool.wanted(chosen), chosen.of_ghosts
+    axes, own, wanted = options.axes, pool.own, pool.wanted(chosen)
+    of_another = chosen.ghosts and chosen.ghosts != chosen.source
+    beneath = replace(chosen, source=chosen.ghosts, ghosts="") if of_another else None
     x, y = map(pool.values, axes)
     haunting = np.zeros(len(own), bool) if beneath is None else pool.wanted(beneath) & own
     wanted &= ~haunting

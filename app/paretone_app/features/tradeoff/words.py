@@ -245,16 +245,12 @@ def why(point: Point | None, shown: Scene, measured: Measured) -> Why | None:
         neighbour = shown.points[near]
         before = neighbour.setting
         if before is not None and neighbour.folder == point.folder and before.model == point.setting.model:
-            changes = (
-                Change(_changed(before, changed), measured.get((point.folder, changed)))
-                for changed in _each_alone(before, point.setting)
-            )
+            changes = []
+            for changed in _each_alone(before, point.setting):
+                words = ("{}: {} → {}".format(*difference_words(one)) for one in setting_differences(before, changed))
+                changes.append(Change("; ".join(words), measured.get((point.folder, changed))))
             return Why(neighbour, point, tuple(changes))
     return None
-
-
-def _changed(before: Setting, after: Setting) -> str:
-    return "; ".join("{}: {} → {}".format(*difference_words(one)) for one in setting_differences(before, after))
 
 
 def _each_alone(before: Setting, after: Setting) -> Iterator[Setting]:

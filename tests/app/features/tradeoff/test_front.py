@@ -122,18 +122,17 @@ def test_what_was_selected_is_found_in_another_copy_of_the_study(tmp_path: Path)
     assert json.loads(there.view) == json.loads(VIEW) and there.current == there.points[1]
     theirs = [replace(one, key=f"their {one.key}", folder=Path("elsewhere")) for one in POINTS]
     found = find(there, theirs)
-    assert found.keys == ("their a", "their b") and found.current == "their b" and found.remark == ""
-    renamed = [replace(one, source="Under another title") for one in theirs]
-    assert find(there, renamed).keys == found.keys
+    assert found == (("their a", "their b"), "their b", "")
+    assert find(there, [replace(one, source="Under another title") for one in theirs]) == found
     other = replace(theirs[0], key="the same elsewhere", source="Another study")
-    assert find(there, [*theirs, other]).keys == found.keys, "the study of that title comes first"
+    assert find(there, [*theirs, other]) == found, "the study of that title comes first"
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     there = read(saved(tmp_path))
-    found = find(there, POINTS[:1])
-    assert found.keys == ("a",) and found.current == ""
-    assert found.remark.startswith("1 selected setting is not here, such as “setting b”; open the study “A study”")
+    keys, current, remark = find(there, POINTS[:1])
+    assert (keys, current) == (("a",), "")
+    assert remark.startswith("1 selected setting is not here, such as “setting b”; open the study “A study”")
     with pytest.raises(SettingError, match="None of the selected settings is here; open the study “A study” first"):
         find(there, POINTS[2:])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +14,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.take import Take
-from paretone_app.features.tradeoff.controls import TradeoffActions
+from paretone_app.features.tradeoff import FEATURE
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.results.points import Point, Sound
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action
-from tests.app.acting import acts, acts_of
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
 KEY, NO = Qt.Key, Qt.KeyboardModifier.NoModifier
@@ -43,8 +41,8 @@ POINTS = (
 
 def panel_of(published: Sequence[Point] = ()) -> TradeoffPanel:
     """A panel whose actions do nothing."""
-    looks = {one.name: Action(one.name, checkable=True) for one in fields(PlotOptions) if one.name not in "xy"}
-    return TradeoffPanel(LIGHT, acts_of(TradeoffActions, looks=looks, save=tuple(acts(3))), published)
+    can = {one.name: Action(one.text, checkable=one.checkable) for one in FEATURE.actions}
+    return TradeoffPanel(LIGHT, {**can, "open": Action("Open")}, published)
 
 
 def choose_look(panel: TradeoffPanel, options: PlotOptions) -> None:
