@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 Acts = TypeVar("Acts", bound="DataclassInstance")
 
 
+class NamedActs(dict[str, Action]):
+    """An action for each name that is asked for."""
+
+    def __missing__(self, name: str) -> Action:
+        return self.setdefault(name, Action(name))
+
+
 def acts(number: int) -> list[Action]:
     return [Action(f"Action {index + 1}") for index in range(number)]
 

@@ -1,6 +1,6 @@
 """Lab: blind listening tests: setup, trials, results."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -40,18 +40,6 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import TickList
 
-
-@dataclass(frozen=True)
-class LabActions:
-    begin: Action
-    export: Action
-    """Write the whole test with its sounds, for webMUSHRA."""
-    write_results: Action
-    abandon: Action
-    stop_waiting: Action
-    reconnect: Action
-
-
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {COMPARED: "A and B of Listen", LIBRARY: "All takes: sentences common to the ticked settings"}
 
@@ -78,7 +66,7 @@ class LabSetup(QWidget):
 
     choice_changed = Signal()
 
-    def __init__(self, can: LabActions) -> None:
+    def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         self._conditions: tuple[Condition, ...] = ()
@@ -93,8 +81,7 @@ class LabSetup(QWidget):
         self.listener = build.combo("Listener", new, "A random name, not linked to a person")
         self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
-        self.begin_button = ActionButton(can.begin, look="primary")
-        self.export_button = ActionButton(can.export)
+        self.begin_button, self.export_button = ActionButton(can["begin"], look="primary"), ActionButton(can["export"])
         self.method.currentIndexChanged.connect(self._method_changed)
         self.source.currentIndexChanged.connect(self._source_changed)
         changes = (self.ticks.itemChanged, self.length.valueChanged, self.practice.valueChanged)
@@ -171,8 +158,8 @@ class LabSetup(QWidget):
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")
-        self.can.begin.set_reason(reason)
-        self.can.export.set_reason(cannot_export)
+        self.can["begin"].set_reason(reason)
+        self.can["export"].set_reason(cannot_export)
 
     @property
     def choice(self) -> LabChoice:
@@ -197,18 +184,17 @@ _NO_RESULTS = "No listening test has been completed yet."
 
 
 class LabResults(QWidget):
-    def __init__(self, colours: Colours, can: LabActions) -> None:
+    def __init__(self, colours: Colours, write: Action) -> None:
         super().__init__()
-        self._colours = colours
+        self._colours, self._write = colours, write
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
         self.page = build.named(QTextBrowser(), "Results of listening tests")
         self.pages = Invited(self.page, _NO_RESULTS)
-        can.write_results.explain(lambda: "" if self._found else _NO_RESULTS)
-        self._write = can.write_results
+        write.explain(lambda: "" if self._found else _NO_RESULTS)
         title = build.title_of("Past resu&lts", self.page)
         title.setProperty("look", "title")
-        build.fill(VBoxLayout(self), (title, (self.pages, 1), build.row(ActionButton(can.write_results), 1)))
+        build.fill(VBoxLayout(self), (title, (self.pages, 1), build.row(ActionButton(write), 1)))
         self.setFocusProxy(self.page)
 
     def set_colours(self, colours: Colours) -> None:
@@ -374,16 +360,16 @@ class LabPanel(QWidget):
     """A :class:`TrialRecord` just given."""
     shown = Signal()
 
-    def __init__(self, colours: Colours, can: LabActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         self._colours = colours
         self.setup = LabSetup(can)
-        self.results = LabResults(colours, can)
-        self.waiting = WaitingPage(can.stop_waiting)
+        self.results = LabResults(colours, can["write_results"])
+        self.waiting = WaitingPage(can["stop_waiting"])
         self.trial: TrialPage | None = None
         self.volume: VolumePage | None = None
-        self.device_problem = DeviceProblem(can.reconnect)
+        self.device_problem = DeviceProblem(can["reconnect"])
         self._pages = QStackedWidget()
         em = self.fontMetrics().height()
         for one in (self.setup, self.results):
@@ -414,7 +400,7 @@ class LabPanel(QWidget):
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
         """Let the user set the volume at ``target`` LUFS with ``player``, then call ``then``."""
-        self.volume = VolumePage(target, player, self.can.abandon, self._pages)
+        self.volume = VolumePage(target, player, self.can["abandon"], self._pages)
         self.volume.done.connect(then)
         self._show_page_with_sound(self.volume)
 
@@ -423,7 +409,7 @@ class LabPanel(QWidget):
         self.volume = None
         kinds = {AbxSession: AbxPage, MosSession: MosPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
-        self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
+        self.trial = kind(session, player, self._colours, self.can["abandon"], self._pages)
         self.trial.answered.connect(self.answered)
         self._show_page_with_sound(self.trial)
 

@@ -317,8 +317,8 @@ class TrialPage(SoundPage):
 
     # --- Trials ------------------------------------------------------------------------------------------------------
     def _next_trial(self) -> None:
-        item = self.session.item
-        stimuli = [item.stimuli[place] for place in self.session.trial.order]
+        session, item = self.session, self.session.item
+        stimuli = [item.stimuli[place] for place in session.trial.order]
         sounds, gains = [(one.samples, item.rate) for one in stimuli], [10 ** (one.record.gain / 20) for one in stimuli]
         self._clear_loop()
         self.player.load(sounds, gains, aligned=item.aligned and not self.restarts)
@@ -333,12 +333,6 @@ class TrialPage(SoundPage):
         self._show()
         self._show_facts()
         self.title.setText(self._progress())
-        self._show_taught()
-        if self.isVisible():
-            self._announce()
-
-    def _show_taught(self) -> None:
-        session = self.session
         words = [session.taught] if session.taught else []
         if session.practising:
             words.append("This is practice; it is not recorded.")
@@ -346,6 +340,8 @@ class TrialPage(SoundPage):
             words.append("Practice is over: trials count from now on.")
         self.taught.setText(" ".join(words))
         self.taught.setVisible(bool(words))
+        if self.isVisible():
+            self._announce()
 
     def _progress(self) -> str:
         session = self.session

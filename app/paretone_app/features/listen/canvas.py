@@ -321,8 +321,13 @@ class Canvas(QWidget):
                 area = QRectF(number * TILE, heights.wave, TILE, heights.spectrogram)
                 if tile is not None:
                     painter.drawImage(area, tile.image)
-                else:
-                    self._draw_coarse(painter, lane, time, area)
+                elif lane.facts is not None:
+                    # The spectrogram of the whole take, until that of the part is computed.
+                    coarse = painted(lane.facts.levels, lane.top - RANGE_DECIBELS, lane.top, self._levels).image
+                    columns, rows = coarse.width() / lane.seconds, coarse.height() / (BANDS.high - BANDS.low)
+                    high = (BANDS.high - self.bands.high) * rows, (BANDS.high - self.bands.low) * rows
+                    corners = QPointF(time.low * columns, high[0]), QPointF(time.high * columns, high[1])
+                    painter.drawImage(area, coarse, QRectF(*corners))
                 self._draw_speech(painter, lane, time, heights)
             self._drawn[key] = made, tile is not None
         return made
@@ -340,15 +345,6 @@ class Canvas(QWidget):
             for alpha, depth in ((50, height), (255, 3)):
                 band.setAlpha(alpha)
                 painter.fillRect(QRectF(left, 0, width, depth), band)
-
-    def _draw_coarse(self, painter: QPainter, lane: Lane, time: Scale, area: QRectF) -> None:
-        """The spectrogram of the whole take, until that of the part is computed."""
-        if lane.facts is not None:
-            whole = painted(lane.facts.levels, lane.top - RANGE_DECIBELS, lane.top, self._levels).image
-            columns, rows = whole.width() / lane.seconds, whole.height() / (BANDS.high - BANDS.low)
-            high = (BANDS.high - self.bands.high) * rows, (BANDS.high - self.bands.low) * rows
-            corners = QPointF(time.low * columns, high[0]), QPointF(time.high * columns, high[1])
-            painter.drawImage(area, whole, QRectF(*corners))
 
     def _draw_speech(self, painter: QPainter, lane: Lane, time: Scale, heights: Heights) -> None:
         """Pitch, words and phones."""

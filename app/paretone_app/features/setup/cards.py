@@ -255,7 +255,15 @@ class TechniqueCard(QGroupBox):
     def show_reason(self, state: AppState) -> None:
         """Show whether the technique applies, its gain, and what prevents a run."""
         name = self.technique.name
-        self._show_state(state)
+        self.fit = state.availability.applicability(name)
+        gain, used = state.gains.of(name), state.selection.is_used(name)
+        # A problem of one in use has its own line.
+        fits = fit_words(state, self.technique, self.fit, used)
+        said = " · ".join(filter(None, (fits, "" if self.fit.fit is Fit.IMPOSSIBLE and not gain else gain_words(gain))))
+        said = said[:1].upper() + said[1:]
+        _say(self.state, said)
+        self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
+        self.setAccessibleDescription(localised(f"{self.benefit.text()}. {said}. {self.technique.summary}"))
         _say(self.remarks, " ".join(state.availability.technique_remarks(name)))
         _say(self.reason, state.availability.technique_problem(name))
         self._offer = state.availability.training_offer(name)
@@ -264,19 +272,6 @@ class TechniqueCard(QGroupBox):
             self.train.setText(self._offer.text)
             self.train.setToolTip(self._offer.tip)
         _say(self.estimate, self._offer.estimate if self._offer is not None else "")
-
-    def _show_state(self, state: AppState) -> None:
-        """Show whether the technique applies, and its gain; a problem of one in use has its own line."""
-        name = self.technique.name
-        self.fit = state.availability.applicability(name)
-        gain, used = state.gains.of(name), state.selection.is_used(name)
-        fits = fit_words(state, self.technique, self.fit, used)
-        said = " · ".join(filter(None, (fits, "" if self.fit.fit is Fit.IMPOSSIBLE and not gain else gain_words(gain))))
-        _say(self.state, said[:1].upper() + said[1:])
-        self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
-        self.setAccessibleDescription(
-            localised(f"{self.benefit.text()}. {said[:1].upper()}{said[1:]}. {self.technique.summary}")
-        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)

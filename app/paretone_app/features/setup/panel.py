@@ -1,5 +1,7 @@
 """Setup: text, voice, seed, model, techniques, sampler options, and the estimated cost."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -9,7 +11,7 @@ from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
 from paretone.techniques import resolve
 from paretone_app.features.setup.cards import StepGrid, TechniqueList
-from paretone_app.features.setup.choices import ModelActions, ModelChoice, VoiceChoice
+from paretone_app.features.setup.choices import ModelChoice, VoiceChoice
 from paretone_app.features.setup.spoken import AsSpoken
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
@@ -19,6 +21,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import prepared_entry
 from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import ComboBox, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
@@ -57,7 +60,13 @@ def _of_tokens(state: AppState) -> list[str]:
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan
     if problem or not isinstance(plan, LanguagePlan):
         return [problem] if problem else []
-    return [*_of_passes(plan, state.selection.loaded.layers), *_of_flow(plan, state)]
+    layers = state.selection.loaded.layers
+    kept = len(plan.weights.retained) if plan.weights is not None else len(plan.layers or range(layers))
+    which = "all layers" if kept == layers else f"{kept} of {layers} layers"
+    said = f"Each token takes a pass over {which}."
+    if plan.draft is not None or plan.decoding is not None:
+        said = f"Each draft takes a pass over {which}; Decoding shows the number of accepted tokens."
+    return [said, *_of_flow(plan, state)]
 
 
 def _of_flow(plan: LanguagePlan, state: AppState) -> list[str]:
@@ -69,17 +78,6 @@ def _of_flow(plan: LanguagePlan, state: AppState) -> list[str]:
     if ratio is None:
         return ["The flow's saving is shown after a run."]
     return [f"The flow needs <b>{percent(ratio, 1)}</b> of its operations."]
-
-
-def _of_passes(plan: LanguagePlan, layers: int) -> list[str]:
-    kept = len(plan.weights.retained) if plan.weights is not None else len(plan.layers or range(layers))
-    if plan.draft is None and plan.decoding is None:
-        if kept == layers:
-            return ["Each token takes a pass over all layers."]
-        return [f"Each token takes a pass over {kept} of {layers} layers."]
-    if kept == layers:
-        return ["Each draft takes a pass over all layers; Decoding shows the number of accepted tokens."]
-    return [f"Each draft takes a pass over {kept} of {layers} layers; Decoding shows the number of accepted tokens."]
 
 
 def _expected(state: AppState) -> list[str]:
@@ -100,11 +98,11 @@ class SetupPanel(QWidget):
 
     problem = Signal(str)
 
-    def __init__(self, state: AppState, colours: Colours, model_actions: ModelActions, *, waits: bool = False) -> None:
-        """``waits``: see :attr:`AsSpoken.waits`."""
+    def __init__(self, state: AppState, colours: Colours, can: Mapping[str, Action], *, waits: bool = False) -> None:
+        """``can``: those of :class:`ModelChoice`, and ``add_technique``. ``waits``: see :attr:`AsSpoken.waits`."""
         super().__init__()
         self._state = state
-        self.model_choice = ModelChoice(state.selection, model_actions)
+        self.model_choice = ModelChoice(state.selection, can)
         content = QWidget()
         self._column = VBoxLayout(content)
         self._column.setSpacing(TIGHT)
@@ -113,7 +111,7 @@ class SetupPanel(QWidget):
         self.voice_choice.problem.connect(self.problem)
         self._add_speech_group(waits)
         self._group("Model").addWidget(self.model_choice)
-        self.techniques = TechniqueList(state, colours, model_actions.add_technique)
+        self.techniques = TechniqueList(state, colours, can["add_technique"])
         self.techniques.problem.connect(self.problem)
         self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)

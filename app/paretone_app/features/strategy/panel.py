@@ -1,8 +1,7 @@
 """Strategy: the table of skips by layer and step; edited by hand, filled in live, compared."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Signal
@@ -44,26 +43,18 @@ _PASSES = {
 }
 
 
-@dataclass(frozen=True)
-class StrategyActions:
-    undo: Action
-    redo: Action
-    import_: Action
-    export: Action
-
-
 class StrategyPanel(QWidget):
     """Strategy table: view, edit with undo, compare with a reference table, follow a running calibration."""
 
     table_edited = Signal(object)
     """The user edited the table, or undid an edit: the new :class:`StrategyTable`."""
 
-    def __init__(self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions) -> None:
+    def __init__(self, colours: Colours, undo_stack: QUndoStack, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         calibrating = "The table is being calibrated; press Esc to cancel."
-        for action in (can.import_, can.export):
-            action.explain(lambda: "" if self._live is None else calibrating)
+        for name in ("import_table", "export_table"):
+            can[name].explain(lambda: "" if self._live is None else calibrating)
         self._colours = colours
         self.table: StrategyTable | None = None
         self.reference: StrategyTable | None = None
@@ -79,8 +70,8 @@ class StrategyPanel(QWidget):
     def _build(self) -> None:
         self.headline = build.label(look="muted", selectable=True)
         self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        can = self.can
-        self._buttons = [IconButton(action) for action in (can.undo, can.redo, can.import_, can.export)]
+        icons = {"undo": "undo", "redo": "redo", "import": "import_table", "export": "export_table"}
+        self._buttons = {drawn: IconButton(self.can[name]) for drawn, name in icons.items()}
         self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
         self.difference_box.toggled.connect(self._show)
         tip = "The cells as a text table, for screen readers and for copying"
@@ -105,7 +96,7 @@ class StrategyPanel(QWidget):
         self.cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.figures = Figures()
 
-        top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons)
+        top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons.values())
         self.pages = Invited(self._views, text=self.grid.empty_text())
         below = tuple(map(build.keeping_room, (self.legend, self.cell, self.figures)))
         build.fill(VBoxLayout(self), (top, (self.pages, 1), *below), (GAP,) * 4)
@@ -134,7 +125,7 @@ class StrategyPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.grid.set_colours(colours)
-        for button, name in zip(self._buttons, ("undo", "redo", "import", "export"), strict=True):
+        for name, button in self._buttons.items():
             button.setIcon(icon(name))
         self._show()
 
@@ -245,8 +236,8 @@ class StrategyPanel(QWidget):
         if difference:
             self.grid.show_reference(_values(self.reference), self._reference_name)
         self.legend.setText(legend(self._colours, live is not None, difference))
-        for action in (self.can.import_, self.can.export):
-            action.refresh()
+        for name in ("import_table", "export_table"):
+            self.can[name].refresh()
         if live is None:
             whose = "" if table is not None else f"{self._reference_name}, not in use: "
             self.headline.setText(

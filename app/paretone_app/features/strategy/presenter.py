@@ -89,14 +89,14 @@ class StrategyPresenter(StorePresenter):
         )
 
     def _build_strategy(self) -> StrategyPanel:
-        from paretone_app.features.strategy.panel import StrategyActions, StrategyPanel
+        from paretone_app.features.strategy.panel import StrategyPanel
 
-        actions = self._actions
-        can = StrategyActions(actions.undo, actions.redo, actions["import_table"], actions["export_table"])
+        names = ("undo", "redo", "import_table", "export_table", "calibrate")
+        can = {name: self._actions[name] for name in names}
         self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack, can)
         self.strategy.table_edited.connect(self.state.adopt_table)
-        self.strategy.pages.offer(actions["calibrate"])
-        self.strategy.pages.offer(can.import_)
+        self.strategy.pages.offer(can["calibrate"])
+        self.strategy.pages.offer(can["import_table"])
         self._show_table()
         return self.strategy
 

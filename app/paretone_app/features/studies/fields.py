@@ -181,7 +181,7 @@ class JudgeBoxes(QWidget):
 
 
 class _Line(_Entry):
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, content: Varied | None) -> None:
         super().__init__("line")
         self._model = ""
         self._knobs: tuple[Knob, ...] = ()
@@ -200,6 +200,8 @@ class _Line(_Entry):
         self.values.textChanged.connect(self.changed)
         self.without.toggled.connect(self.changed)
         self.offer(model)
+        if content is not None:
+            self.choose(content)
 
     def offer(self, model: str) -> None:
         """Offer the options of ``model`` and the knobs of techniques for its family; keep the choice if possible."""
@@ -243,7 +245,12 @@ class _Line(_Entry):
         return self.owner.currentData(), self.knob.currentData()
 
     def _show_boxes(self, knob: Knob | None) -> None:
-        named = _named_values(knob)
+        """Boxes for the values of a switch or choice: (value in the study, title) each."""
+        named: list[tuple[str, str]] = []
+        if isinstance(knob, Switch):
+            named = [("yes", "on"), ("no", "off")]
+        elif isinstance(knob, Choice):
+            named = list(zip(knob.values, knob.titles or knob.values, strict=True))
         if named and self._key not in self._boxes:
             self._boxes[self._key] = tuple((value, QCheckBox(title)) for value, title in named)
             for _, box in self.boxes:
@@ -278,25 +285,11 @@ class _Line(_Entry):
         self.changed.emit()
 
 
-def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
-    """(value in the study, title) for each value of a switch or choice."""
-    if isinstance(knob, Switch):
-        return [("yes", "on"), ("no", "off")]
-    if isinstance(knob, Choice):
-        return list(zip(knob.values, knob.titles or knob.values, strict=True))
-    return []
-
-
 class AxesEditor(_Entries):
     def __init__(self, model: str) -> None:
-        super().__init__("Add p&arameter", "Add an option of the model or a knob of a technique", self._line)
+        tip = "Add an option of the model or a knob of a technique"
+        super().__init__("Add p&arameter", tip, lambda content: _Line(self._model, content))
         self._model = model
-
-    def _line(self, content: Varied | None) -> _Line:
-        line = _Line(self._model)
-        if content is not None:
-            line.choose(content)
-        return line
 
     def offer(self, model: str) -> None:
         self._model = model

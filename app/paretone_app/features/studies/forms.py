@@ -223,7 +223,11 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
         elif searching:
             if len(parts) > 1:
                 raise StudyError(f"{knob.title}: a search takes either one range or single values, not both.")
-            return _drawn(knob, match)
+            low, high = (_checked(knob, float(match[index])) for index in (1, 2))
+            drawn: dict[str, object] = {"low": low, "high": high}
+            if match[3]:
+                drawn["step"] = int(float(match[3])) if knob.whole else float(match[3])
+            return drawn | {"log": True} if match[4] else drawn
         else:
             found += _expanded(knob, match)
     if len(set(found)) < len(found):
@@ -351,16 +355,6 @@ def _checked(knob: Knob, value: object) -> object:
         return knob.check(value)
     except SettingError as error:
         raise StudyError(str(error)) from error
-
-
-def _drawn(knob: Number, match: re.Match) -> dict[str, object]:
-    low, high = (_checked(knob, float(match[index])) for index in (1, 2))
-    made: dict[str, object] = {"low": low, "high": high}
-    if match[3]:
-        made["step"] = int(float(match[3])) if knob.whole else float(match[3])
-    if match[4]:
-        made["log"] = True
-    return made
 
 
 def _expanded(knob: Number, match: re.Match) -> list[object]:

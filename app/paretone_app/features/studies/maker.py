@@ -99,7 +99,16 @@ class StudyMaker(QDialog):
         self._build()
         self._show_model()
         self._title_changed()
-        self._fill_in()
+        self.show_missing()
+        # Start with a study that could run as it is.
+        there = {name for name, box in self.judges.items() if box.isEnabled()}
+        for name in USUAL_JUDGES:
+            self.judges[name].setChecked(name in there)
+        self.goals.add_usual(there)
+        names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_flow)]
+        steps = Varied("steps", "steps", "5, 7, 10")
+        self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
+        self._show_kind()
         self.title.setFocus()
         self.title.selectAll()
 
@@ -230,18 +239,6 @@ class StudyMaker(QDialog):
         self.no_search.setVisible(bool(no_search))
         self.install_search.offer(no_search)
 
-    def _fill_in(self) -> None:
-        """Start with a study that could run as it is."""
-        self.show_missing()
-        there = {name for name, box in self.judges.items() if box.isEnabled()}
-        for name in USUAL_JUDGES:
-            self.judges[name].setChecked(name in there)
-        self.goals.add_usual(there)
-        names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_flow)]
-        steps = Varied("steps", "steps", "5, 7, 10")
-        self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
-        self._show_kind()
-
     def ask_within(self, within: Within) -> None:
         """Fill in a study within ranges: a search, which has bounds, or all values if the search packages are
         missing."""
@@ -340,7 +337,12 @@ class StudyMaker(QDialog):
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
         self.selected.setToolTip("" if same else "Setup has another model.")
-        self._show_possible_kinds(same)
+        for name, one in self._kinds.items():
+            item, possible = entry(self.kind, name), same and one.fields is not None
+            item.setEnabled(possible)
+            item.setToolTip(one.kind.tip if possible else one.kind.missing)
+            if not possible and self.kind.currentData() == name:
+                self.kind.setCurrentIndex(self.kind.findData(EVERY))
         changed = ", ".join(changed_options(catalogue.entry(self._setting.model), self._setting.options))
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
@@ -362,15 +364,6 @@ class StudyMaker(QDialog):
         kept = {one for one in self._ticked if one not in self._offered}
         self._ticked = kept | set(self.voices.ticked)
         self._changed()
-
-    def _show_possible_kinds(self, same: bool) -> None:
-        """Enable the possible further kinds; ``same``: the model is Setup's."""
-        for name, one in self._kinds.items():
-            item, possible = entry(self.kind, name), same and one.fields is not None
-            item.setEnabled(possible)
-            item.setToolTip(one.kind.tip if possible else one.kind.missing)
-            if not possible and self.kind.currentData() == name:
-                self.kind.setCurrentIndex(self.kind.findData(EVERY))
 
     def _show_sentences(self) -> None:
         chosen = self.sentences.currentData()

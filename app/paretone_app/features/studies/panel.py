@@ -2,8 +2,7 @@
 state nor the engine."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, QSize, Signal
@@ -36,8 +35,12 @@ def plan_words(study: Study, seconds: float | None) -> str:
     }
     product = " × ".join(counted(count, name, f"{name}s") for name, count in counts.items())
     listed = study.evaluation.words if study.evaluation else ""
-    sentences = f"{_takes(study.takes)}: {product}.", listed, _further(study), _omitted(study)
-    words = " ".join(filter(None, sentences))
+    prepared = sum(bool(one.unprepared) for one in study.candidates)
+    # Work other than takes, which progress includes.
+    parts = [f"{counted(len(study.utterances), 'recording', 'recordings')} of reference speech"] if study.judges else []
+    parts += [counted(prepared, "calibration", "calibrations")] if prepared else []
+    further = f"In addition {' and '.join(parts)}." if parts else ""
+    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", listed, further, _omitted(study))))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -79,14 +82,6 @@ def _omitted(study: Study) -> str:
     return f"{omitted} because: {study.ruled_out[0][1]}"
 
 
-def _further(study: Study) -> str:
-    """Work other than takes, as a sentence, or ``""``; progress includes it."""
-    prepared = sum(bool(one.unprepared) for one in study.candidates)
-    parts = [f"{counted(len(study.utterances), 'recording', 'recordings')} of reference speech"] if study.judges else []
-    parts += [counted(prepared, "calibration", "calibrations")] if prepared else []
-    return f"In addition {' and '.join(parts)}." if parts else ""
-
-
 def _takes(count: int) -> str:
     return counted(count, "take", "takes")
 
@@ -98,24 +93,6 @@ _INVITATION = (
 )
 
 
-@dataclass(frozen=True)
-class StudiesActions:
-    new: Action
-    open: Action
-    folder: Action
-    example: Action
-    run: Action
-    pause: Action
-    cancel: Action
-    aside: Action
-    choose_folder: Action
-    use: Action
-    export: Action
-    report: Action
-    reveal: Action
-    close: Action
-
-
 class StudiesPanel(QWidget):
     """Top: choice of the study, and running it. Below: settings with figures, failures, findings, file."""
 
@@ -124,19 +101,19 @@ class StudiesPanel(QWidget):
     recent_chosen = Signal(str)
     """The user chose a recent study, by file or folder."""
 
-    def __init__(self, colours: Colours, can: StudiesActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
-        can.pause.explain(lambda: "It pauses after the current takes." if self._pausing else "")
-        for action in (can.use, can.export):
-            action.explain(lambda: "" if self.table.current else "Select a setting in the table first.")
+        can["pause"].explain(lambda: "It pauses after the current takes." if self._pausing else "")
+        for name in ("use", "export"):
+            can[name].explain(lambda: "" if self.table.current else "Select a setting in the table first.")
         self.summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
         self._said, self._tone = "", "muted"
         self._now = ""
         self._build(colours)
-        can.run.changed.connect(self._show)
+        can["run"].changed.connect(self._show)
         self._show()
 
     def _build(self, colours: Colours) -> None:
@@ -145,7 +122,7 @@ class StudiesPanel(QWidget):
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
         can = self.can
-        self.new_button, self.open_button = ActionButton(can.new, "Ne&w…"), ActionButton(can.open, "&Open…")
+        self.new_button, self.open_button = ActionButton(can["new"], "Ne&w…"), ActionButton(can["open"], "&Open…")
         self.recent_button = QPushButton("Recen&t")
         # As a child of the panel, which has a focus proxy, it would cut the panel off from the Tab order.
         self.recent_menu = QMenu(self.recent_button)
@@ -154,13 +131,14 @@ class StudiesPanel(QWidget):
         self.recent_menu.addActions(self._recent)
         self.recent_menu.triggered.connect(lambda action: self.recent_chosen.emit(action.data()))
         self.recent_button.setMenu(self.recent_menu)
-        self.example_button = ActionButton(can.example, "Open example")
-        files = self.new_button, self.open_button, ActionButton(can.folder, "Fol&der…"), self.recent_button
+        self.example_button = ActionButton(can["example"], "Open example")
+        files = self.new_button, self.open_button, ActionButton(can["folder"], "Fol&der…"), self.recent_button
         top = build.row((self.chooser, 1), *files, self.example_button)
 
-        self.run_button = ActionButton(can.run, "Ru&n")
+        self.run_button = ActionButton(can["run"], "Ru&n")
         build.hold_width(self.run_button, "Ru&n again")
-        self.pause_button, self.cancel_button = ActionButton(can.pause, "&Pause"), ActionButton(can.cancel, "Ca&ncel")
+        self.pause_button = ActionButton(can["pause"], "&Pause")
+        self.cancel_button = ActionButton(can["cancel"], "Ca&ncel")
         self.where = build.combo("Where it runs", (("On this machine", HERE), ("On a Ray cluster", CLUSTER)))
         self.where.currentIndexChanged.connect(lambda _: self._show())
         tip = "“auto”: the cluster of this machine; “local”: a cluster of this machine alone"
@@ -171,7 +149,7 @@ class StudiesPanel(QWidget):
         self.workers = build.named(workers, "Workers on the cluster", tip)
         self.workers.setSpecialValueText("workers: all")
         self.progress = JobProgress("Progress of the study")
-        self.aside_button, self.folder_button = ActionButton(can.aside), ActionButton(can.choose_folder)
+        self.aside_button, self.folder_button = ActionButton(can["aside"]), ActionButton(can["choose_folder"])
         self._state = build.label(name="State of the study", selectable=True, yielding=True)
         buttons = self.run_button, self.cancel_button, self.pause_button
         where = self.where, self.address, self.workers, self.aside_button, self.folder_button
@@ -187,13 +165,12 @@ class StudiesPanel(QWidget):
         self.tabs.setDocumentMode(True)
         for one in (self.table, self.failures, self.worst, self.found, self.file):
             self.tabs.addTab(one, "")
-        self.use_button, self.export_button = ActionButton(can.use, "Use this settin&g"), ActionButton(can.export)
-        self.report_button = ActionButton(can.report, "Wr&ite report")
-        self.close_button = ActionButton(can.close, "Close stud&y")
+        self.use_button, self.export_button = ActionButton(can["use"], "Use this settin&g"), ActionButton(can["export"])
+        self.report_button = ActionButton(can["report"], "Wr&ite report")
+        self.close_button = ActionButton(can["close"], "Close stud&y")
         # Next to the tabs, because the dock of a small window is low.
-        reveal = ActionButton(can.reveal)
-        of_study = self.use_button, self.export_button, self.report_button, reveal, self.close_button
-        self.tabs.setCornerWidget(build.row(*of_study))
+        of_study = self.use_button, self.export_button, self.report_button, ActionButton(can["reveal"])
+        self.tabs.setCornerWidget(build.row(*of_study, self.close_button))
 
         self.install = InstallOffer()
         build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
@@ -267,7 +244,7 @@ class StudiesPanel(QWidget):
     def set_pausing(self, on: bool) -> None:
         self._pausing = on
         self.pause_button.set_text("&Pausing…" if on else "&Pause")
-        self.can.pause.refresh()
+        self.can["pause"].refresh()
         self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
@@ -304,7 +281,7 @@ class StudiesPanel(QWidget):
         return ("", 0) if here else (self.address.text().strip() or "auto", self.workers.value())
 
     def _show(self) -> None:
-        self.install.offer(self.can.run.reason)
+        self.install.offer(self.can["run"].reason)
         self.pages.show_content(self.summary is not None)
         if self.summary is not None:
             self._show_buttons()
@@ -319,19 +296,18 @@ class StudiesPanel(QWidget):
         self.run_button.set_text("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
         self.run_button.setVisible(not here)
         retry = "Retry failed takes and run what is new in the file"
-        self.can.run.set_tip(retry if finished else progress_words(summary))
-        set_look(self.run_button, "" if finished or self.can.run.reason else "primary")
+        self.can["run"].set_tip(retry if finished else progress_words(summary))
+        set_look(self.run_button, "" if finished or self.can["run"].reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
             one.setVisible(here)
-        self.can.pause.refresh()
         clustered = self.where.currentData() == CLUSTER
         self.where.setVisible(not here)
         self.address.setVisible(clustered and not here)
         self.workers.setVisible(clustered and not here)
         self.aside_button.setVisible(summary.damaged and not here)
         self.folder_button.setVisible(bool(summary.lost_folder) and not summary.damaged and not here)
-        for action in (self.can.use, self.can.export):
-            action.refresh()
+        for name in ("pause", "use", "export"):
+            self.can[name].refresh()
 
     def _show_state(self) -> None:
         summary = self.summary
@@ -351,8 +327,8 @@ class StudiesPanel(QWidget):
             text, tone = problem, "warning"
         else:
             text, tone = progress_words(summary), "muted"
-            if self.can.run.reason and summary.left and not summary.file_problem:
-                text = f"{text} {self.can.run.reason}"
+            if self.can["run"].reason and summary.left and not summary.file_problem:
+                text = f"{text} {self.can['run'].reason}"
         self._state.setText(text)
         self._state.setToolTip(text)
         set_look(self._state, tone)

@@ -378,11 +378,21 @@ class StudiesPresenter(Presenter):
     def follow(self, event: Event) -> None:
         """Follow the running study, and tell what was verified; see :mod:`paretone.session.events`."""
         if isinstance(event, StudyVerified):
-            self._tell_verified(event)
+            # What does not agree is shown; the log has every check.
+            name = Path(event.folder).name
+            for one in event.checks:
+                self._notices.note(f"{name}, {one.title.lower()}: {one.detail}")
+            wrong = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is False]
+            open_ones = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is None]
+            if wrong:
+                self._notices.say(f"The results in {name} do not agree. {' '.join(wrong)}", "error")
+            else:
+                rest = f" Not checked: {' '.join(open_ones)}" if open_ones else ""
+                self._notices.say(f"The results in {name} agree; the log lists what was checked.{rest}", "info")
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
-            self._results.read_study(self._running[1])
+            self._touch_running()
         elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
             self._soon.start()
         elif isinstance(event, StudyEnded):
@@ -412,7 +422,8 @@ class StudiesPresenter(Presenter):
         self._results.read_study(folder)
 
     # --- A new study -------------------------------------------------------------------------------------------------
-    def begin_new(self) -> None:
+    def begin_new(self) -> StudyMaker:
+        """Open the dialog for a study of the loaded model."""
         from paretone_app.features.studies.forms import offered_kinds
         from paretone_app.features.studies.maker import StudyMaker
 
@@ -426,18 +437,18 @@ class StudiesPresenter(Presenter):
         maker.destroyed.connect(self._maker_gone)
         maker.open()
         maker.check()
+        return maker
 
     def new_of_kind(self, kind: str, sentences: int) -> None:
-        """Open the dialog for a study of the loaded model, of a kind declared by a feature, on a number of
-        sentences."""
-        self.begin_new()
-        built(self.maker).choose_kind(kind, sentences)
-        built(self.maker).check()
+        """Open the dialog for a study of a kind declared by a feature, on a number of sentences."""
+        maker = self.begin_new()
+        maker.choose_kind(kind, sentences)
+        maker.check()
 
     def begin_within(self, within: Within) -> None:
-        self.begin_new()
-        built(self.maker).ask_within(within)
-        built(self.maker).check()
+        maker = self.begin_new()
+        maker.ask_within(within)
+        maker.check()
 
     def _maker_gone(self) -> None:
         self.maker = None
@@ -491,9 +502,9 @@ class StudiesPresenter(Presenter):
             if table is not None and source.fits(table):
                 source.adopt(table, "use a study's strategy table")
         said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
-        others = ""
-        if seen.results is not None and state.selection.info is not None:
-            others = other_weights(seen.results.checkpoint, state.selection.info.all_weights)
+        info, others = state.selection.info, ""
+        if seen.results is not None and info is not None:
+            others = other_weights(seen.results.checkpoint, info.all_weights)
         if others:
             self._notices.warn(f"{said} The study {others}: its figures are not theirs.")
         else:
@@ -522,34 +533,22 @@ class StudiesPresenter(Presenter):
 
     def report(self) -> None:
         """Write the report of the shown study, and open it."""
+
+        def written(page: Path | BaseException) -> None:
+            built(self.studies).say("")
+            if arrived(page, self._notices.warn):
+                self._notices.note(f"Wrote {page}")
+                self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
+                QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+
         folder = self._shown.folder
         built(self.studies).say("Writing the report…")
-        self._results.write_report(folder, self._report_written)
-
-    def _report_written(self, page: Path | BaseException) -> None:
-        built(self.studies).say("")
-        if arrived(page, self._notices.warn):
-            self._notices.note(f"Wrote {page}")
-            self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+        self._results.write_report(folder, written)
 
     def verify(self) -> None:
         """Check the results of the shown study. Raises :class:`PlainError` if there are none."""
         folder = str(self._shown.folder)
         self._state.jobs.start(Kind.VERIFY, lambda number: VerifyStudy(number, folder))
-
-    def _tell_verified(self, event: StudyVerified) -> None:
-        """Show what does not agree; the log has every check."""
-        name = Path(event.folder).name
-        for one in event.checks:
-            self._notices.note(f"{name}, {one.title.lower()}: {one.detail}")
-        wrong = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is False]
-        open_ones = [f"{one.title}: {one.detail}" for one in event.checks if one.agrees is None]
-        if wrong:
-            self._notices.say(f"The results in {name} do not agree. {' '.join(wrong)}", "error")
-        else:
-            rest = f" Not checked: {' '.join(open_ones)}" if open_ones else ""
-            self._notices.say(f"The results in {name} agree; the log lists what was checked.{rest}", "info")
 
     # --- Damage ------------------------------------------------------------------------------------------------------
     def set_aside(self) -> None:
@@ -566,16 +565,16 @@ class StudiesPresenter(Presenter):
         self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
 
     def _build_studies(self) -> QWidget:
-        from paretone_app.features.studies.panel import StudiesActions, StudiesPanel
+        from paretone_app.features.studies.panel import StudiesPanel
 
-        can = StudiesActions(**self._can, cancel=self._add_cancel("Cancel", Kind.STUDY))
+        can = {**self._can, "cancel": self._add_cancel("Cancel", Kind.STUDY)}
         self.studies = panel = StudiesPanel(self._theme.colours, can)
         panel.install.follow(self._state.installing)
         panel.worst.take_chosen.connect(lambda *take: self._actions.attempt(lambda: self.hear(*take)))
         panel.study_chosen.connect(self.opened.choose)
         panel.recent_chosen.connect(lambda place: self.open(Path(place)))
-        panel.pages.offer(can.example, "Open example")
-        panel.pages.offer(can.new)
+        panel.pages.offer(can["example"], "Open example")
+        panel.pages.offer(can["new"])
         self.opened.open_last()
         self._show()
         return panel

@@ -153,7 +153,7 @@ class TakeGridPresenter(Presenter):
         for name, do, why_not in (
             ("grid_hear", lambda: self._toggle(self._cursor), self._why_no_grid),
             ("grid_reference", lambda: self.set_reference(self._take_at(self._cursor).id), self._why_no_grid),
-            ("grid_make", self.make_all, self._why_not_make),
+            ("grid_make", lambda: self.make(self.grid.empty if self.grid is not None else ()), self._why_not_make),
             ("grid_point", self._from_point, lambda: "" if self.take_grid else "The take grid is not there yet."),
         ):
             actions.bind(actions[name], do, why_not)
@@ -317,23 +317,19 @@ class TakeGridPresenter(Presenter):
                 self._read(dimension, words)
 
     def _read(self, dimension: Dimension, words: str) -> tuple[Value, ...]:
-        """Parse typed values. Raises :class:`SettingError` for an invalid one."""
-        return dimension.read(words, self._named(dimension))
-
-    def _named(self, dimension: Dimension) -> dict[str, str]:
-        """Known voices or models, by lower-case name."""
+        """Parse typed values, voices and models by name. Raises :class:`SettingError` for an invalid one."""
         from paretone_app.features.take_grid.grid import MODEL, VOICE
 
-        found: dict[str, str] = {}
+        named: dict[str, str] = {}
         if dimension.name == VOICE:
-            found |= {one.voice.casefold(): one.voice for one in self._results.all_takes}
+            named |= {one.voice.casefold(): one.voice for one in self._results.all_takes}
             for one in self._state.selection.voices:
                 for name in (one.id, one.id.rpartition("/")[2], one.title):
-                    found[name.casefold()] = one.id
+                    named[name.casefold()] = one.id
         elif dimension.name == MODEL:
             for entry in catalogue.models():
-                found |= dict.fromkeys((entry.id.casefold(), entry.title.casefold()), entry.id)
-        return found
+                named |= dict.fromkeys((entry.id.casefold(), entry.title.casefold()), entry.id)
+        return dimension.read(words, named)
 
     def _put_chosen(self, chosen: Chosen) -> None:
         self._chosen = chosen
@@ -422,14 +418,6 @@ class TakeGridPresenter(Presenter):
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     # --- Making ------------------------------------------------------------------------------------------------------
-    def make_all(self) -> None:
-        """Make the takes of all empty cells. Raises :class:`PlainError` if none can be made."""
-        grid = self.grid
-        if grid is not None:
-            if not grid.empty:
-                raise SettingError(self._why_not_make())
-            self.make(grid.empty)
-
     def make(self, cells: Sequence[Cell]) -> None:
         """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError` if none
         can be made."""

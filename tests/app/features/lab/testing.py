@@ -63,7 +63,7 @@ def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
     presenter._show_listeners()
     setup.listener.setCurrentIndex(0)
     window.panels["lab"].shown.emit()
-    qtbot.waitUntil(lambda: bool(window.panels["lab"].can.write_results.reason))
+    qtbot.waitUntil(lambda: bool(window.panels["lab"].can["write_results"].reason))
 
 
 def folder_of(window: MainWindow) -> Path:

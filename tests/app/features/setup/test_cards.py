@@ -19,11 +19,10 @@ from paretone.techniques import techniques
 from paretone.techniques.resolving import known
 from paretone_app import numbers
 from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid
-from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import style_sheet
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.studies.test_gains import MACHINE, take
@@ -41,7 +40,7 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
+    made = SetupPanel(presenter.state, LIGHT, NamedActs())
     qtbot.addWidget(made)
     made.resize(made.minimumSizeHint().width(), 700)
     made.show()

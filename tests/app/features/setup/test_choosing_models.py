@@ -138,7 +138,7 @@ def test_enter_does_not_accept_a_licence(
     # Nobody listens there, so that the size is not known at once, wherever the test runs.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     borrowed_window.state.selection.consider_model(MISSING)
-    borrowed_window.panels["setup"].model_choice.can.download.trigger()
+    borrowed_window.panels["setup"].model_choice.can["download"].trigger()
     box = borrowed_window.findChild(QMessageBox)
     assert "CC-BY-NC-4.0" in box.text()
     assert box.informativeText().endswith("Asking the server for the size…")

@@ -18,10 +18,10 @@ from paretone.techniques.ditreducio.record import CALIBRATION, END, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
-from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyActions, StrategyPanel
+from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
@@ -34,7 +34,7 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 def open_panel(qtbot, colours: Colours = LIGHT) -> StrategyPanel:
-    panel = in_front(StrategyPanel(colours, QUndoStack(), acts_of(StrategyActions)), qtbot, 700, 480)
+    panel = in_front(StrategyPanel(colours, QUndoStack(), NamedActs()), qtbot, 700, 480)
     panel.setFocus()
     return panel
 

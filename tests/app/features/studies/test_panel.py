@@ -20,13 +20,13 @@ from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone_app.features.studies.fields import AxesEditor
 from paretone_app.features.studies.forms import Bound, Varied
 from paretone_app.features.studies.maker import StudyMaker
-from paretone_app.features.studies.panel import CLUSTER, StudiesActions, StudiesPanel
+from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
 from paretone_app.results.study import FailedTake, OpenStudy, read_study
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.machine import Machine
 from paretone_app.state.selection import Selection
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import in_front, on_screen
 from tests.app.features.studies.studying import texts
 from tests.engine.studies import small
@@ -36,7 +36,7 @@ FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a th
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> StudiesPanel:
-    return on_screen(StudiesPanel(LIGHT, acts_of(StudiesActions)), qtbot, 1000, 600)
+    return on_screen(StudiesPanel(LIGHT, NamedActs()), qtbot, 1000, 600)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ") and panel.run_button.text() == "Resume"
-    panel.can.run.set_reason("Wait for the running job, or press Esc to cancel it.")
+    panel.can["run"].set_reason("Wait for the running job, or press Esc to cancel it.")
     assert not panel.run_button.isEnabled() and "Wait for the running job" in panel.state
     assert panel.cluster == ("", 0)
     panel.where.setCurrentIndex(panel.where.findData(CLUSTER))
