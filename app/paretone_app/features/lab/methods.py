@@ -152,9 +152,6 @@ class StaircasePage(TwoAnswersPage):
     said = {0: "A is not the reference", 1: "B is not the reference"}
 
 
-_LARGE_STEP = 10
-
-
 class MushraPage(TrialPage):
     """Rate each sound against the reference; one of them is the reference itself."""
 
@@ -185,7 +182,7 @@ class MushraPage(TrialPage):
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
             slider = build.named(Slider(Qt.Orientation.Vertical), f"Rating of sound {button}")
             slider.setRange(0, HIGHEST)
-            slider.setPageStep(_LARGE_STEP)
+            slider.setPageStep(10)
             slider.setTickInterval(HIGHEST // len(LABELS))
             slider.setTickPosition(QSlider.TickPosition.TicksBothSides)
             slider.valueChanged.connect(lambda value, one=button: self._rate(one, value))

@@ -32,9 +32,6 @@ if TYPE_CHECKING:  # And on use: no start needs them.
     from paretone_app.listening.session import ListeningSession
     from paretone_app.listening.stimuli import Condition, PreparedItem
 
-_TOUR_TRIALS = 4
-"""Length of the tour's test: enough for an introduction."""
-
 
 class LabPresenter(Presenter):
     """Owns Lab. During a test, it holds the player, and the engine starts nothing."""
@@ -72,7 +69,7 @@ class LabPresenter(Presenter):
 
         def begin() -> None:
             lab.show_setup()
-            lab.setup.choose_short_test(_TOUR_TRIALS)
+            lab.setup.choose_short_test(4)
             self.begin()
 
         return (
@@ -194,7 +191,6 @@ class LabPresenter(Presenter):
         setup.show_plan(plan, cannot or self._why_not_now(), cannot_export, warning)
 
     def _why_not_now(self) -> str:
-        """Why no test can start now, as a sentence, or ``""``."""
         if self._preparing or self._coming is not None:
             return "Preparing the sounds."
         if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):

@@ -21,8 +21,6 @@ from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce
 
-_DRAG_PIXELS = 4
-
 
 class TimeLine(QWidget):
     """Click to seek, drag to select a loop."""
@@ -102,7 +100,7 @@ class TimeLine(QWidget):
             self._pressed, self._dragged = event.position().x(), None
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._pressed is not None and abs(event.position().x() - self._pressed) >= _DRAG_PIXELS:
+        if self._pressed is not None and abs(event.position().x() - self._pressed) >= 4:
             self._dragged = event.position().x()
             self.update()
 
@@ -125,11 +123,6 @@ class TimeLine(QWidget):
 
 Keys = tuple[tuple[str, Callable[[], object]], ...]
 """Each with what it does."""
-_POLL_MILLISECONDS = 33
-_WIDEST = 68
-"""Width of a page in font heights: as much as setup and results take together."""
-_END_SECONDS = 0.03
-"""A sound that stops within this many seconds of its end was heard to the end."""
 _MODES = {Mode.SYNC: "In sync", Mode.RESTART: "Restart"}
 
 
@@ -147,12 +140,13 @@ class SoundPage(QWidget):
         self.player, self._problem = player, ""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.name)
-        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll = QTimer(self, interval=33)
         self._poll.timeout.connect(self.follow)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep everything in one centred column."""
-        aside = max(GAP, (self.width() - _WIDEST * self.fontMetrics().height()) // 2)
+        # As wide as setup and results together.
+        aside = max(GAP, (self.width() - 68 * self.fontMetrics().height()) // 2)
         if (layout := self.layout()) is not None:
             layout.setContentsMargins(aside, GAP, aside, GAP)
         super().resizeEvent(event)
@@ -383,7 +377,7 @@ class TrialPage(SoundPage):
         if ended and button is not None:
             self._was_playing = False
             seconds = len(item.stimuli[self.session.trial.order[button]].samples) / item.rate
-            if self.player.mixer.state.position / self.player.rate >= seconds - _END_SECONDS:
+            if self.player.mixer.state.position / self.player.rate >= seconds - 0.03:
                 self.session.heard_whole.add(button)
             self._show()
 

@@ -29,8 +29,6 @@ BANDS = Scale(-0.5, 99.5)
 """All bands of :func:`paretone.audio.spectrogram.band_frequency`."""
 WINDOW_SECONDS = 0.043
 """Longest analysis window; a closer look in time has a shorter one."""
-_MOST = 256
-"""Results kept."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,6 @@ class Finder(QObject):
         self._running = self._held = False
 
     def get(self, key: Hashable) -> object:
-        """The result, or ``None``."""
         if key in self._kept:
             self._kept.move_to_end(key)
         return self._kept.get(key)
@@ -133,7 +130,7 @@ class Finder(QObject):
     def _keep(self, key: Hashable, found: object) -> None:
         self._running = False
         self._kept[key] = None if isinstance(found, BaseException) else found
-        while len(self._kept) > _MOST:
+        while len(self._kept) > 256:
             self._kept.popitem(last=False)
         self._next()
         if isinstance(found, BaseException):

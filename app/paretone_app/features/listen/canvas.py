@@ -140,7 +140,6 @@ class Canvas(QWidget):
         self.position: float | None = None
         self.loop: tuple[float, float] | None = None
         self.follows = True
-        """Whether the view follows the playhead."""
         self._first: Wanted = {}
         self._last: Wanted = {}
         self._drawn: dict[Hashable, tuple[QPixmap, bool]] = {}
@@ -178,7 +177,6 @@ class Canvas(QWidget):
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw all tiles anew."""
         self._drawn = {}
         self._want()
         self.update()

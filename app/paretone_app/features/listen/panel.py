@@ -32,8 +32,6 @@ from paretone_app.widgets.panel_parts import Caution
 from paretone_app.widgets.screen_readers import GROUP, PICTURE
 
 FRAME_MILLISECONDS = 15
-_DRAW_MILLISECONDS = 100
-"""Between two drawings of a take that streams."""
 _HEAD = 0.27, 11, 20
 """Width of the heads: share of the panel's, least and most in font heights."""
 
@@ -209,7 +207,7 @@ class ListenPanel(QWidget):
         self._drawn_gains: tuple[float, ...] = ()
         """Gains at which differences are drawn, equal to those of playback."""
         self._laid_out: list[tuple[int, int]] = []
-        self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
+        self._soon = QTimer(self, singleShot=True, interval=100)
         self._soon.timeout.connect(self.show_lanes)
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._lay_out)

@@ -215,7 +215,6 @@ class StrategyState(ArtefactStore):
         return "calibrate first (Ctrl+K)" if self._selection.is_used(NAME) else f"{_SWITCH_ON}, then calibrate (Ctrl+K)"
 
     def why_not_prepare(self) -> str:
-        """Why calibration is not possible now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
@@ -223,14 +222,12 @@ class StrategyState(ArtefactStore):
         return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
 
     def why_not_replace(self) -> str:
-        """Why no other table can be used now, as a sentence, or ``""``."""
         if reason := self.why_no_table() or self._selection.why_not_ready():
             return reason
         fits = self.compatibility() is not None
         return "" if fits else conflict(self._selection.setting) or "No table fits the selected options."
 
     def why_not_transfer(self) -> str:
-        """Why the transfer of the strategy table cannot be measured now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):

@@ -163,11 +163,7 @@ def definition(form: StudyForm) -> dict[str, object]:
         judges += form.offered.kind.judges
     fields = {
         "title": form.title.strip(),
-        "model": form.model,
-        "folder": form.folder,
-        "variant": form.variant,
-        "vocoder": form.vocoder,
-        "device": form.device,
+        **{name: getattr(form, name) for name in ("model", "folder", "variant", "vocoder", "device")},
         "manifest" if form.evaluates else "sentences": form.sentences,
         "manifest_audio": form.recordings if form.evaluates else "",
         "count": form.count,

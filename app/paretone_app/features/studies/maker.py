@@ -23,13 +23,7 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
 from paretone.techniques import applying_to
-from paretone_app.features.studies.fields import (
-    USUAL_JUDGES,
-    AxesEditor,
-    GoalsEditor,
-    JudgeBoxes,
-    ServersEditor,
-)
+from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes, ServersEditor
 from paretone_app.features.studies.forms import (
     OfferedKind,
     StudyForm,
@@ -54,11 +48,7 @@ EVERY = "every"
 """Choices of settings: every combination, or a search; features of techniques add others."""
 _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
 _OWN, _SET = "own", "set"
-_TEXT = "Text (*.txt)"
-_LIST = "Evaluation set (*.lst *.csv *.txt)"
 TOML = "Study (*.toml)"
-_PAUSE_MILLISECONDS = 250
-"""Pause after the last change before takes are counted."""
 
 
 class StudyMaker(QDialog):
@@ -94,7 +84,7 @@ class StudyMaker(QDialog):
         self._replaced: Path | None = None
         """File that the user agreed to replace."""
         self.setWindowTitle("New study")
-        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        self._pause = QTimer(self, singleShot=True, interval=250)
         self._pause.timeout.connect(self.check)
         self._build()
         self._show_model()
@@ -383,7 +373,7 @@ class StudyMaker(QDialog):
         self._changed()
 
     def _ask_for_text(self) -> None:
-        kinds = _LIST if self.sentences.currentData() == _SET else _TEXT
+        kinds = "Evaluation set (*.lst *.csv *.txt)" if self.sentences.currentData() == _SET else "Text (*.txt)"
         file_dialogs.ask_for_file(self, "Sentences", kinds, lambda path: self.text_file.setText(str(path)))
 
     def _ask_where(self) -> None:

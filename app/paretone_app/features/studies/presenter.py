@@ -154,11 +154,6 @@ class OpenedStudies(QObject):
         self.changed.emit()
 
 
-_KINDS = "Study (*.toml *.json)"
-_LOOK_MILLISECONDS = 1000
-"""Polling interval while a study runs, in milliseconds."""
-
-
 class StudiesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -168,7 +163,7 @@ class StudiesPresenter(Presenter):
         self.opened.brought_forward.connect(self._go_to)
         self._running: tuple[Job, Path] | None = None
         self._ended: StudyEnded | None = None
-        self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
+        self._soon = QTimer(self, singleShot=True, interval=1000)
         self._soon.timeout.connect(self._touch_running)
         self.maker: StudyMaker | None = None
         self.studies: StudiesPanel | None = None
@@ -186,10 +181,11 @@ class StudiesPresenter(Presenter):
     def _bind(self) -> None:
         actions, add = self._actions, self._actions.add
         self._can: dict[str, Action] = {}
+        ask_for_file = partial(self._ask_for_file, "Open a study", "Study (*.toml *.json)", self.open)
         ask_for_folder = partial(self._ask_for_folder, "Open the results of a study", self.open)
         for name, declared, do, why_not in (
             ("new", "new_study", self.begin_new, str),
-            ("open", "open_study", partial(self._ask_for_file, "Open a study", _KINDS, self.open), str),
+            ("open", "open_study", ask_for_file, str),
             ("folder", "open_study_folder", ask_for_folder, str),
             ("example", "open_example", self.open_example, str),
             ("run", "run_study", self._run, self.why_not_run),
@@ -229,7 +225,6 @@ class StudiesPresenter(Presenter):
         return seen
 
     def why_not_run(self) -> str:
-        """Why the shown study cannot be run now, as a sentence, or ``""``."""
         seen = self.summary
         if seen is None:
             return self._why_none()
@@ -249,13 +244,11 @@ class StudiesPresenter(Presenter):
         return Path(job.command.folder) if isinstance(job.command, RunStudy) else None
 
     def why_not_use(self) -> str:
-        """Why no setting of the shown study can be loaded into Setup, as a sentence, or ``""``."""
-        seen, state = self.summary, self._state
+        seen = self.summary
         if seen is None:
             return self._why_none()
-        if not seen.model or seen.model == state.selection.model_id:
-            return ""
-        return f"The study is for {seen.model}; load that model first (menu Model)."
+        here = not seen.model or seen.model == self._state.selection.model_id
+        return "" if here else f"The study is for {seen.model}; load that model first (menu Model)."
 
     def _why_none(self) -> str:
         return "" if self.summary is not None else "Open or create a study first."
@@ -309,7 +302,6 @@ class StudiesPresenter(Presenter):
 
     # --- Running -----------------------------------------------------------------------------------------------------
     def _run(self) -> None:
-        """Run where the panel says."""
         self.run(*built(self.studies).cluster)
 
     def run(self, ray: str = "", workers: int = 0) -> None:

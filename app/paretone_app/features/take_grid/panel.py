@@ -36,14 +36,10 @@ _MOVES = {
 }
 _REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
-_REST_MILLISECONDS = 120
-"""How long the mouse stays on a cell before it plays, so that crossing cells does not play them."""
 _LEAST, _MOST = (3.6, 2.0), (16.0, 8.0)
 """Least and greatest width and height of a cell, in font heights."""
 _LABEL = (2.0, 12.0)
 """Least and greatest width of row labels, in font heights."""
-_STRONGEST = 120
-"""Alpha (of 255) for the largest difference: text stays readable."""
 WAITING, FAILED = "waiting", "failed"
 
 
@@ -72,7 +68,7 @@ class TakeCells(CursorCanvas):
         self.playing = ""
         self.cursor_cell: Cell = 0, 0
         self._hovered: Cell | None = None
-        self._resting = QTimer(self, singleShot=True, interval=_REST_MILLISECONDS)
+        self._resting = QTimer(self, singleShot=True, interval=120)
         self._resting.timeout.connect(self._rest)
 
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
@@ -200,7 +196,8 @@ class TakeCells(CursorCanvas):
         painter.fillRect(room, fill)
         if share:
             fill = QColor(colours.accent if share > 0 else colours.accelerated)
-            fill.setAlpha(round(_STRONGEST * abs(share)))
+            # Text stays readable on the largest difference.
+            fill.setAlpha(round(120 * abs(share)))
             painter.fillRect(room, fill)
         if (row, column) == grid.reference:
             painter.setPen(pen(colours.text, 2))

@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 
 
-_KEPT = 48
-"""Cached sounds."""
-_ROW = 12
-"""Most sounds in the player."""
-
-
 class CellHearing(QObject):
     """Plays takes through the common player."""
 
@@ -97,7 +91,7 @@ class CellHearing(QObject):
         if is_silent(made.samples):
             self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
         self.sounds[take.id] = made
-        while len(self.sounds) > _KEPT:
+        while len(self.sounds) > 48:
             self.sounds.popitem(last=False)
         if self._wanted == take.id:
             self._play(take, made)
@@ -108,7 +102,7 @@ class CellHearing(QObject):
             return  # A listening test started meanwhile.
         if self.heard and deck.sound is not None and deck.sound.detail == take.text:
             if all(one is not sound for one in self._row):
-                others = [one for one in self._row if one is not deck.sound][-_ROW:]
+                others = [one for one in self._row if one is not deck.sound][-12:]
                 self._row = (*others, deck.sound, sound)
                 deck.exchange_row(self._row, len(self._row) - 2)
             deck.go_in_row(next(place for place, one in enumerate(self._row) if one is sound))
@@ -120,8 +114,6 @@ class CellHearing(QObject):
 
 _SHOWN = "take grid/shown"
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None and not one.of_runs)
-_UNKNOWN_SECONDS = 10.0
-"""Assumed time to make a take if none is known."""
 
 
 class TakeGridPresenter(Presenter):
@@ -440,7 +432,7 @@ class TakeGridPresenter(Presenter):
         if problem:
             self._notices.warn(f"Not every cell can be made. {problem}")
         known = [one.measurements.seconds for line in grid.takes for one in line if one and one.measurements.seconds]
-        seconds = len(wanted) * (median(known) if known else _UNKNOWN_SECONDS)
+        seconds = len(wanted) * (median(known) if known else 10.0)
         if seconds <= LONG_SECONDS:
             self._making.ask(wanted)
             return

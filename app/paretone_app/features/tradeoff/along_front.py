@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from paretone_app.state.app_state import AppState
 
 
-_AHEAD = 8
-"""Most settings requested ahead of time."""
-_LAST_SECONDS = 0.005
-"""A sound that stops within this many seconds of its end was not paused."""
 Spoken = tuple[str, str, int]
 """Text, voice and seed."""
 
@@ -105,7 +101,7 @@ class FrontRow(QObject):
         sound, player = self._player.deck.sound, self._player.player
         if not self.on or sound is None or player.busy:
             return False
-        return player.mixer.state.position / player.rate >= sound.seconds - _LAST_SECONDS
+        return player.mixer.state.position / player.rate >= sound.seconds - 0.005
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -230,7 +226,7 @@ class FrontRow(QObject):
             keys = list(self.front)
             here = keys.index(self.at)
             lacking = ((abs(place - here), place) for place, key in enumerate(keys) if key not in self._made)
-            self._making.ahead(self._wanted(keys[place] for _, place in heapq.nsmallest(_AHEAD, lacking)))
+            self._making.ahead(self._wanted(keys[place] for _, place in heapq.nsmallest(8, lacking)))
             self.changed.emit()
 
     def _add(self, take: Take) -> None:
@@ -264,10 +260,6 @@ class FrontRow(QObject):
         self._look_ahead()
 
 
-_LOOK_MILLISECONDS = 30
-"""Polling interval for the end of the sentence."""
-
-
 class AlongFront(QObject):
     """Connects the panel, the player and the lab."""
 
@@ -284,7 +276,7 @@ class AlongFront(QObject):
         """Direction in which it goes on by itself: to the right, or where the user last moved."""
         self._goes = False
         """Whether the current change of point is automatic."""
-        self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
+        self.pace = QTimer(self, interval=30)
         self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
         """The last step between points of the row, to be marked."""
@@ -399,7 +391,6 @@ class AlongFront(QObject):
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
 
     def why_not_rank(self) -> str:
-        """Why the shown points cannot be ranked, as a sentence, or ``""``."""
         spoken = self._panel.scene.spoken
         if FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
             return ""

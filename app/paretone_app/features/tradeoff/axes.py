@@ -45,7 +45,6 @@ class TradeoffAxis:
     knob: str = ""
     """For a knob axis: name of the knob or option."""
     divided: bool = False
-    """Whether values are divided by the baseline's."""
 
     @property
     def label(self) -> str:
@@ -196,7 +195,6 @@ def axis(name: str) -> TradeoffAxis:
 
 
 def said(value: float, unit: str = "") -> str:
-    """A measured value."""
     return f"{significant(value)} {unit}".rstrip()
 
 

@@ -153,7 +153,6 @@ class TradeoffDetails(QWidget):
         self.sentence.setVisible(len(sounds) > 1)
 
     def show_playing(self, take: str) -> None:
-        """``take``: id of the take being played, or ``""``."""
         self._playing = take
         self._show_hear()
 
@@ -170,7 +169,6 @@ def _in_colour(text: str, colour: str) -> str:
 
 
 _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
-_GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
 _BOXES = {"dominated": "Show &dominated", "intervals": "&Intervals", "ratios": "Ra&tios", "published": "&Published"}
 """Titles of the options, except logarithmic axes."""
 
@@ -257,7 +255,9 @@ class FilterLine(QWidget):
             combo.setToolTip(combo.currentText())
         # Ghosts need a second source.
         self.combos["ghosts"].setVisible(len(there["ghosts"]) > 1)
-        self.combos["ghosts"].setToolTip(_GHOSTS)
+        self.combos["ghosts"].setToolTip(
+            "Draw another study's points faintly beneath the others, and a line from each to the same setting"
+        )
         return chosen
 
 
@@ -277,9 +277,6 @@ def _explained(name: str) -> str:
     return f"{_axis_title(axis(name))}\n{axis(name).definition}"
 
 
-_KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
-
-
 class TradeoffLegend(Flow):
     """A click shows or hides the points of a technique; Ctrl-click hides all others."""
 
@@ -291,7 +288,9 @@ class TradeoffLegend(Flow):
         self.buttons: dict[str, QPushButton] = {}
         for name in (BASELINE, SERVERS, *in_order(one.name for one in techniques())):
             self._add(name)
-        self._kinds = build.label(_KINDS, "muted")
+        self._kinds = build.label(
+            "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine", "muted"
+        )
         self.add(self._kinds)
 
     @property

@@ -45,7 +45,6 @@ _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
     "or open a study's folder: each take and each setting becomes a point, speed against quality."
 )
-_READING = "Reading takes and studies…"
 
 
 class TradeoffPanel(QWidget):
@@ -291,7 +290,7 @@ class TradeoffPanel(QWidget):
     def _show_page(self) -> None:
         there = bool(self.pool.own.any())
         self.pages.show_content(there)
-        self.pages.invite(_INVITATION if self._read else _READING, filling=not self._read)
+        self.pages.invite(_INVITATION if self._read else "Reading takes and studies…", filling=not self._read)
         self.setFocusProxy(self.plot if there else next(iter(self.pages.empty.buttons), self.pages))
 
     def _show_point(self) -> None:

@@ -21,8 +21,6 @@ from paretone_app.results.points import Point
 
 DRAWN = 2000
 """Most lines drawn; more are indistinguishable."""
-_ROOM = 0.02
-"""Margin at both ends of an axis, as a share, so that a brush can start beyond the extremes."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ def parallel(pool: Pool, chosen: Filter) -> Parallel:
             columns[one] = column
     values = np.stack(list(columns.values()), axis=1) if columns else np.empty((len(places), 0))
     low, high = np.nanmin(values, axis=0, initial=np.inf), np.nanmax(values, axis=0, initial=-np.inf)
-    room = _ROOM * (high - low)
+    # A margin, so that a brush can start beyond the extremes.
+    room = 0.02 * (high - low)
     names = {axis.name for axis in columns}
     return Parallel(
         tuple(columns),

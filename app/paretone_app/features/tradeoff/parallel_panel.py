@@ -333,12 +333,6 @@ def _ink(colour: str, alpha: int) -> QColor:
     return made
 
 
-_FIRST_ID = 10_000
-"""First id of merged edits: one per brush."""
-_PAUSE_MILLISECONDS = 600
-"""A change after this pause starts a new undo entry."""
-
-
 class ParallelPanel(QWidget):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
@@ -352,8 +346,8 @@ class ParallelPanel(QWidget):
         self._clear.triggered.connect(lambda: self._brush(()))
         self._colours = colours
         self._undo_stack = undo_stack
-        self._brushes = _FIRST_ID
-        self._goes_on = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        self._brushes = 10_000  # Id of merged edits: one per brush.
+        self._goes_on = QTimer(self, singleShot=True, interval=600)
         """While it runs, a change belongs to the present brush."""
         self._tradeoff: TradeoffPanel | None = None
         self.axes = ParallelAxes(colours)

@@ -71,7 +71,6 @@ class PointMarks:
         self._frame, self._drawn = frame, drawn
         self._scene = Scene()
         self.letters: dict[str, str] = {}
-        """By point key."""
         self._drops = tuple(QGraphicsLineItem(frame) for _ in range(2))
         for line in self._drops:
             line.setZValue(10)
@@ -124,8 +123,6 @@ _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
 _MARK = Qt.Key.Key_N
-_DRAG = 4.0
-"""Pixels before a press becomes a rectangle."""
 
 
 class TradeoffPlot(ZoomChart):
@@ -349,7 +346,7 @@ class TradeoffPlot(ZoomChart):
             return
         if self._pressed is not None:
             box = QRectF(self._pressed, event.position()).normalized()
-            if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
+            if self._band.isVisible() or max(box.width(), box.height()) > 4.0:
                 fill = QColor(self.colours.accent)
                 fill.setAlpha(40)
                 self._band.setPen(pen(self.colours.accent))
@@ -381,9 +378,6 @@ class TradeoffPlot(ZoomChart):
         found = {one.key for one in caught if not one.published}
         self.take_selection(found | self._selected if self._adding else found)
 
-    def select_all(self) -> None:
-        self.take_selection({one.key for one in self.scene.points if not one.published})
-
     def take_selection(self, keys: Collection[str]) -> None:
         """Select these points as by the user, with signals."""
         self._selected = frozenset(keys)
@@ -412,7 +406,7 @@ class TradeoffPlot(ZoomChart):
         key, modifiers = Qt.Key(event.key()), event.modifiers()
         shifted = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         if modifiers == Qt.KeyboardModifier.ControlModifier and key == Qt.Key.Key_A:
-            self.select_all()
+            self.take_selection({one.key for one in self.scene.points if not one.published})
         elif not _own(event):
             super().keyPressEvent(event)
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):

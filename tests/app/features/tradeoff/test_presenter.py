@@ -126,7 +126,7 @@ def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(wind
     qtbot.waitUntil(lambda: [one.id for one in takes.selected()] == [other])
     go(window, key_of(panel, ("ditreducio",)))
     qtbot.waitUntil(lambda: [one.id for one in takes.selected()] == [own])  # The take of the study's setting.
-    panel.plot.select_all()
+    QTest.keyClick(panel.plot, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: {one.id for one in takes.selected()} == {own, other})
     assert len(panel.plot.selected) == 6, "no echo from Takes"
     choose_look(panel, PlotOptions("speed_up", "ops_ratio"))  # Which single takes have not.
