@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from paretone.studies.results import Results as StudyResults
     from paretone_app.results.points import Point, Scores, Sound
     from paretone_app.results.study import OpenStudy, Pace
+    from paretone_app.widgets.panel_parts import ShownPanel
 
 _MARKED = 8
 """Most marked points with the setting in Setup: those of studies first, then the newest takes."""
@@ -89,10 +90,10 @@ class Results(QObject):
     def busy(self) -> bool:
         return bool(self._under_way)
 
-    def watch(self, panel: QWidget, shown: Any) -> None:
-        """Keep points up to date while ``panel`` is visible; ``shown`` is its signal."""
+    def watch(self, panel: ShownPanel) -> None:
+        """Keep points up to date while ``panel`` is visible."""
         self._watching.append(panel)
-        shown.connect(self.read)
+        panel.shown.connect(self.read)
 
     @property
     def _is_seen(self) -> bool:

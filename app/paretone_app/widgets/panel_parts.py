@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -28,6 +28,15 @@ from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout
+
+
+class ShownPanel(QWidget):
+    shown = Signal()
+    """It became visible."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
 
 
 class Caution(QWidget):

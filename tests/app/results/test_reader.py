@@ -69,7 +69,7 @@ def results(tmp_path: Path, reads: Counter[str], qtbot: QtBot) -> Iterator[Resul
 def panel(results: Results, qtbot: QtBot) -> Panel:
     made = Panel()
     qtbot.addWidget(made)
-    results.watch(made, made.shown)
+    results.watch(made)
     return made
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QTextBrowser, QWidget
 
 from paretone.listening.results import MosResult, MushraResult, RankingResult, Result, StaircaseResult
@@ -38,7 +37,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
-from paretone_app.widgets.panel_parts import TickList
+from paretone_app.widgets.panel_parts import ShownPanel, TickList
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {COMPARED: "A and B of Listen", LIBRARY: "All takes: sentences common to the ticked settings"}
@@ -353,12 +352,11 @@ class DeviceProblem(QFrame):
         self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
 
 
-class LabPanel(QWidget):
+class LabPanel(ShownPanel):
     """One page at a time: setup next to past results, volume, trials."""
 
     answered = Signal(object)
     """A :class:`TrialRecord` just given."""
-    shown = Signal()
 
     def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
@@ -431,10 +429,6 @@ class LabPanel(QWidget):
         self._end(self.trial)
         self.volume = self.trial = None
         self.device_problem.say("")
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.shown.emit()
 
     def _go_to(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)

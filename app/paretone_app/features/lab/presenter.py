@@ -120,7 +120,7 @@ class LabPresenter(Presenter):
         self.lab.answered.connect(self._keep)
         self.lab.shown.connect(self._look_again)
         self.lab.shown.connect(self._read_results)
-        self._results.watch(self.lab, self.lab.shown)
+        self._results.watch(self.lab)
         self._results.takes.changed.connect(self._forget_takes)
         self._results.points_changed.connect(self._forget_takes)
         self._player.problem_changed.connect(lambda _: self.refresh())

@@ -130,10 +130,6 @@ class OpenedStudies(QObject):
         for place in self.memory.places():
             self._results.open(place)
 
-    def close(self) -> None:
-        if self.chosen is not None:
-            self._results.close(self.chosen)
-
     def choose(self, folder: Path | None) -> None:
         """Show this open study, and read it again."""
         if folder is not None and folder in self._results.studies:
@@ -298,7 +294,7 @@ class StudiesPresenter(Presenter):
 
     def close(self) -> None:
         require(self._why_not_close())
-        self.opened.close()
+        self._results.close(self._shown.folder)
 
     # --- Running -----------------------------------------------------------------------------------------------------
     def _run(self) -> None:

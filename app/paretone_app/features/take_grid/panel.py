@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtGui import QColor, QEnterEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QScrollArea, QSizePolicy
 
 from paretone.measure.metrics import Metric
 from paretone_app.features.take_grid.grid import Dimension, TakeGrid
@@ -22,6 +22,7 @@ from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import ShownPanel
 
 Cell = tuple[int, int]
 _MOVES = {
@@ -306,10 +307,9 @@ class Chosen:
     mean: bool = False
 
 
-class TakeGridPanel(QWidget):
+class TakeGridPanel(ShownPanel):
     """Top: dimensions, further values, figure and sentence. Below: the cells."""
 
-    shown = Signal()
     chosen = Signal(object)
     sentence_chosen = Signal(str)
 
@@ -427,7 +427,3 @@ class TakeGridPanel(QWidget):
         there = self.cells.grid is not None
         self.pages.show_content(there)
         self.setFocusProxy(self.cells if there else self.pages)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.shown.emit()

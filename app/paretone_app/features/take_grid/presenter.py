@@ -156,7 +156,7 @@ class TakeGridPresenter(Presenter):
         self.take_grid = panel = TakeGridPanel(
             self._theme.colours, self._actions["grid_point"], self._actions["grid_make"]
         )
-        self._results.watch(panel, panel.shown)
+        self._results.watch(panel)
         cells, attempt = panel.cells, self._actions.attempt
         panel.shown.connect(lambda: None if self._is_current else self._soon.start())
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))

@@ -379,9 +379,6 @@ def _icon(glyph: Glyph, colours: Colours, side: int, ratio: float) -> QIcon:
     return made
 
 
-_HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
-
-
 class TradeoffFoot(QWidget):
     def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
@@ -395,17 +392,13 @@ class TradeoffFoot(QWidget):
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
         self.slider.hide()
-        self.mark_button = ActionButton(can["front_mark"], _HEARD)
+        self.mark_button = ActionButton(can["front_mark"], "Now I hear it")
         self.mark_button.hide()
         self.play_button = ActionButton(can["front_play"])
         left = self.counts, self.everything_button, (self.remarks, 1)
         row = build.fill(HBoxLayout(self), (*left, self.slider, self.mark_button, self.play_button))
         # Keep the plot's size when the button appears.
         row.addStrut(self.everything_button.sizeHint().height())
-
-    def show_counts(self, text: str, zoomed: bool) -> None:
-        self.counts.setText(text)
-        self.everything_button.setVisible(zoomed)
 
     def show_remarks(self, cautions: Sequence[str], others: Sequence[str] = ()) -> None:
         sentences = (*cautions, *others)
@@ -414,15 +407,8 @@ class TradeoffFoot(QWidget):
         self.remarks.setAccessibleName(self.remarks.text())
         set_look(self.remarks, "warning" if cautions else "muted")
 
-    def show_playing(self, on: bool) -> None:
-        self.slider.setVisible(on)
-        self.mark_button.setVisible(on)
-
     def show_place(self, at: int, count: int) -> None:
         """Position of the current point on the front of ``count`` points, from the left; emits no signal."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, max(count - 1, 0))
             self.slider.setValue(at)
-
-    def show_direction(self, faster: bool) -> None:
-        self.mark_button.set_text(_HEARD if faster else _NO_LONGER)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QWidget
 
 from paretone.listening.results import HeardFrom
 from paretone_app.features.tradeoff.controls import (
@@ -40,6 +38,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton, MenuButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import ShownPanel
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -47,10 +46,9 @@ _INVITATION = (
 )
 
 
-class TradeoffPanel(QWidget):
+class TradeoffPanel(ShownPanel):
     """From the top: axes and display options, filters, techniques; then the plot and the details of one point."""
 
-    shown = Signal()
     scene_changed = Signal()
     chosen = Signal(object)
     """The user chose another :class:`Point`, or ``None``."""
@@ -138,7 +136,8 @@ class TradeoffPanel(QWidget):
     def show_front_playing(self, on: bool, remarks: tuple[str, ...]) -> None:
         """Show whether the front is played, with remarks; dragging then moves along it."""
         self.plot.drags_along, self._of_row = on, remarks
-        self.foot.show_playing(on)
+        self.foot.slider.setVisible(on)
+        self.foot.mark_button.setVisible(on)
         self._show_remarks()
 
     def show_crossings(self, crossings: Sequence[Crossing]) -> None:
@@ -251,10 +250,6 @@ class TradeoffPanel(QWidget):
             self._show_point()
         self.selection_changed.emit(self.plot.selected)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.shown.emit()
-
     def _show(self, choices: bool = False) -> None:
         """Show the filtered points; ``choices``: also offer what can be chosen now."""
         if choices or self._looks.colours != self._colours:
@@ -275,7 +270,8 @@ class TradeoffPanel(QWidget):
         zoomed = self.plot.zoomed
         if not zoomed and self.foot.everything_button.hasFocus():
             self.plot.setFocus()
-        self.foot.show_counts(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""), zoomed)
+        self.foot.counts.setText(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""))
+        self.foot.everything_button.setVisible(zoomed)
 
     def _show_remarks(self) -> None:
         shown = self.scene

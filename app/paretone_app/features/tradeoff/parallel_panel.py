@@ -20,10 +20,9 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPixmap,
     QResizeEvent,
-    QShowEvent,
     QUndoStack,
 )
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea
 
 from paretone_app.features.tradeoff.axes import ARROWS
 from paretone_app.features.tradeoff.panel import TradeoffPanel
@@ -40,6 +39,7 @@ from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import ShownPanel
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
 _ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
@@ -333,10 +333,8 @@ def _ink(colour: str, alpha: int) -> QColor:
     return made
 
 
-class ParallelPanel(QWidget):
+class ParallelPanel(ShownPanel):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
-
-    shown = Signal()
 
     def __init__(self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action) -> None:
         """Brushing is undoable on ``undo_stack``. ``rank`` ranks the points in all ranges by ear; ``study`` makes a
@@ -363,6 +361,7 @@ class ParallelPanel(QWidget):
         foot = build.row((self.counts, 1), self.study_button, self.rank_button, self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot), (GAP, 0, GAP, NEAR))
         self.setFocusProxy(self.axes)
+        self.shown.connect(self.refresh)
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)
         self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
@@ -384,11 +383,6 @@ class ParallelPanel(QWidget):
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
         self.counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
         self._clear.set_reason("" if shown.ranges else "Nothing is brushed.")
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.refresh()
-        self.shown.emit()
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours

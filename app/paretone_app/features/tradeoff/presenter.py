@@ -322,7 +322,7 @@ class TradeoffPresenter(Presenter):
 
         can = {**self._own, "open": self._open}
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points(published()))
-        self._results.watch(panel, panel.shown)
+        self._results.watch(panel)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.pages.offer(self._open)
         attempt = self._actions.attempt
@@ -364,7 +364,7 @@ class TradeoffPresenter(Presenter):
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack, rank, study)
         self.parallel.follow(self.tradeoff)
         self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
-        self._results.watch(self.parallel, self.parallel.shown)
+        self._results.watch(self.parallel)
         return self.parallel
 
     def _suit(self) -> None:

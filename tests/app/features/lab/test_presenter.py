@@ -87,9 +87,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED)
 
 
-def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
-    window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
+def test_a_running_job_rests_while_a_trial_sounds(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     compare(window)
     trials_done: list[PreparationReport] = []
     ended: list[Outcome] = []
@@ -125,9 +123,7 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED])
 
 
-def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
-    window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
+def test_a_take_is_finished_before_a_test_begins(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     compare(window)
     lab = window.panels["lab"]
     ended: list[Outcome] = []

@@ -27,7 +27,7 @@ from tests.app.features.player.host import RATE, Host, named, press, set_takes, 
 
 def analysed(host: Host, qtbot) -> None:
     """Wait until everything in view is computed."""
-    qtbot.waitUntil(lambda: not host.listen.finder.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not host.listen.finder.busy)
 
 
 def tiles(host: Host, lane: int) -> list[Tile]:

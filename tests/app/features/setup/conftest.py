@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.window import MainWindow
 from tests.app.acting import NamedActs
 from tests.app.presenters import Presenter
 
@@ -21,3 +22,9 @@ def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
     made.show()
     yield made
     made.voice_choice.shut_down()
+
+
+@pytest.fixture
+def window(borrowed_window: MainWindow) -> MainWindow:
+    """The window that all tests of a module share."""
+    return borrowed_window

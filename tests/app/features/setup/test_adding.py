@@ -30,10 +30,7 @@ def opened(window: MainWindow, qtbot: QtBot) -> Palette:
 
 
 @pytest.mark.parametrize("words", ["step pru", "stpe pruning", "Accelerating Flow-Matching", "well-placed steps"])
-def test_a_technique_is_found_by_name_paper_and_benefit_and_added_by_keys(
-    borrowed_window: MainWindow, qtbot: QtBot, words: str
-) -> None:
-    window = borrowed_window
+def test_a_technique_is_found_by_words_and_added_by_keys(window: MainWindow, qtbot: QtBot, words: str) -> None:
     setup, selection = window.panels["setup"], window.state.selection
     found = opened(window, qtbot)
     qtbot.keyClicks(found.search, words)
@@ -47,8 +44,7 @@ def test_a_technique_is_found_by_name_paper_and_benefit_and_added_by_keys(
     assert not selection.is_used("steps") and card.isVisible()
 
 
-def test_the_list_is_in_groups_and_says_what_applies_here(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_list_is_in_groups_and_says_what_applies_here(window: MainWindow, qtbot: QtBot) -> None:
     info, offered = window.state.selection.info, window.state.selection.techniques
     window.state.selection.info = replace(info, lacking=(("recording", "CUDA graphs need an NVIDIA GPU."),))
     found = opened(window, qtbot)
@@ -69,8 +65,7 @@ def test_the_list_is_in_groups_and_says_what_applies_here(borrowed_window: MainW
     found.reject()
 
 
-def test_the_main_job_needs_no_scrolling(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_main_job_needs_no_scrolling(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1440, 900)
     setup = window.panels["setup"]
     window.workspaces.go_to("setup")

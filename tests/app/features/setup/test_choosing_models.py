@@ -17,7 +17,7 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.conftest import SMALL
 from tests.app.holding import Posts
 
 MISSING = "E2TTS_Base"
@@ -38,8 +38,7 @@ def other_bundled(window: MainWindow) -> str:
     return next(one.id for one in catalogue.models() if one.available and one.id != window.state.selection.model_id)
 
 
-def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_window: MainWindow) -> None:
-    window = borrowed_window
+def test_nothing_runs_while_another_model_is_shown_than_is_loaded(window: MainWindow) -> None:
     action, loaded = window.action, window.state.selection.entry.title
     assert action.baseline.isEnabled()
     choose(window, MISSING)
@@ -55,22 +54,21 @@ def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_windo
     assert action.baseline.isEnabled()
 
 
-def test_the_text_of_the_other_model_goes_with_it(borrowed_window: MainWindow) -> None:
-    setup = borrowed_window.panels["setup"]
+def test_the_text_of_the_other_model_goes_with_it(window: MainWindow) -> None:
+    setup = window.panels["setup"]
     before = setup.model_choice.note.text()
-    choose(borrowed_window, MISSING)
+    choose(window, MISSING)
     assert "does not come with Paretone (licence of the weights: CC-BY-NC-4.0)" in setup.model_choice.note.text()
     assert setup.model_choice.folder.isVisibleTo(setup) and setup.model_choice.download.isVisibleTo(setup)
-    assert borrowed_window.state.selection.model_id == "f5-mini" and not setup.model_choice.load.isVisibleTo(setup)
+    assert window.state.selection.model_id == "f5-mini" and not setup.model_choice.load.isVisibleTo(setup)
     assert setup.cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
-    choose(borrowed_window, borrowed_window.state.selection.model_id)
+    choose(window, window.state.selection.model_id)
     assert setup.model_choice.note.text() == before
     assert "steps" in setup.cost.text()
     assert not setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.keep.isVisibleTo(setup)
 
 
-def test_arrows_only_choose_and_the_loaded_model_can_be_kept(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_arrows_only_choose_and_the_loaded_model_can_be_kept(window: MainWindow, qtbot: QtBot) -> None:
     setup, loaded = window.panels["setup"], window.state.selection.model_id
     for _ in range(3):
         qtbot.keyClick(setup.model_choice.box, Qt.Key.Key_Down)
@@ -81,11 +79,9 @@ def test_arrows_only_choose_and_the_loaded_model_can_be_kept(borrowed_window: Ma
     assert (setup.model_choice.box.currentData(), window.state.selection.candidate) == (loaded, "")
 
 
-def test_loading_asks_nothing_and_lets_the_take_end(
-    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
-    window, banner = borrowed_window, borrowed_window.notices.banner
-    loaded, other = window.state.selection.model_id, other_bundled(borrowed_window)
+def test_loading_lets_the_take_end(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
+    banner = window.notices.banner
+    loaded, other = window.state.selection.model_id, other_bundled(window)
     shared_posts.hold_at(AudioReady)
     window.action.baseline.trigger()
     setup = choose(window, other)
@@ -93,24 +89,22 @@ def test_loading_asks_nothing_and_lets_the_take_end(
     assert [job.kind for job in window.jobs.all] == [Kind.BASELINE, Kind.LOAD] and not banner.cards
     assert window.state.selection.model_id == other and window.action.baseline.isEnabled()
     shared_posts.go_on()
-    qtbot.waitUntil(lambda: window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.selection.ready)
     assert window.state.comparison.take_a is not None, "the take was finished first"
     assert window.state.comparison.take_a.setting.model == loaded
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy)
     choose(window, loaded)
     qtbot.mouseClick(setup.model_choice.load, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(
-        lambda: window.state.selection.model_id == loaded and window.state.selection.ready and not window.jobs.busy,
-        timeout=PATIENCE_MILLISECONDS,
+        lambda: window.state.selection.model_id == loaded and window.state.selection.ready and not window.jobs.busy
     )
     assert window.state.selection.candidate == ""
 
 
 def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
-    borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    window, sent = borrowed_window, []
-    choice = window.panels["setup"].model_choice
+    sent, choice = [], window.panels["setup"].model_choice
     monkeypatch.setattr(Model, "available", True)
     offered = {one.id for one in catalogue.models() if choose(window, one.id) and choice.vocoder.isVisibleTo(choice)}
     assert offered == {one.id for one in catalogue.models() if one.has_separate_vocoder} and "f5-mini" not in offered
@@ -132,22 +126,20 @@ def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
     choose(window, window.state.selection.model_id)
 
 
-def test_enter_does_not_accept_a_licence(
-    borrowed_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_enter_accepts_no_licence(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nobody listens there, so that the size is not known at once, wherever the test runs.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    borrowed_window.state.selection.consider_model(MISSING)
-    borrowed_window.panels["setup"].model_choice.can["download"].trigger()
-    box = borrowed_window.findChild(QMessageBox)
+    window.state.selection.consider_model(MISSING)
+    window.panels["setup"].model_choice.can["download"].trigger()
+    box = window.findChild(QMessageBox)
     assert "CC-BY-NC-4.0" in box.text()
     assert box.informativeText().endswith("Asking the server for the size…")
-    qtbot.waitUntil(lambda: "The size is not known:" in box.informativeText(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "The size is not known:" in box.informativeText())
     assert box.defaultButton() is box.button(QMessageBox.StandardButton.Cancel)
     assert {one.text().replace("&", "") for one in box.buttons()} == {"Accept and download", "Cancel"}
     qtbot.keyClick(box, Qt.Key.Key_Return)
-    assert not borrowed_window.jobs.busy
-    qtbot.waitUntil(lambda: not borrowed_window.findChildren(QMessageBox))
+    assert not window.jobs.busy
+    qtbot.waitUntil(lambda: not window.findChildren(QMessageBox))
 
 
 def test_the_size_is_told_or_why_it_is_not_known() -> None:

@@ -48,16 +48,13 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, prese
     for one in presenter.state.selection.techniques:
         group = panel.techniques.groups[one.name]
         controls = group.controls
-        assert one.title.startswith(group.title())
-        assert one.title in group.accessibleName()
+        assert one.title.startswith(group.title()) and one.title in group.accessibleName()
         assert controls.knobs == one.knobs
         for knob in one.knobs:
             assert controls.editor(knob.name).accessibleName() == f"{one.title}: {knob.label}"
 
 
-def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
-) -> None:
+def test_a_control_changes_the_setting_and_is_reset(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     controls = panel.techniques.groups["ditreducio"].controls
     editor, reset = controls.editor("marked"), reset_of(controls, "marked")
     assert not reset.isEnabled()
@@ -69,9 +66,7 @@ def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     assert editor.value() == 10.0
 
 
-def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
-) -> None:
+def test_a_conflict_is_told_and_forbids_what_needs_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     strategy = presenter.strategy
     state = calibrated(presenter)
     reason = panel.techniques.groups["ditreducio"].reason
@@ -101,9 +96,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     assert "no technique in use" in panel.cost.text()
 
 
-def test_megatts3_has_its_own_knobs_voices_and_techniques(
-    panel: SetupPanel, presenter: Presenter, tmp_path: Path
-) -> None:
+def test_megatts3_has_its_own_knobs_and_voices(panel: SetupPanel, presenter: Presenter, tmp_path: Path) -> None:
     for name in ("anna.wav", "anna.npy", "without_latents.wav"):
         (tmp_path / "voices").mkdir(exist_ok=True)
         (tmp_path / "voices" / name).write_bytes(b"0")
@@ -124,9 +117,7 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     assert presenter.state.selection.voice.id == FIRST
 
 
-def test_a_model_with_voices_of_its_own_offers_these_and_takes_no_recordings(
-    panel: SetupPanel, presenter: Presenter
-) -> None:
+def test_a_model_with_voices_of_its_own_takes_no_recordings(panel: SetupPanel, presenter: Presenter) -> None:
     choice = panel.voice_choice
     assert choice.own.isVisibleTo(panel)
     presenter.state.loading.load_model("Qwen3-TTS-12Hz-1.7B-CustomVoice")
@@ -204,9 +195,7 @@ def test_a_model_that_is_being_loaded_is_said_to_be(panel: SetupPanel, presenter
     assert "Loading" not in panel.model_choice.note.text()
 
 
-def test_the_wheel_scrolls_and_changes_nothing_wherever_the_focus_is(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
-) -> None:
+def test_the_wheel_scrolls_and_changes_nothing(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     for one in presenter.state.selection.techniques:
         presenter.state.selection.switch(one.name, True)
     panel.resize(360, 420)
@@ -354,9 +343,7 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     assert state.selection.setting.technique("guidance_free").artefact == "", "what does not fit is not used"
 
 
-def test_what_is_read_is_shown_below_the_text_and_a_word_can_be_taught(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
-) -> None:
+def test_what_is_read_is_shown_and_a_word_is_taught(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, shown = presenter.state, panel.as_spoken
     panel.text.setPlainText("Zorblax costs $5-10.")
     panel.commit()

@@ -19,7 +19,6 @@ from paretone_app.features.setup.choices import VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.setup.test_panel import type_into
 from tests.app.presenters import Presenter
 from tests.voices import FIRST
@@ -41,7 +40,7 @@ def recording(tmp_path: Path) -> Path:
 
 def settled(choice: VoiceChoice, qtbot: QtBot) -> str:
     """What is found once it is checked."""
-    qtbot.waitUntil(lambda: choice.checking.isHidden(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: choice.checking.isHidden())
     return choice.findings.text()
 
 
@@ -50,9 +49,7 @@ def use(choice: VoiceChoice, qtbot: QtBot) -> str:
     return settled(choice, qtbot)
 
 
-def test_a_recording_needs_a_file_and_its_words(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
-) -> None:
+def test_a_recording_needs_its_words(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path) -> None:
     problems: list[str] = []
     choice.problem.connect(problems.append)
     qtbot.mouseClick(choice.own, Qt.MouseButton.LeftButton)
@@ -93,7 +90,7 @@ def test_what_cannot_be_a_voice_is_refused_when_it_is_chosen(
     assert not presenter.state.undo_stack.canUndo()
 
 
-def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(
+def test_another_transcript_is_doubted(
     choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
 ) -> None:
     pytest.importorskip("pocketsphinx")
@@ -110,7 +107,7 @@ def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(
     assert presenter.state.selection.voice.transcript == "The juice of lemons makes fine punch."
 
 
-def test_faults_of_a_recording_are_said_when_it_is_chosen_and_in_setup(
+def test_faults_of_a_recording_are_said(
     choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
     heard, path = read_recording(SHIPPED.audio), tmp_path / "late.wav"
@@ -123,9 +120,7 @@ def test_faults_of_a_recording_are_said_when_it_is_chosen_and_in_setup(
     assert "late.wav: It begins with 2.1 s" in " ".join(presenter.state.availability.notes)
 
 
-def test_a_transcript_that_the_model_cannot_read_is_refused_when_it_is_chosen(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
-) -> None:
+def test_an_unreadable_transcript(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path) -> None:
     choice.propose(recording)
     type_into(qtbot, choice.transcript, GERMAN)
     said = "The transcript of the recording looks like German, but the bundled models read only English"
@@ -137,9 +132,7 @@ def test_a_transcript_that_the_model_cannot_read_is_refused_when_it_is_chosen(
     assert presenter.state.availability.why_not_synthesise() == "" and choice.note.text() == "“What I say.”"
 
 
-def test_what_could_not_be_checked_is_said_after_the_form_has_gone(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
-) -> None:
+def test_what_could_not_be_checked(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path) -> None:
     presenter.state.selection.choose_model("F5TTS_v1_Base", "", "", "cpu", None)
     problems: list[str] = []
     choice.problem.connect(problems.append)
@@ -170,9 +163,7 @@ def test_voices_have_names_of_their_own(
     assert choice.name.text() == f"{SHIPPED.title} 2", "no name of a shipped voice either"
 
 
-def test_a_voice_is_renamed_rewritten_and_removed_and_each_is_undone(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
-) -> None:
+def test_voices_are_edited_and_undone(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path) -> None:
     state = presenter.state
     assert not choice.edit.isVisibleTo(choice), "shipped voices stay as they are"
     added(presenter, recording, SHIPPED.transcript)
@@ -203,9 +194,7 @@ def test_a_voice_is_renamed_rewritten_and_removed_and_each_is_undone(
     assert state.selection.own_voices == []
 
 
-def test_names_survive_a_restart_and_ids_are_not_shown(
-    choice: VoiceChoice, presenter: Presenter, recording: Path
-) -> None:
+def test_names_survive_a_restart_and_hide_ids(choice: VoiceChoice, presenter: Presenter, recording: Path) -> None:
     added(presenter, recording)
     presenter.state.own_voices.change(presenter.state.selection.voice, "Grandmother", "What I say.")
     restarted = AppState(Jobs(lambda command: None))

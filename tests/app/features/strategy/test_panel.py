@@ -297,9 +297,7 @@ def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel
 
 # --- Seeing and reading ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_cells_are_painted_in_the_colours_of_their_actions_which_can_be_told_apart_in_grey(
-    qtbot, colours: Colours
-) -> None:
+def test_cells_have_the_colours_of_their_actions_told_apart_in_grey(qtbot, colours: Colours) -> None:
     panel = open_panel(qtbot, DARK if colours is LIGHT else LIGHT)
     panel.set_table(StrategyTable(compatibility(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
     panel.set_colours(colours)

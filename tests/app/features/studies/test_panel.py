@@ -108,9 +108,7 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -
     assert panel.table.current == seen.rows[2].key
 
 
-def test_the_takes_with_the_most_errors_are_listed_and_asked_for(
-    panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot
-) -> None:
+def test_the_takes_with_the_most_errors_are_listed(panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot) -> None:
     show(panel, seen)
     place = panel.tabs.indexOf(panel.worst)
     assert not panel.tabs.isTabVisible(place), "nothing was judged"

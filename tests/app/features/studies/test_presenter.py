@@ -87,9 +87,7 @@ def stop_after(window: MainWindow, posts: Posts, takes: int, stop: Callable[[], 
 
 
 # --- Opening and running ----------------------------------------------------------------------------------------------
-def test_a_study_is_counted_run_and_filled_in(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     told: list[Path] = []
     window.results.study_changed.connect(told.append)
     opened(window, write(tmp_path), qtbot)
@@ -136,7 +134,7 @@ def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
     assert tomllib.loads(file.read_text(encoding="utf-8")) == kept
 
 
-def test_cancelling_keeps_what_is_finished(
+def test_cancelling_keeps_takes(
     panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
@@ -223,9 +221,7 @@ def made(window: MainWindow, title: str) -> StudyMaker:
     return maker
 
 
-def test_a_study_is_made_counted_saved_and_started(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_study_is_made_and_started(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.state.selection.set_option("steps", 4)
     window.state.selection.set_option("cross_fade", 0.0)
     window.state.synthesis.synthesise_baseline()
@@ -247,13 +243,10 @@ def test_a_study_is_made_counted_saved_and_started(
     settings = {"options": {"cross_fade": 0.0, "steps": 4}, "grid": {"steps": {"steps": [2, 3]}}}
     expected = {"title": "Steps of the small one", "model": "f5-mini", **material, **settings}
     assert tomllib.loads(path.read_text(encoding="utf-8")) == expected
-    assert window.features["studies"].summary.made == 12
-    assert window.features["studies"].maker is None
+    assert window.features["studies"].summary.made == 12 and window.features["studies"].maker is None
 
 
-def test_an_evaluation_set_brings_its_own_voices(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_an_evaluation_set_has_voices(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     voice = catalogue.voices("f5-mini")[0]
     path = tmp_path / "meta.lst"
     lines = [f"{name}|{voice.transcript}|{voice.audio}|Sentence {name}.\n" for name in ("one", "two", "three")]
@@ -274,9 +267,7 @@ def test_an_evaluation_set_brings_its_own_voices(
     maker.reject()
 
 
-def test_what_cannot_be_saved_is_refused_and_only_what_is_filled_in_now_is(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_what_cannot_be_saved(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     maker.count.setValue(2)  # While the first form is being checked.
@@ -300,9 +291,7 @@ def test_what_cannot_be_saved_is_refused_and_only_what_is_filled_in_now_is(
     maker.reject()
 
 
-def test_a_search_is_set_up_run_and_its_answer_used(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_the_answer_of_a_search_is_used(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     pytest.importorskip("optuna")
     window.state.selection.set_option("steps", 4)
     maker = made(window, "Found")
@@ -331,9 +320,7 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     assert "Ctrl+E exports a profile" in window.notices.banner.text
 
 
-def test_a_setting_is_used_with_its_strategy_table(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_setting_brings_its_table(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
     finish(window, panel.run_button.click, qtbot)
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
@@ -394,9 +381,9 @@ def place(window: MainWindow, model: str, folder: Path, qtbot: QtBot, variant: s
 
 
 def test_a_study_runs_the_checkpoint_in_the_users_folder(
-    borrowed_window: MainWindow, loads: list[str], tmp_path: Path, qtbot: QtBot
+    window: MainWindow, loads: list[str], tmp_path: Path, qtbot: QtBot
 ) -> None:
-    window, selection = borrowed_window, borrowed_window.state.selection
+    selection = window.state.selection
     usual = selection.loaded.fingerprint
     mine = place(window, MODEL, toy_model(tmp_path / "mine"), qtbot)
     assert mine != usual
@@ -427,8 +414,8 @@ def test_a_study_runs_the_checkpoint_in_the_users_folder(
     place(window, MODEL, Path(), qtbot)
 
 
-def test_models_in_folders_of_the_users_are_offered(borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    window, folder = borrowed_window, tmp_path / "other"
+def test_models_in_folders_of_the_users_are_offered(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    folder = tmp_path / "other"
     maker = made(window, "None yet")
     index = maker.model.findData(OFFICIAL)
     assert not maker.model.model().item(index).isEnabled() and "not installed" in maker.model.itemData(index, 3)
@@ -456,10 +443,8 @@ def test_models_in_folders_of_the_users_are_offered(borrowed_window: MainWindow,
     assert setup.box.itemText(index).endswith("(weights not installed)")
 
 
-def test_the_voices_are_those_of_setup_and_stay_ticked(
-    borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
-    window, state = borrowed_window, borrowed_window.state
+def test_voices_are_those_of_setup_and_stay_ticked(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    state = window.state
     for name in ("one", "two"):
         audio = Path(shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / f"{name}.wav"))
         state.own_voices.add(own_voice(str(audio), "Some words."))
@@ -487,10 +472,8 @@ def test_the_voices_are_those_of_setup_and_stay_ticked(
     maker.reject()
 
 
-def test_a_study_whose_model_moved_is_told_where_it_is(
-    borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
-    window, studies = borrowed_window, borrowed_window.features["studies"]
+def test_a_study_is_told_where_its_model_is(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    studies = window.features["studies"]
     folder, moved = toy_model(tmp_path / "mine"), tmp_path / "moved"
     path = write(tmp_path, "moving", 1, f'# By hand.\nmodel = "{MODEL}"\nfolder = "{folder}"\ndevice = "cpu"')
     panel = opened(window, path, qtbot)
@@ -572,9 +555,7 @@ def test_a_report_is_written_and_opened(panel: StudiesPanel, window: MainWindow,
     assert str(place / "report.html") in window.notices.banner.text
 
 
-def test_results_that_do_not_agree_are_told(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_results_that_disagree_are_told(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     verify = window.action["verify_study"]
     opened(window, write(tmp_path, "empty"), qtbot)
     assert not verify.isEnabled() and verify.reason == "No takes yet; run the study first."
@@ -588,9 +569,7 @@ def test_results_that_do_not_agree_are_told(
 
 
 # --- Damage -----------------------------------------------------------------------------------------------------------
-def test_files_that_are_no_studies_are_told_by_a_sentence(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_files_that_are_no_studies(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.features["studies"].open(write(tmp_path, grid="warp_drive.speed = [9]"))
     said = "There is no technique named 'warp_drive'"
     qtbot.waitUntil(lambda: said in window.notices.banner.text)
@@ -607,9 +586,7 @@ def test_files_that_are_no_studies_are_told_by_a_sentence(
     qtbot.waitUntil(panel.run_button.isEnabled)
 
 
-def test_a_damaged_study_is_read_and_can_be_set_aside(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_damaged_study_is_set_aside(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     file = run_once(tmp_path)
     folder = file.with_suffix(".study")
     with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
@@ -629,9 +606,7 @@ def test_a_damaged_study_is_read_and_can_be_set_aside(
     assert window.features["studies"].summary.made == 6
 
 
-def test_a_full_disk_stops_the_study_and_nothing_else(
-    panel: StudiesPanel, window: MainWindow, tiny_disk: Path, qtbot: QtBot
-) -> None:
+def test_a_full_disk_stops_the_study(panel: StudiesPanel, window: MainWindow, tiny_disk: Path, qtbot: QtBot) -> None:
     # Sentences whose takes do not fit onto the tiny disk.
     opened(window, write(tiny_disk, sentences=40), qtbot)
     outcome, sentence = ended(window, panel.run_button.click, qtbot)

@@ -14,7 +14,6 @@ from pytestqt.qtbot import QtBot
 from paretone_app.features.take_grid import grid
 from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.studies.small import finished, study
 from tests.sound import RATE, NullSink, lasting_sink  # noqa: F401
 
@@ -39,12 +38,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def window(borrowed_window: MainWindow, results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window with sound in which the study is arranged."""
     window, panel = borrowed_window, borrowed_window.panels["take_grid"]
-    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["player"].player.usable)
     window.activateWindow()
     window.workspaces.go_to("take_grid")
     window.results.open(results)
-    qtbot.waitUntil(lambda: panel.cells.grid is not None, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid is not None)
+    qtbot.waitUntil(lambda: not window.results.busy)
     choose(window, USUAL, qtbot)
     panel.cells.set_cursor(0, 0)
     yield window
@@ -57,8 +56,7 @@ def choose(window: MainWindow, chosen: Chosen, qtbot: QtBot) -> None:
     panel: TakeGridPanel = window.panels["take_grid"]
     panel.chosen.emit(chosen)
     qtbot.waitUntil(
-        lambda: (panel.cells.grid.rows.name, panel.cells.grid.columns.name) == (chosen.rows, chosen.columns),
-        timeout=PATIENCE_MILLISECONDS,
+        lambda: (panel.cells.grid.rows.name, panel.cells.grid.columns.name) == (chosen.rows, chosen.columns)
     )
 
 
@@ -77,10 +75,10 @@ def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qt
     QTest.keyClick(panel.cells, Qt.Key.Key_Right)
     assert panel.cells.cursor_cell == (0, 1) and "worse" in panel.words.text()
     QTest.keyClick(panel.cells, Qt.Key.Key_R)
-    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 1))
     assert panel.cells.grid.share(0, 0) > 0
     window.state.undo_stack.undo()
-    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 0), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 0))
     QTest.keyClick(panel.cells, Qt.Key.Key_A)
     QTest.keyClick(panel.cells, Qt.Key.Key_Home)
     QTest.keyClick(panel.cells, Qt.Key.Key_B)
@@ -92,7 +90,7 @@ def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qt
     assert lines[2].startswith("0.3\t") and lines[2].endswith("\t")
 
 
-def test_what_did_not_change_is_not_arranged_anew(
+def test_unchanged_takes_are_not_arranged_anew(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arranged, dimensions = [], grid.dimensions
@@ -102,7 +100,7 @@ def test_what_did_not_change_is_not_arranged_anew(
         qtbot.wait(50)
     assert not arranged and window.panels["take_grid"].isVisible()
     window.results.takes.changed.emit()
-    qtbot.waitUntil(lambda: arranged == [1], timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: arranged == [1])
 
 
 def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, qtbot: QtBot) -> None:
@@ -111,29 +109,29 @@ def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, q
     there = next(one for one in SENTENCES if one != here)
     panel.sentence.setCurrentIndex(panel.sentence.findData(there))
     panel.sentence.activated.emit(panel.sentence.currentIndex())
-    qtbot.waitUntil(lambda: panel.cells.grid.asked[0][0].text == there, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.asked[0][0].text == there)
     panel.sentence.setCurrentIndex(panel.sentence.findData("Mean of all sentences"))
     panel.sentence.activated.emit(panel.sentence.currentIndex())
-    qtbot.waitUntil(lambda: len(panel.cells.grid.others) == 2, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(panel.cells.grid.others) == 2)
     panel.cells.set_cursor(0, 1)
     assert "(mean of 2 sentences)" in panel.words.text()
     window.state.undo_stack.undo()
-    qtbot.waitUntil(lambda: not panel.cells.grid.others, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not panel.cells.grid.others)
     panel.rows.setCurrentIndex(panel.rows.findData("text"))
     panel.rows.activated.emit(panel.rows.currentIndex())
-    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == "text", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == "text")
     assert set(panel.cells.grid.row_values) == set(SENTENCES) and panel.sentence.isHidden()
     assert panel.cells.grid.row_values[panel.cells.grid.reference[0]] == there != here
     panel.columns.setCurrentIndex(panel.columns.findData("text"))
     panel.columns.activated.emit(panel.columns.currentIndex())
-    qtbot.waitUntil(lambda: panel.cells.grid.columns.name == "text", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.columns.name == "text")
     assert panel.cells.grid.rows.name == STEPS, "rows and columns change places"
     for _ in range(2):
         window.state.undo_stack.undo()
-    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == THRESHOLD, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == THRESHOLD)
     panel.more_columns.setText("3 many")
     panel.more_columns.editingFinished.emit()
-    qtbot.waitUntil(lambda: "must be a number, not “many”" in panel.words.text(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "must be a number, not “many”" in panel.words.text())
     assert "must be a number" in window.notices.banner.text and panel.cells.grid is not None
 
 
@@ -146,30 +144,30 @@ def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> No
     assert "The cell is empty" in notices.banner.text
     QTest.keyClick(panel.cells, Qt.Key.Key_M)
     assert window.jobs.busy, "it is a job, which Esc cancels"
-    qtbot.waitUntil(lambda: not panel.cells.grid.empty, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not panel.cells.grid.empty)
     made = panel.cells.grid.takes[1][1]
     assert {one.technique for one in made.setting.techniques} == {"steps", "ditreducio"}
     assert made.setting.technique("ditreducio").artefact, "what it lacked was calibrated"
     assert made.id in window.results.library
-    qtbot.waitUntil(lambda: not panel.make_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not panel.make_button.isEnabled())
     assert "Every cell has a take" in panel.make_button.toolTip()
 
 
 def test_cancelling_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> None:
     panel, notices = window.panels["take_grid"], window.notices
     choose(window, Chosen("voice", "seed", "real_time_factor", "", "5 6"), qtbot)
-    qtbot.waitUntil(lambda: len(panel.cells.grid.column_values) == 3, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(panel.make_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(panel.cells.grid.column_values) == 3)
+    qtbot.waitUntil(panel.make_button.isEnabled)
     panel.make_button.click()
     assert window.jobs.busy and len(window.state.making.waiting) == 2
     window.jobs.cancel_all()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert not window.state.making.waiting
     panel.chosen.emit(Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"))
-    qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words.text(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words.text())
     assert "There is no voice “nobody”" in notices.banner.text
     choose(window, Chosen("model", "seed", "real_time_factor", "LM mini", "5 6"), qtbot)
-    qtbot.waitUntil(lambda: "lm-mini" in panel.cells.grid.row_values, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "lm-mini" in panel.cells.grid.row_values)
     panel.cells.setFocus()
     panel.cells.set_cursor(panel.cells.grid.row_values.index("lm-mini"), 0)
     QTest.keyClick(panel.cells, Qt.Key.Key_M)
@@ -186,15 +184,15 @@ def test_pointing_at_cells_plays_them_at_the_same_place(
     takes = cells.grid.takes
     with lasting_sink.recording() as recording:
         QTest.mouseMove(cells, middle(panel, (0, 0)))
-        qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: player.playing)
         assert deck.sound.key == takes[0][0].id
         QTest.mouseMove(cells, middle(panel, (0, 1)))
-        qtbot.waitUntil(lambda: deck.sound.key == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: deck.sound.key == takes[0][1].id)
         assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "round and round"
-        qtbot.waitUntil(lambda: cells.playing == takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
-        qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: cells.playing == takes[0][1].id)
+        qtbot.waitUntil(lambda: len(recording.samples) > RATE)
         QTest.mouseMove(cells, middle(panel, (1, 1)))
-        qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: not player.busy)
     assert abs(recording.samples).max() > 0.01, "the sink heard it"
     panel.hover_box.setChecked(False)
     QTest.mouseMove(cells, middle(panel, (1, 0)))
@@ -203,11 +201,11 @@ def test_pointing_at_cells_plays_them_at_the_same_place(
     cells.setFocus()
     cells.set_cursor(0, 0)
     QTest.keyClick(cells, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: player.playing)
     QTest.keyClick(cells, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: deck.sound.key == takes[1][0].id, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: deck.sound.key == takes[1][0].id)
     QTest.keyClick(cells, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not player.busy)
 
 
 def test_a_take_that_is_gone_is_said_in_a_sentence(window: MainWindow, results: Path, qtbot: QtBot) -> None:
@@ -218,21 +216,19 @@ def test_a_take_that_is_gone_is_said_in_a_sentence(window: MainWindow, results: 
         panel.cells.setFocus()
         panel.cells.set_cursor(0, 1)
         QTest.keyClick(panel.cells, Qt.Key.Key_Space)
-        qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: bool(notices.banner.text))
     finally:
         aside.rename(results / "audio")
     assert "Traceback" not in notices.banner.text and not window.features["player"].player.busy
 
 
-def test_the_grid_is_around_the_point_of_trade_off_and_the_choice_is_remembered(
-    window: MainWindow, qtbot: QtBot
-) -> None:
+def test_the_grid_is_around_the_point_of_trade_off_and_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
     panel, point = window.panels["take_grid"], window.panels["tradeoff"]
     assert window.features["take_grid"]._recalled() == USUAL
     window.workspaces.go_to("tradeoff")
-    qtbot.waitUntil(lambda: bool(point.scene.points), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(point.scene.points))
     key = next(one.key for one in point.scene.points if one.techniques == ("steps",))
     point.plot.go_to(point.scene.index[key])
     window.action["grid_point"].trigger()
-    qtbot.waitUntil(lambda: panel.isVisible() and panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.cells.grid.reference == (0, 1))
     assert panel.cells.grid.takes[0][1].setting.technique("steps") is not None

@@ -179,9 +179,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert key not in panel.plot.marks.letters, "what changed meanwhile is shown"
 
 
-def test_what_cannot_be_opened_is_told_and_what_is_damaged_left_to_studies(
-    window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_what_cannot_be_opened_is_told(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     banner, features = window.notices.banner, window.features
     features["tradeoff"].open_study(tmp_path)
     qtbot.waitUntil(lambda: "There is no study" in banner.text)
@@ -260,9 +258,7 @@ def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, li
     assert any("no listening test" in reason for reason, _ in panel.scene.missing)
 
 
-def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
-    window: MainWindow, qtbot: QtBot, listening: Path
-) -> None:
+def test_a_staircase_along_the_front_is_set_up_and_marked(window: MainWindow, qtbot: QtBot, listening: Path) -> None:
     panel, setup = window.panels["tradeoff"], window.panels["lab"].setup
     front = [panel.scene.points[place] for place in panel.scene.walk]
     row = {one.candidate for one in front if one.folder is not None}
@@ -309,9 +305,7 @@ def test_a_study_within_ranges_is_asked_about(window: MainWindow, qtbot: QtBot) 
     maker.reject()
 
 
-def test_parallel_axes_stand_beside_the_studies_and_what_is_left_is_ranked_by_ear(
-    window: MainWindow, lasting_sink: NullSink, qtbot: QtBot
-) -> None:
+def test_what_parallel_axes_leave_is_ranked_by_ear(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, beside, lab = window.panels["tradeoff"], window.panels["parallel"], window.panels["lab"]
     panel.set_filter(Filter(source="Four settings"))
     window.workspaces.bring_forward("parallel")
@@ -421,9 +415,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(window: M
 
 
 # --- The front is played ----------------------------------------------------------------------------------------------
-def test_the_front_is_played_and_switches_where_the_sentence_is(
-    window: MainWindow, lasting_sink: NullSink, qtbot: QtBot
-) -> None:
+def test_the_front_is_played_and_switches_in_place(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, presenter = window.panels["tradeoff"], window.features["player"]
     player, deck, action = presenter.player, presenter.deck, window.action["front_play"]
     choose_look(panel, SHOWN)
@@ -474,7 +466,7 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
 
 
-def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
+def test_the_front_plays_to_its_end_and_leaves_the_loop(
     window: MainWindow, qtbot: QtBot, kept: tuple[Take, ...]
 ) -> None:
     panel, presenter, compared = window.panels["tradeoff"], window.features["player"], window.state.comparison
@@ -528,9 +520,7 @@ def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
     assert not action.isChecked() and deck.loop == (0.1, 0.4)
 
 
-def test_where_a_difference_begins_is_marked_while_the_front_is_played(
-    window: MainWindow, lasting_sink: NullSink, qtbot: QtBot
-) -> None:
+def test_where_a_difference_begins_is_marked(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, deck = window.panels["tradeoff"], window.features["player"].deck
     along, action = window.features["tradeoff"].along, window.action["front_mark"]
     choose_look(panel, SHOWN)
@@ -588,7 +578,7 @@ def test_what_cannot_be_played_along_the_front_is_said(window: MainWindow, qtbot
     assert "Traceback" not in notices.banner.text
 
 
-def test_what_has_not_said_the_sentence_is_made_ahead(
+def test_missing_takes_are_made_ahead(
     window: MainWindow, lasting_sink: NullSink, results: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     idle = window.state.making.idle.timer
