@@ -345,8 +345,7 @@ class LabPresenter(Presenter):
         return written
 
     def write_test(self, folder: Path) -> None:
-        """Write the whole test for webMUSHRA into a new folder in ``folder``, once its sounds are ready. Raises
-        :class:`PlainError` if the setup makes no test."""
+        """Write the test for webMUSHRA into a new folder in ``folder``. Raises :class:`PlainError`."""
         from paretone_app.listening import webmushra
 
         plan, problem = self.plan_of(built(self.lab).setup.choice)

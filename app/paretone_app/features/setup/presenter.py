@@ -210,8 +210,7 @@ class SetupPresenter(Presenter):
             self._state.loading.load_model(command.model)
 
     def _tell_failure(self, command: LoadModel, sentence: str) -> None:
-        """Say why a model was not loaded. The window stays usable: with the model loaded before or, after the start,
-        with a bundled one."""
+        """Say why a model was not loaded, and keep the window usable: with the last model, or a bundled one."""
         chosen, usual = self._state.selection, catalogue.models()[0]
         kept, load = chosen.info, self._state.loading.load_model
         if files := self._files:

@@ -206,8 +206,7 @@ def seeds_of(text: str) -> list[int] | str:
 
 
 def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str, object]:
-    """Parse typed values of ``knob``; returns a table with low and high for the range of a search. Raises
-    :class:`StudyError`."""
+    """Parse typed values of ``knob``; low and high for the range of a search. Raises :class:`StudyError`."""
     parts = _parts(text)
     if not parts:
         raise StudyError(f"{knob.title} needs values: {example(knob)}.")

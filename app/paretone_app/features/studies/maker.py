@@ -67,8 +67,7 @@ class StudyMaker(QDialog):
         kinds: Sequence[OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """``selection``: Setup's; ``machine``: the engine's; ``folder``: proposed for files; ``kinds``: further kinds
-        of studies."""
+        """``folder``: proposed for files; ``kinds``: further kinds of studies."""
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
         self._machine = machine
@@ -230,8 +229,7 @@ class StudyMaker(QDialog):
         self.install_search.offer(no_search)
 
     def ask_within(self, within: Within) -> None:
-        """Fill in a study within ranges: a search, which has bounds, or all values if the search packages are
-        missing."""
+        """Fill in a study within ranges: a search, or all values if the search packages are missing."""
         searching = not self._machine.problem_of(SEARCH)
         self.title.setText("Within ranges")
         self.title.selectAll()

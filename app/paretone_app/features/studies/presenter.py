@@ -69,8 +69,7 @@ class StudiesMemory:
         self._settings.sync()
 
     def places(self) -> Iterator[Path]:
-        """Places of the last session's open studies, the shown one first: the folder, or the file of a study that
-        never ran."""
+        """Places of the last session's open studies, the shown one first: folders, or files never run."""
         from paretone.studies.store import DATABASE
         from paretone.studies.study import results_folder
 
@@ -275,8 +274,7 @@ class StudiesPresenter(Presenter):
         self.open(copy_for_user(self._studies))
 
     def read_example(self, done: Callable[[tuple[Path, Take, Take] | BaseException], object]) -> None:
-        """Read two takes of the example study in the background; see
-        :func:`paretone_app.results.study.example_session`."""
+        """Read two takes of the example in the background; see :func:`example_session`."""
 
         def read() -> tuple[Path, Take, Take]:
             from paretone_app.results.study import example_session
@@ -301,8 +299,7 @@ class StudiesPresenter(Presenter):
         self.run(*built(self.studies).cluster)
 
     def run(self, ray: str = "", workers: int = 0) -> None:
-        """Run the rest of the shown study, on the Ray cluster at ``ray`` if given. Raises :class:`PlainError` if not
-        possible."""
+        """Run the rest of the shown study, on the Ray cluster at ``ray`` if given. Raises :class:`PlainError`."""
         require(self.why_not_run())
         seen = self._shown
         # The folder may be back, on a disk for example. On a cluster, the workers' folder counts.

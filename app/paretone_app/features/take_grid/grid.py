@@ -26,7 +26,6 @@ from paretone_app.state.differences import model_title, value_text
 Value = str | float | int | bool | None
 """``None`` for an unused technique."""
 TEXT, VOICE, SEED, MODEL = "text", "voice", "seed", "model"
-_TITLES = {TEXT: "Sentence", VOICE: "Voice", SEED: "Seed", MODEL: "Model"}
 _LONGEST = 28
 """Longest sentence on an axis, in letters."""
 _BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}
@@ -142,6 +141,7 @@ def _usual_options(model: str, setting: Setting) -> Values:
         return setting.options  # Takes outlive models.
 
 
+_TITLES = {TEXT: "Sentence", VOICE: "Voice", SEED: "Seed", MODEL: "Model"}
 _FIXED = tuple(Dimension(name, title) for name, title in _TITLES.items())
 
 
@@ -155,10 +155,6 @@ def dimensions(takes: Sequence[Asked], model: str) -> tuple[Dimension, ...]:
     known = tuple(_knobs(model))
     varied = {one for one in known if _is_varied(one, own)}
     return (*(one for one in known if one in varied), *_FIXED, *(one for one in known if one not in varied))
-
-
-def by_name(known: Iterable[Dimension], name: str) -> Dimension | None:
-    return next((one for one in known if one.name == name), None)
 
 
 def _knobs(model: str) -> Iterator[Dimension]:
@@ -240,8 +236,7 @@ class TakeGrid:
         return float(known.max()) if known.size else 0.0
 
     def share(self, row: int, column: int) -> float:
-        """How much better (positive) or worse a cell is than the reference, as a share of the largest difference; 0
-        if unknown or neither direction is better."""
+        """How much better (> 0) or worse a cell is than the reference, as a share of the largest difference."""
         difference = self.differences[row, column]
         sign = {HIGHER: 1.0, LOWER: -1.0}.get(self.figure.better, 0.0)
         return 0.0 if np.isnan(difference) or not self.largest else sign * float(difference) / self.largest

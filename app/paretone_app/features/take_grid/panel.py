@@ -1,5 +1,4 @@
-"""The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing at
-them."""
+"""The take grid: takes that differ from a reference in two dimensions, coloured by a figure, played by pointing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -127,7 +127,7 @@ class TakeGridPresenter(Presenter):
         """Id of the take."""
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
-        self._known: tuple[Dimension, ...] = ()
+        self._known: dict[str, Dimension] = {}
         self._takes: tuple[TakeSummary, ...] = ()
         self._is_current = False
         """Whether the panel shows the present takes."""
@@ -198,7 +198,7 @@ class TakeGridPresenter(Presenter):
         self._soon.start()
 
     def _show(self) -> None:
-        from paretone_app.features.take_grid.grid import Asked, by_name, dimensions, over_sentences, take_grid
+        from paretone_app.features.take_grid.grid import Asked, dimensions, over_sentences, take_grid
 
         panel = self.take_grid
         if panel is None or not panel.isVisible():
@@ -211,13 +211,12 @@ class TakeGridPresenter(Presenter):
             self.refresh()
             return
         self._reference = reference.id
-        own = [Asked.of(one) for one in takes]
-        self._known = dimensions(own, reference.setting.model)
+        known = dimensions([Asked.of(one) for one in takes], reference.setting.model)
+        self._known = {one.name: one for one in known}
         self._shown = chosen = self._in_force()
-        rows, columns = by_name(self._known, chosen.rows), by_name(self._known, chosen.columns)
-        assert rows is not None and columns is not None
+        rows, columns = self._known[chosen.rows], self._known[chosen.columns]
         figure = next((one for one in _FIGURES if one.name == chosen.figure), _FIGURES[0])
-        panel.show_choices(self._known, _FIGURES, chosen)
+        panel.show_choices(known, _FIGURES, chosen)
         remark = ""
         more: tuple[Sequence[Value], Sequence[Value]] = (), ()
         try:
@@ -233,14 +232,11 @@ class TakeGridPresenter(Presenter):
 
     def _in_force(self) -> Chosen:
         """The user's choices if valid for the reference; else the first knobs in which takes differ."""
-        from paretone_app.features.take_grid.grid import TEXT, VOICE, by_name
+        from paretone_app.features.take_grid.grid import TEXT, VOICE
         from paretone_app.features.take_grid.panel import Chosen
 
-        chosen = self._chosen or self._recalled() or Chosen("", "", "real_time_factor")
-        if chosen.rows == chosen.columns or not (
-            by_name(self._known, chosen.rows) and by_name(self._known, chosen.columns)
-        ):
-            names = [one.name for one in self._known]
+        chosen, names = self._chosen or self._recalled() or Chosen("", "", "real_time_factor"), list(self._known)
+        if chosen.rows == chosen.columns or chosen.rows not in names or chosen.columns not in names:
             knobs = names[: names.index(TEXT)]
             first, second = (*knobs, TEXT, VOICE)[:2] if len(knobs) != 1 else (TEXT, knobs[0])
             chosen = replace(chosen, rows=first, columns=second, more_rows="", more_columns="")
@@ -290,8 +286,6 @@ class TakeGridPresenter(Presenter):
     # --- User input ---------------------------------------------------------------------------------------------------
     def choose(self, chosen: Chosen) -> None:
         """Change dimensions, values or figure. Raises :class:`SettingError` for invalid values."""
-        from paretone_app.features.take_grid.grid import by_name
-
         before = self._shown or chosen
         if chosen.rows == chosen.columns:
             # Swap them instead of showing one twice.
@@ -304,9 +298,8 @@ class TakeGridPresenter(Presenter):
             return
         self._state.undo_stack.push(Edit("choose what the take grid shows", before, chosen, self._put_chosen))
         for name, words in ((chosen.rows, chosen.more_rows), (chosen.columns, chosen.more_columns)):
-            dimension = by_name(self._known, name)
-            if dimension is not None:
-                self._read(dimension, words)
+            if name in self._known:
+                self._read(self._known[name], words)
 
     def _read(self, dimension: Dimension, words: str) -> tuple[Value, ...]:
         """Parse typed values, voices and models by name. Raises :class:`SettingError` for an invalid one."""
@@ -411,8 +404,7 @@ class TakeGridPresenter(Presenter):
 
     # --- Making ------------------------------------------------------------------------------------------------------
     def make(self, cells: Sequence[Cell]) -> None:
-        """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError` if none
-        can be made."""
+        """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError`."""
         grid, wanted, problem = self.grid, [], ""
         if grid is None:
             return

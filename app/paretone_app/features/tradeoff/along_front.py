@@ -1,5 +1,4 @@
-"""Actions along the front: play one sentence with each setting in turn or with a chosen one, mark where a difference
-becomes audible, and set up blind tests."""
+"""Play the front, one sentence by each setting in turn; mark where a difference begins; set up blind tests."""
 
 from __future__ import annotations
 
@@ -96,8 +95,7 @@ class FrontRow(QObject):
 
     @property
     def at_end(self) -> bool:
-        """Whether the sentence ended rather than was paused; its last samples may still be on their way to the
-        loudspeaker."""
+        """Whether the sentence ended, rather than was paused; its last samples may still be on their way."""
         sound, player = self._player.deck.sound, self._player.player
         if not self.on or sound is None or player.busy:
             return False
@@ -117,8 +115,7 @@ class FrontRow(QObject):
         return (f"{which} still to say it, the nearest first, while nothing else is made.",)
 
     def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
-        """Play ``sentence`` with the settings of ``front``. Raises :class:`PlainError` if fewer than two can speak
-        it."""
+        """Play ``sentence`` with ``front``. Raises :class:`PlainError` if fewer than two settings can speak it."""
         self.front, self._sentence, self._made = {one.key: one for one in front}, sentence, {}
         found = {key: self._results.sound_of(one, sentence) for key, one in self.front.items()}
         spoken = {key: sound for key, sound in found.items() if sound is not None}
@@ -355,8 +352,7 @@ class AlongFront(QObject):
         self._arrived = ""
 
     def has_arrived(self, point: Point) -> bool:
-        """Whether the user just moved to ``point``, which made it heard: a click both chooses it and asks to play
-        it."""
+        """Whether the user just moved to ``point``: a click both chooses it and asks to play it."""
         return self.row.on and point.key == self._arrived
 
     # --- Marking ------------------------------------------------------------------------------------------------------
@@ -401,8 +397,7 @@ class AlongFront(QObject):
         )
 
     def rank(self) -> None:
-        """Set up a blind ranking of the shown points. Raises :class:`SettingError` if too few have audio, or too
-        many are shown."""
+        """Set up a blind ranking of the shown points. Raises :class:`SettingError` with :meth:`why_not_rank`."""
         require(self.why_not_rank())
         self._lab.propose(RANKING, self._panel.scene.spoken)
 

@@ -72,8 +72,7 @@ class TradeoffAxis:
         return self.divided or self.name in RATIOS_ALREADY
 
     def figure(self, point: Point) -> Estimate | None:
-        """Value of ``point``, with its interval. A ratio's interval is the point's interval divided by the baseline's
-        value. Knob values have no interval."""
+        """Value of ``point``, with its interval: a ratio's is the point's divided by the baseline's value."""
         if self.knob:
             value = None if point.setting is None else knob_value(point.setting, self.technique, self.knob)
             return None if value is None else Estimate(value, value, value, 1, 1)

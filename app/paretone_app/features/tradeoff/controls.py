@@ -111,8 +111,7 @@ class TradeoffDetails(QWidget):
     def show_point(
         self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool, reason: Why | None
     ) -> None:
-        """Show ``point``, its differences from ``other``, and the ``reason`` for its position; ``count`` points are
-        selected, ``only``: no others are shown."""
+        """``other`` to compare with; ``reason`` for its position; ``count`` are selected, ``only`` they are shown."""
         self.point = point
         colours = self._colours
         if point is None:
@@ -242,8 +241,7 @@ class FilterLine(QWidget):
         return chosen.with_origins({**wanted, "words": self.search.text()})
 
     def show_filter(self, chosen: Filter, there: Mapping[str, Sequence[str]]) -> Filter:
-        """Show ``chosen`` and offer the values in ``there``, by field. Returns ``chosen`` without values that no
-        longer exist."""
+        """Show ``chosen`` and offer the values ``there``, by field. Returns ``chosen`` without missing values."""
         gone = [name for name, known in there.items() if getattr(chosen, name) not in known]
         chosen = chosen.with_origins(dict.fromkeys(gone, ""))
         if self.search.text() != chosen.words:
@@ -302,8 +300,7 @@ class TradeoffLegend(Flow):
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
     def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
-        """Offer these techniques, with the number of points using each; hidden ones stay hidden. ``mixed``: there
-        are single takes and settings of studies."""
+        """Offer techniques, with numbers of points. ``mixed``: there are single takes and settings of studies."""
         for name in counts:
             if name not in self.buttons:  # Of another version.
                 self._add(name)

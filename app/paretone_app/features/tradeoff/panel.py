@@ -188,8 +188,7 @@ class TradeoffPanel(ShownPanel):
         return selection_of(self.remembered, self.plot.selected, self.plot.current)
 
     def take_up(self, shared: Selection) -> str:
-        """Apply a ``shared`` selection; returns a sentence about missing points, or ``""``. Raises
-        :class:`SettingError` without changes if all are missing."""
+        """Apply ``shared``; returns a sentence about missing points, or ``""``. Raises as :func:`find`."""
         keys, current, remark = find(shared, self.pool.points)
         self.recall(shared.view)
         self._take_what_was_awaited()

@@ -337,8 +337,7 @@ class ParallelPanel(ShownPanel):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
     def __init__(self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action) -> None:
-        """Brushing is undoable on ``undo_stack``. ``rank`` ranks the points in all ranges by ear; ``study`` makes a
-        study within the ranges."""
+        """``rank`` ranks the points in all ranges by ear; ``study`` makes a study within the ranges."""
         super().__init__()
         self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)
         self._clear.triggered.connect(lambda: self._brush(()))

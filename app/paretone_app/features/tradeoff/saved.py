@@ -30,8 +30,7 @@ def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
 
 
 def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
-    """Restored options, whether the user chose the axes, and the filter. Unreadable values and other versions are
-    ignored."""
+    """Options, whether the user chose the axes, and the filter. Unreadable values are ignored."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -82,8 +81,7 @@ class Selection:
 
 
 def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
-    """The study points among the ``selected``. Raises :class:`SettingError` if there are none: takes exist only in
-    the user's library."""
+    """The study points among the ``selected``. Raises :class:`SettingError` if there are none."""
     studied = [one for one in selected if one.setting and one.kind == STUDY]
     chosen = {one.key: Chosen(one.source, one.title, one.setting) for one in studied if one.setting}
     if not chosen:

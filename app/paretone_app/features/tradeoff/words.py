@@ -158,8 +158,7 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
 
 
 def comparable(point: Point, other: Reference) -> bool:
-    """Whether the differences from ``other`` explain the point's figures: same model and, for single takes, same
-    text."""
+    """Whether both are of the same model and, for single takes, of the same text."""
     if point.setting is None or point.setting.model != other.setting.model:
         return False
     return point.kind != TAKE or not other.text or point.sounds[0].text == other.text

@@ -79,15 +79,6 @@ def press(*keys: Qt.Key) -> None:
         QTest.keyClick(QApplication.focusWidget(), key)
 
 
-def hear_out(panel: LabPanel, qtbot: QtBot, key: Qt.Key) -> None:
-    """Press ``key`` and wait until what it lets hear has ended."""
-    player = panel.trial.player
-    press(key)
-    qtbot.waitUntil(lambda: player.playing)
-    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled)
-    panel.trial.follow()
-
-
 @pytest.mark.slow
 def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     session = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 2, random.Random(1))
@@ -162,7 +153,10 @@ def test_both_of_a_pair_are_heard_to_the_end(panel: LabPanel, begin: Callable, p
     press(Qt.Key.Key_7)
     assert answers == []
     assert "Listen to the first to the end first." in page.hint.text()
-    hear_out(panel, qtbot, Qt.Key.Key_A)
+    press(Qt.Key.Key_A)
+    qtbot.waitUntil(lambda: player.playing)
+    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled)
+    page.follow()
     assert session.heard_whole == {0, 1}
     assert all(one.isEnabled() for one in page.answer_buttons)
     assert all("✓" in one.text() for one in page.buttons)

@@ -17,7 +17,6 @@ from paretone_app.features.take_grid.grid import (
     Asked,
     Dimension,
     TakeGrid,
-    by_name,
     dimensions,
     in_order,
     over_sentences,
@@ -56,9 +55,7 @@ TAKES = (
 
 
 def known(name: str, takes: tuple[TakeSummary, ...] = TAKES) -> Dimension:
-    found = by_name(dimensions([Asked.of(one) for one in takes], "f5-mini"), name)
-    assert found is not None
-    return found
+    return next(one for one in dimensions([Asked.of(one) for one in takes], "f5-mini") if one.name == name)
 
 
 def what(
