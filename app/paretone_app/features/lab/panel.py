@@ -373,8 +373,7 @@ class LabPanel(ShownPanel):
         for one in (self.setup, self.results):
             one.setMaximumWidth(_COLUMN * em)
         self._start = QWidget()
-        across = build.fill(HBoxLayout(self._start), (1, (self.setup, 100), (self.results, 100), 1))
-        across.setSpacing(BROAD)
+        build.fill(HBoxLayout(self._start), (1, (self.setup, 100), (self.results, 100), 1)).setSpacing(BROAD)
         self._start.setFocusProxy(self.setup)
         for page in (self._start, self.waiting):
             self._pages.addWidget(page)

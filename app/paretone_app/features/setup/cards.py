@@ -388,8 +388,7 @@ class TechniqueList(QWidget):
             self.groups[name].show_reason(self._state)
 
     def _made(self, name: str) -> TechniqueCard:
-        one = technique(name)
-        group = self.groups[name] = TechniqueCard(one, self._colours)
+        group = self.groups[name] = TechniqueCard(technique(name), self._colours)
         group.hide()
         self._column.addWidget(group)
         group.controls.rebuilt.connect(self.rebuilt)

@@ -144,8 +144,7 @@ class VoiceChoice(QWidget):
         self._changes = build.row(self.edit, self.remove)
         self.form = self._built_form()
         voice = build.row(build.title_of("Voice", self.voice), (self.voice, 1), self.own)
-        parts = [voice, self.note, self._changes, self.form]
-        build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
+        build.fill(VBoxLayout(self), [voice, self.note, self._changes, self.form]).setSpacing(NEAR)
 
     def _built_form(self) -> QWidget:
         recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")

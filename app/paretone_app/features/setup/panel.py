@@ -30,8 +30,7 @@ from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 def cost_line(state: AppState) -> str:
     """Rich text of one line: the remaining share of operations, and the expected time of the whole text."""
     if state.selection.candidate:
-        wanted = catalogue.entry(state.selection.candidate).title
-        return f"<b>Cost</b> is shown once {wanted} is loaded."
+        return f"<b>Cost</b> is shown once {catalogue.entry(state.selection.candidate).title} is loaded."
     said = (_of_tokens if state.selection.entry.family == LANGUAGE else _of_steps)(state)
     return " ".join(["<b>Cost</b>", *said, *_expected(state)])
 

@@ -77,7 +77,6 @@ class StrategyPanel(QWidget):
         tip = "The cells as a text table, for screen readers and for copying"
         self.text_box = build.named(QCheckBox("As text"), tip=tip)
         self.text_box.toggled.connect(self._switch_view)
-
         self.grid = StrategyGrid(self._colours)
         self.grid.cell_activated.connect(self._cycle)
         self.grid.action_wanted.connect(self.set_selected)
@@ -90,12 +89,10 @@ class StrategyPanel(QWidget):
         self._views = QStackedWidget()
         self._views.addWidget(self.grid)
         self._views.addWidget(self.text_view)
-
         self.legend = build.words(name="Legend", rich=True)
         self.cell = QLabel()
         self.cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.figures = Figures()
-
         top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons.values())
         self.pages = Invited(self._views, text=self.grid.empty_text())
         below = tuple(map(build.keeping_room, (self.legend, self.cell, self.figures)))

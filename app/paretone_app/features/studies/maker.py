@@ -349,8 +349,7 @@ class StudyMaker(QDialog):
 
     def _note_voices(self) -> None:
         """Remember ticks for other models, too."""
-        kept = {one for one in self._ticked if one not in self._offered}
-        self._ticked = kept | set(self.voices.ticked)
+        self._ticked = {one for one in self._ticked if one not in self._offered} | set(self.voices.ticked)
         self._changed()
 
     def _show_sentences(self) -> None:

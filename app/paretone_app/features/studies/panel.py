@@ -134,7 +134,6 @@ class StudiesPanel(QWidget):
         self.example_button = ActionButton(can["example"], "Open example")
         files = self.new_button, self.open_button, ActionButton(can["folder"], "Fol&der…"), self.recent_button
         top = build.row((self.chooser, 1), *files, self.example_button)
-
         self.run_button = ActionButton(can["run"], "Ru&n")
         build.hold_width(self.run_button, "Ru&n again")
         self.pause_button = ActionButton(can["pause"], "&Pause")
@@ -154,7 +153,6 @@ class StudiesPanel(QWidget):
         buttons = self.run_button, self.cancel_button, self.pause_button
         where = self.where, self.address, self.workers, self.aside_button, self.folder_button
         run = build.row(*buttons, *where, (self.progress, 1), (self._state, 1))
-
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
         self.failures, self.worst = FailuresTable(), WorstTable()
@@ -171,7 +169,6 @@ class StudiesPanel(QWidget):
         # Next to the tabs, because the dock of a small window is low.
         of_study = self.use_button, self.export_button, self.report_button, ActionButton(can["reveal"])
         self.tabs.setCornerWidget(build.row(*of_study, self.close_button))
-
         self.install = InstallOffer()
         build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
         self.pages = Invited(content, _INVITATION)

@@ -87,7 +87,6 @@ class TradeoffPanel(ShownPanel):
         self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", save)
         self.open_button = ActionButton(can["open"])
         second = build.row((self.filter_line, 1), self.open_button, self.export_button)
-
         self.legend = TradeoffLegend()
         self.legend.hidden_changed.connect(self._choose_filter)
         self.plot = TradeoffPlot(colours)
@@ -102,8 +101,7 @@ class TradeoffPanel(ShownPanel):
         self.details.only_changed.connect(self._show_only_selected)
         names = ("hear", "a", "b", "keep", "use", "everything")
         self.plot.insertActions(self.plot.actions()[0], [can[f"point_{name}"] for name in names])
-        body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
-        self.pages = Invited(body)
+        self.pages = Invited(build.column(self.options_line, second, self.legend, (split, 1), self.foot))
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self._show_page()
 

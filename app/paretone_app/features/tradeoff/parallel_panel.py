@@ -280,8 +280,7 @@ class ParallelAxes(CursorCanvas):
         """Places of the lines in all ranges, by colour."""
         groups: dict[str, list[int]] = defaultdict(list)
         for place in sampled(np.flatnonzero(self.shown.inside)):
-            point = self.shown.points[place]
-            groups[self._looks.of(point).colours[0]].append(place)
+            groups[self._looks.of(self.shown.points[place]).colours[0]].append(place)
         return [(_ink(colour, _CLEAR), places) for colour, places in groups.items()]
 
     def _draw(self, painter: QPainter, places: list[int]) -> None:

@@ -214,8 +214,7 @@ class TradeoffPlot(ZoomChart):
 
     def _brighten(self) -> None:
         index = self.scene.index
-        several = len(self._selected) > 1
-        self.drawn.highlight([index[key] for key in self._selected] if several else None)
+        self.drawn.highlight([index[key] for key in self._selected] if len(self._selected) > 1 else None)
         self._mark()
 
     def _mark(self) -> None:
@@ -441,7 +440,6 @@ def write_sheet(shown: Scene, chosen: Filter, path: Path, font: QFont, sections:
     """Write the view in the format of ``path``'s suffix: ``.svg``, ``.png``, or ``.csv``, which includes points
     outside the ``sections``. Raises :class:`PlainError` for another suffix, or if the file cannot be written."""
     lines = _origins(shown, chosen, sections != EVERYTHING)
-
     x, y = (one.label for one in shown.options.axes)
     title = f"{y} against {x}"
 

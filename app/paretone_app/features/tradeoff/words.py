@@ -151,8 +151,7 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
         pairs = (("Text", other.text, sound.text), ("Voice", shown_name(other.voice), shown_name(sound.voice)))
         found += [_change(what, one, two, colours.warning) for what, one, two in pairs if one != two]
     for one in setting_differences(left, right):
-        colour = colours.text if one.technique else colours.warning
-        found.append(_change(*difference_words(one), colour))
+        found.append(_change(*difference_words(one), colours.text if one.technique else colours.warning))
     head = f"<b>Against {escape(other.title)}:</b> "
     return head + ("".join(f"<br>{one}" for one in found) or "the same setting.")
 

@@ -323,8 +323,7 @@ def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtb
 
 def test_the_setup_says_what_the_test_will_be(panel: LabPanel, qtbot: QtBot) -> None:
     setup = panel.setup
-    made = plan("abx", PLAIN, REDUCED)
-    setup.show_plan(made, "", "", "")
+    setup.show_plan(plan("abx", PLAIN, REDUCED), "", "", "")
     assert setup.plan.text().splitlines()[0].startswith("A: baseline")
     assert "12 sentences in common" in setup.plan.text()
     assert "12 of 16" in setup.remarks.text()

@@ -180,8 +180,7 @@ def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, qtb
         replace(one, created=other.created) for one, other in zip(session.records, found.trials, strict=True)
     )
     hits = sum(one.order[2] == 0 and not one.void for one in found.trials)
-    page = window.panels["lab"].results.page
-    qtbot.waitUntil(lambda: f"{hits} of 6 right" in page.toPlainText())
+    qtbot.waitUntil(lambda: f"{hits} of 6 right" in window.panels["lab"].results.page.toPlainText())
     (score,) = results.scores(folder_of(window) / trials.FOLDER)
     assert (score.mean, score.n) == (pytest.approx(hits / 6), 6)
     assert window.panels["lab"].setup.choice.listener == session.listener, "the same listener goes on"
@@ -310,8 +309,7 @@ def test_a_test_can_be_exported(window: MainWindow, tmp_path: Path, qtbot: QtBot
     window.features["lab"].write_test(folder)
     qtbot.waitUntil(lambda: "Wrote" in window.notices.banner.text)
     (made,) = folder.iterdir()
-    config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
-    _, *practice, pages, _ = config["pages"]
+    _, *practice, pages, _ = yaml.safe_load((made / f"{made.name}.yaml").read_text())["pages"]
     assert [one["id"] for one in practice] == ["practice_1", "practice_2"]
     pages = pages[1:]
     assert len(pages) == 16

@@ -327,8 +327,7 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     assert (model.rowCount(), model.columnCount()) == (LAYERS, STEPS)
     index = model.index(1, 2)
     assert index.data() == "TS"
-    spoken = index.data(Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken == "Layer 2, step 3 (t = 0.250): temporal skip."
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "Layer 2, step 3 (t = 0.250): temporal skip."
     QGuiApplication.clipboard().clear()
     press(panel.text_view, KEY.Key_C, modifier=CONTROL)
     assert QGuiApplication.clipboard().text() == copied

@@ -198,8 +198,7 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     maker.check()
     assert wanted[-1]["grid"] == {"steps": {"steps": [5, 7, 10]}}
     maker.show_verdict("Fine.", ok=True)
-    line = maker.axes.lines[0]
-    for widget in (maker.title, line.values, maker.seeds):
+    for widget in (maker.title, maker.axes.lines[0].values, maker.seeds):
         qtbot.keyClick(widget, Qt.Key.Key_Return)
     assert len(maker.axes.lines) == 1
     maker.title.setText("")

@@ -101,12 +101,10 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     assert panel.state == "Finished: 6 takes made."
     assert progress[-1].startswith("6 of 6")
     assert [row[2] for row in texts(panel)] == ["2/2"] * 3
-    found = read(tmp_path / "small.study")
-    figure = found.settings[1].figures["speed_up"]
+    figure = read(tmp_path / "small.study").settings[1].figures["speed_up"]
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
     assert texts(panel)[1][column] == figure_text(figure)
-    tip = panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
-    assert "n = 2 takes of 2 sentences" in tip
+    assert "n = 2 takes of 2 sentences" in panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert set(told) == {tmp_path / "small.study"}
     assert list(window.results.studies) == [tmp_path / "small.study"]
     assert panel.run_button.text() == "Ru&n again"
@@ -235,8 +233,7 @@ def test_a_study_is_made_and_started(panel: StudiesPanel, window: MainWindow, tm
     maker.count.setValue(2)
     maker.seeds.setText("0..1")
     maker.axes.lines[0].choose(Varied("steps", "steps", "2, 3"))
-    said = verdict(window, "12 takes: 3 settings × 2 sentences × 1 voice × 2 seeds × 1 round", qtbot)
-    assert "About" in said
+    assert "About" in verdict(window, "12 takes: 3 settings × 2 sentences × 1 voice × 2 seeds × 1 round", qtbot)
     path = Path(maker.path.text())
     finish(window, maker.start_button.click, qtbot)
     material = {"sentences": "harvard", "count": 2, "voices": [FIRST], "seeds": [0, 1]}
@@ -342,8 +339,7 @@ def test_what_is_not_installed_is_said_where_it_would_be_used(
     opened(window, path, qtbot)
     assert not panel.run_button.isEnabled()
     assert "pip install 'paretone[search]'" in panel.run_button.toolTip()
-    item = panel.where.model().item(panel.where.findData(CLUSTER))
-    assert not item.isEnabled()
+    assert not panel.where.model().item(panel.where.findData(CLUSTER)).isEnabled()
     assert "pip install 'paretone[cluster]'" in panel.where.toolTip()
     window.action["new_study"].trigger()
     assert not window.features["studies"].maker.kind.model().item(1).isEnabled()
@@ -398,14 +394,12 @@ def test_a_study_runs_the_checkpoint_in_the_users_folder(
     assert (written["folder"], written["device"]) == (str(tmp_path / "mine"), "cpu")
     with Store(path.with_suffix(".study"), read_only=True) as store:
         assert store.about()["checkpoint"] == mine
-
     # The command that runs a profile names the folder, too.
     selection.switch("ditreducio", False)
     window.features["export"].write(tmp_path / "my profile.json")
     said = shlex.split(window.notices.banner.text.partition("Run it: ")[2])
     profile, mine_at = str(tmp_path / "my profile.json"), str(tmp_path / "mine")
     assert said[:6] == ["paretone", "speak", "--profile", profile, "--folder", mine_at]
-
     # With other weights, its settings are used with a caution.
     place(window, MODEL, Path(), qtbot)
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
@@ -432,8 +426,7 @@ def test_models_in_folders_of_the_users_are_offered(window: MainWindow, tmp_path
     assert maker.definition is not None
     assert (maker.definition["model"], maker.definition["folder"]) == (OFFICIAL, str(folder))
     maker.reject()
-    within = Within(OFFICIAL, (Span("", "steps", (4.0, 8.0)),), ())
-    window.features["studies"].begin_within(within)
+    window.features["studies"].begin_within(Within(OFFICIAL, (Span("", "steps", (4.0, 8.0)),), ()))
     maker = window.features["studies"].maker
     assert maker.definition is not None and maker.definition["folder"] == str(folder)
     maker.reject()
@@ -550,8 +543,7 @@ def test_a_report_is_written_and_opened(panel: StudiesPanel, window: MainWindow,
         QDesktopServices.unsetUrlHandler("file")
     place = tmp_path / "small.study" / "report"
     assert browser.pages == [str(place / "report.html")]
-    files = {"report.html", "results.csv", "takes.csv", "results.tex"}
-    assert {one.name for one in place.iterdir()} == files
+    assert {one.name for one in place.iterdir()} == {"report.html", "results.csv", "takes.csv", "results.tex"}
     assert str(place / "report.html") in window.notices.banner.text
 
 
@@ -571,8 +563,7 @@ def test_results_that_disagree_are_told(panel: StudiesPanel, window: MainWindow,
 # --- Damage -----------------------------------------------------------------------------------------------------------
 def test_files_that_are_no_studies(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.features["studies"].open(write(tmp_path, grid="warp_drive.speed = [9]"))
-    said = "There is no technique named 'warp_drive'"
-    qtbot.waitUntil(lambda: said in window.notices.banner.text)
+    qtbot.waitUntil(lambda: "There is no technique named 'warp_drive'" in window.notices.banner.text)
     assert window.features["studies"].summary is None and not window.results.studies
     file = write(tmp_path)
     opened(window, file, qtbot)

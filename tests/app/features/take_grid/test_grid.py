@@ -92,8 +92,7 @@ def test_figures_are_means_over_sentences_each_against_its_own_reference() -> No
     np.testing.assert_allclose(found.differences[0], [0.0, -0.6, (-0.5 - 0.6) / 2])
     assert found.numbers.tolist() == [[2, 1, 2], [1, 0, 1]]
     assert "(mean of 2 sentences), 0.550 less than the reference, better." in found.cell_in_words(0, 2)
-    alone = over_sentences(TAKES, TAKES[0], what("text", "steps.steps"))
-    assert not alone.others, "sentences are a dimension"
+    assert not over_sentences(TAKES, TAKES[0], what("text", "steps.steps")).others, "sentences are a dimension"
 
 
 def test_means_are_of_the_same_cells_however_takes_come() -> None:
@@ -161,8 +160,7 @@ def test_of_several_takes_the_one_most_like_the_reference_and_the_newest_counts(
 
 
 def test_times_of_another_machine_are_not_compared() -> None:
-    elsewhere = replace(TAKES[1], machine="there")
-    found = take_grid((TAKES[0], elsewhere), TAKES[0], what("text", "steps.steps"))
+    found = take_grid((TAKES[0], replace(TAKES[1], machine="there")), TAKES[0], what("text", "steps.steps"))
     assert np.isnan(found.values[0, 1])
     assert "another machine" in found.cell_in_words(0, 1)
     judged = take_grid(TAKES, TAKES[0], what("text", "steps.steps", figure=metric("naturalness")))

@@ -29,8 +29,7 @@ BEFORE = "lasting_sink"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study") / "small.study"
     settings = [{"techniques": {"steps": {"steps": 2}}}, {"techniques": {"ditreducio": {"threshold": 0.3}}}]
-    chosen = study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs")
-    finished(folder, chosen)
+    finished(folder, study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs"))
     return folder
 
 

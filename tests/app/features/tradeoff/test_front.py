@@ -72,8 +72,7 @@ def test_only_points_of_one_study_and_model_on_the_front_have_a_reason() -> None
     elsewhere = point("b", PRUNED, 2, 0.1, folder="another")
     foreign = point("c", Setting("megatts3-mini"), 3, 0.2)
     take = point("d", BOTH, 4, 0.3, kind=TAKE)
-    beaten = point("e", BOTH, 1.5, 0.25)
-    pool, front = shown(first, elsewhere, foreign, take, beaten)
+    pool, front = shown(first, elsewhere, foreign, take, point("e", BOTH, 1.5, 0.25))
     for one in (*front.points, None):
         assert why(one, front, pool.measured) is None
 

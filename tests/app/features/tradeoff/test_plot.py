@@ -75,8 +75,7 @@ def test_a_click_chooses_and_hears_and_with_control_adds(panel: TradeoffPanel) -
 
 def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPanel) -> None:
     spy = QSignalSpy(panel.selection_changed)
-    area = panel.plot.frame.area
-    drag(panel, area.topLeft().toPoint() + QPoint(2, 2), place_of(panel, "b") + QPoint(12, 12))
+    drag(panel, panel.plot.frame.area.topLeft().toPoint() + QPoint(2, 2), place_of(panel, "b") + QPoint(12, 12))
     assert [one.key for one in panel.plot.selected] == ["a", "b"]
     assert [one.key for one in spy.at(0)[0]] == ["a", "b"]
     assert "2 points selected" in panel.details.title.text()
@@ -94,8 +93,7 @@ def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     QTest.mouseMove(panel.plot, place_of(panel, "b"))
     qtbot.waitUntil(lambda: "RTF: 2.00 (95 %: 1.90 to 2.10; n = 4)" in QToolTip.text())
     assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2.00 nat. log" in QToolTip.text()
-    corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
-    QTest.mouseMove(panel.plot, corner)
+    QTest.mouseMove(panel.plot, panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8))
     qtbot.waitUntil(lambda: panel.plot.hovered is None)
 
 

@@ -244,8 +244,7 @@ def test_a_selection_is_shared_as_a_file(window: MainWindow, tmp_path: Path) -> 
 # --- Listening tests, and ranges --------------------------------------------------------------------------------------
 def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, listening: Path) -> None:
     panel = window.panels["tradeoff"]
-    takes = {one.techniques: one for one in panel.scene.points if one.folder is None}
-    judged = takes["ditreducio",].setting
+    judged = {one.techniques: one for one in panel.scene.points if one.folder is None}["ditreducio",].setting
     fast = replace(FAST, key=setting_key(judged), setting=judged.to_json())
     for one in abx_session("s", 14, conditions=(BASELINE, fast)):
         trials.append(one, listening)
@@ -274,8 +273,7 @@ def test_a_staircase_along_the_front_is_set_up_and_marked(window: MainWindow, qt
         ConditionRecord(one.key, one.title, one.accelerated, "", one.setting.to_json(), "", 0.0, -23.0)
         for one in (*ticked, *ticked[:1])
     ]
-    scale = np.linspace(0.0, 2.0, len(conditions) - 1).tolist()
-    for one in staircase_session(scale, heard_from=1.0):
+    for one in staircase_session(np.linspace(0.0, 2.0, len(conditions) - 1).tolist(), heard_from=1.0):
         trials.append(replace(one, conditions=tuple(conditions)), listening)
     window.features["lab"].carried_through.emit()
     window.workspaces.go_to("tradeoff")
@@ -443,8 +441,7 @@ def test_the_front_is_played_and_switches_in_place(window: MainWindow, lasting_s
         qtbot.waitUntil(lambda: len(recording.samples) > RATE)
     assert longest_silence(recording.samples) < 0.3 * RATE + longest_silence(deck.row[2].samples) * RATE / 24000
     levels = [10 ** (gain / 20) for gain in matching_gains([(one.samples, one.rate) for one in deck.row]).gains]
-    told = player.mixer.programme.gains
-    assert np.ptp(np.log(np.array(told) / np.array(levels))) < 0.02, "equally loud"
+    assert np.ptp(np.log(np.array(player.mixer.programme.gains) / np.array(levels))) < 0.02, "equally loud"
     # A click hears the point that it chooses; dragging walks along the front.
     places = [panel.plot.drawn.place(panel.scene.index[one.key]).toPoint() for one in front]
     slider = panel.foot.slider
@@ -588,8 +585,7 @@ def test_missing_takes_are_made_ahead(
     folder = tmp_path / "partly.study"
     shutil.copytree(results, folder)
     read = read_study(results, results.with_suffix(".toml"), scores=Scores())
-    skipping = next(one for one in read.parts.points if one.techniques == ("ditreducio",))
-    sentence = skipping.sounds[0]
+    sentence = next(one for one in read.parts.points if one.techniques == ("ditreducio",)).sounds[0]
     with closing(sqlite3.connect(folder / DATABASE)) as database, database:
         database.execute("DELETE FROM takes WHERE take = ?", (sentence.take,))
     showing(window, folder, qtbot)

@@ -151,8 +151,7 @@ def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
     wrong = replace(one, figures={**one.figures, "word_error_rate": Estimate(0.1, 0.0, 0.2, 4, 2)})
     assert words.as_ratio.figure(wrong) is None
     assert "of the baseline is 0" in words.as_ratio.why_not(wrong)
-    alone = replace(wrong, baseline={})
-    assert "no baseline with RTF" in rtf.as_ratio.why_not(alone)
+    assert "no baseline with RTF" in rtf.as_ratio.why_not(replace(wrong, baseline={}))
 
 
 def test_every_axis_says_why_a_point_has_no_place_on_it() -> None:
@@ -236,8 +235,7 @@ def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time(
     assert "The machine was busy during 3 of 4 takes: other processes took more than 10 %" in said
     rows = list(csv.DictReader(io.StringIO(table(found))))
     assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
-    operations = shown(points, x="cpu_time_factor")
-    assert described(operations, PointStyles(LIGHT)).doubtful == ()
+    assert described(shown(points, x="cpu_time_factor"), PointStyles(LIGHT)).doubtful == ()
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
@@ -251,13 +249,11 @@ def test_the_front_follows_the_directions_of_its_axes() -> None:
     quick = [replace(one, figures={**one.figures, "speed_up": one.figures["real_time_factor"]}) for one in points]
     turned = shown(quick, x="speed_up")
     assert [turned.points[place].key for place in turned.walk] == ["b", "c"]
-    alike = shown([*points, point("e", 2.0, 1.0)])
-    assert len(alike.walk) == 3, "equal points do not beat each other"
+    assert len(shown([*points, point("e", 2.0, 1.0)]).walk) == 3, "equal points do not beat each other"
 
 
 def test_axes_without_a_direction_have_no_front() -> None:
-    takes = take_points([summary("one", FAST, 1.0, 0.1)], Scores())
-    found = shown(takes, y="loudness")
+    found = shown(take_points([summary("one", FAST, 1.0, 0.1)], Scores()), y="loudness")
     assert found.own == 1 and not found.walk
     assert found.notes == ("There is no front: neither end of Loudness is better.",)
 
@@ -268,8 +264,7 @@ def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_
     other = replace(settings[0], options=Values({"steps": 8}))
     points = [point(str(place), 2.0, 1.0 + place, setting=one) for place, one in enumerate(settings)]
     points += [point("other", 2.0, 5.0, setting=other), point("plain", 2.0, 6.0)]
-    pool = Pool(points)
-    assert [one.title for one in pool.axes if one.knob] == ["DiTReducio: threshold δ", "Steps"]
+    assert [one.title for one in Pool(points).axes if one.knob] == ["DiTReducio: threshold δ", "Steps"]
     assert not [one for one in Pool(points[:1]).axes if one.knob], "one value is no axis"
     found = shown(points, x="knob:ditreducio.threshold")
     assert found.x[:, 0].tolist() == [0.3, 0.1, 0.2, 0.3] and not found.walk
@@ -403,8 +398,7 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
     drawn = described(found, PointStyles(LIGHT))
     assert drawn.glyphs[1].colours != drawn.glyphs[titles.index("fast")].colours
     assert found.ghost_front in drawn.strands and set(found.shifts) <= set(drawn.strands)
-    both = shown([*before, *now], Filter(ghosts="Old"))
-    assert both.ghosts == {0, 1}, "of all sources one is beneath"
+    assert shown([*before, *now], Filter(ghosts="Old")).ghosts == {0, 1}, "of all sources one is beneath"
     assert not shown([*before, *now], Filter(source="Old", ghosts="Old")).ghosts, "a study is no ghost of itself"
     assert "No point of Gone has a place here." in shown(now, Filter(ghosts="Gone")).notes
     hidden = shown([*before, *now], Filter(source="S", ghosts="Old", words="fast"))
