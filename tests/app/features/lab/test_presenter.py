@@ -41,6 +41,7 @@ from tests.engine.listening.test_results import abx_session
 
 pytestmark = pytest.mark.slow
 BEFORE = "lasting_sink"
+LOOKED_AT = ("lab", "takes")
 SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
 
 

@@ -288,7 +288,7 @@ def test_the_difference_covers_the_time_that_both_have() -> None:
     np.testing.assert_allclose(found.samples, np.full(900, 0.4), atol=1e-6)
 
 
-def test_no_sample_is_missed() -> None:
+def test_the_outline_misses_no_sample_and_shows_all_of_a_close_look() -> None:
     samples = np.zeros(100_003, np.float32)
     samples[77_777], samples[100_002] = 0.9, -0.8
     times, values = outline(samples, 48000, 0.0, 3.0, 500)
@@ -297,9 +297,6 @@ def test_no_sample_is_missed() -> None:
     assert values.min() == np.float32(-0.8)
     assert abs(times[values.argmax()] - 77_777 / 48000) < 0.01
     assert (np.diff(times) >= 0).all()
-
-
-def test_a_close_look_shows_the_samples() -> None:
     samples = np.arange(1000, dtype=np.float32)
     times, values = outline(samples, 1000, 0.1, 0.2, 500)
     np.testing.assert_array_equal(values, samples[100:201])

@@ -162,14 +162,9 @@ def test_every_choice_has_words() -> None:
             assert not [one for one in knob.titles or knob.values if "_" in one], knob.name
 
 
-@pytest.fixture
-def grid(qtbot: QtBot) -> StepGrid:
-    made = StepGrid(LIGHT)
-    qtbot.addWidget(made)
-    return made
-
-
-def test_the_effective_times_are_drawn_above_those_of_the_baseline(grid: StepGrid) -> None:
+def test_the_effective_times_are_drawn_above_those_of_the_baseline(qtbot: QtBot) -> None:
+    grid = StepGrid(LIGHT)
+    qtbot.addWidget(grid)
     grid.show_options({"steps": 7, "spacing": "epss", "sway": 0.0}, {"steps": 32, "spacing": "epss", "sway": 0.0})
     assert grid.times == pytest.approx([point / 32 for point in EPSS[7]])
     assert grid.others == pytest.approx([point / 32 for point in range(33)])

@@ -10,12 +10,6 @@ from paretone_app.shell.window import MainWindow
 from tests.disk import tiny_disk  # noqa: F401
 
 
-@pytest.fixture(scope="module")
-def looked_at() -> tuple[str, ...]:
-    """Panels that must look as when they were new after each test."""
-    return ("studies", "takes")
-
-
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
     """The window that all tests of a module share."""

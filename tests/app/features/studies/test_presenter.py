@@ -47,6 +47,7 @@ from tests.tools import example_study
 from tests.voices import FIRST
 from tests.workload import only_in_full
 
+LOOKED_AT = ("studies", "takes")
 MODEL = "f5-mini"
 """The model that the user has another checkpoint of."""
 OFFICIAL = "F5TTS_v1_Base"

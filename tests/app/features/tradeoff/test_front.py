@@ -83,7 +83,7 @@ def along(x: str, values: tuple[float, ...], **options: bool) -> Scene:
     return scene(Pool(points), Filter(), PlotOptions(x=x, y="log_mel_distance", **options))
 
 
-def test_a_difference_begins_halfway_between_the_points_of_each_step() -> None:
+def test_a_difference_begins_halfway_between_the_shown_points_of_each_step() -> None:
     speed_ups = along("speed_up", (1.0, 2.0, 4.0, 8.0))
     found = limit([Crossing("1", "2", True), Crossing("2", "1", False), Crossing("2", "3", True)], speed_ups)
     assert found is not None and found.crossings == 3
@@ -92,15 +92,10 @@ def test_a_difference_begins_halfway_between_the_points_of_each_step() -> None:
     words = in_words(found, speed_ups)
     assert words.startswith("Difference heard from 3.56×") and "3 marks, 2.83 to 5.66" in words
     assert "not blind" in words
-
-
-def test_where_values_are_not_above_0_they_are_halved_as_they_are() -> None:
-    found = limit([Crossing("0", "1", True)], along("log_mel_distance", (0.0, 0.1)))
-    assert found is not None and found.value == pytest.approx(0.05)
-    assert "(1 mark)" in in_words(found, along("log_mel_distance", (0.0, 0.1)))
-
-
-def test_steps_to_points_that_are_not_shown_do_not_count() -> None:
+    distances = along("log_mel_distance", (0.0, 0.1))
+    found = limit([Crossing("0", "1", True)], distances)
+    assert found is not None and found.value == pytest.approx(0.05), "not above 0: no ratios"
+    assert "(1 mark)" in in_words(found, distances)
     here = along("speed_up", (1.0, 2.0))
     assert limit([], here) is None and limit([Crossing("1", "9", True)], here) is None
     assert limit([Crossing("1", "9", True), Crossing("0", "1", True)], here).crossings == 1

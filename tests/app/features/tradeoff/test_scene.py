@@ -352,9 +352,7 @@ def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm_and_says_so() -> No
     both = shown([*points, point("e", -1.0, 1.0)], log_x=True, log_y=True)
     assert [one.key for one in both.points] == ["a", "d"]
     assert "RTF is below 0, outside a logarithmic axis" in dict(both.missing)
-
-
-def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
+    # One that could show nothing stays linear.
     found = shown([point("a", 1.0, 0.0), point("b", 2.0, -1.0)], log_x=True, log_y=True)
     assert found.logarithmic == (True, False) and found.own == 2 and not found.missing
     assert "Log-mel distance stays linear: none of the 2 points is above 0" in found.notes[0]
