@@ -201,22 +201,20 @@ class SetupPanel(QWidget):
         self._show_selection()
 
     def _show_selection(self) -> None:
-        state = self._state
+        chosen = self._state.selection
         self.model_choice.show_choice()
         self.voice_choice.show_choice()
-        if self.text.toPlainText() != state.selection.text and not self._pending_text.isActive():
+        if self.text.toPlainText() != chosen.text and not self._pending_text.isActive():
             with QSignalBlocker(self.text):
-                self.text.setPlainText(state.selection.text)
+                self.text.setPlainText(chosen.text)
         with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock), QSignalBlocker(self.per_line):
-            self.per_line.setChecked(state.selection.one_per_line)
-            self.seed.setValue(state.selection.seed)
-            self.seed_lock.setChecked(state.selection.seed_locked)
-        self.sampler.set_knobs(
-            state.selection.entry.options, state.selection.options, state.selection.entry.options_with()
-        )
-        for name in state.selection.options:
-            self.sampler.set_reason(name, state.availability.why_no_effect(name))
-        self.grid.show_options(state.selection.options)
+            self.per_line.setChecked(chosen.one_per_line)
+            self.seed.setValue(chosen.seed)
+            self.seed_lock.setChecked(chosen.seed_locked)
+        self.sampler.set_knobs(chosen.entry.options, chosen.options, chosen.entry.options_with())
+        for name in chosen.options:
+            self.sampler.set_reason(name, self._state.availability.why_no_effect(name))
+        self.grid.show_options(chosen.options)
         self.as_spoken.show_text()
         self.techniques.show_selection()
         self._show_cost()

@@ -39,16 +39,15 @@ class StrategyPresenter(StorePresenter):
         actions.bind(actions["calibrate"], table.calibrate, table.why_not_prepare)
         ask = partial(self._ask_for_file, "Official strategy table", file_dialogs.JSON, self.import_table)
         actions.bind(actions["import_table"], ask, state.selection.why_not_ready)
-        actions.bind(
-            actions["export_table"],
-            self._ask_where_to_put_table,
-            lambda: "" if table.table is not None else f"There is no table yet: {table.how_to_calibrate()}.",
-        )
+        actions.bind(actions["export_table"], self._ask_where_to_put_table, self._why_none)
         actions.bind(actions["skip_nothing"], table.skip_nothing, table.why_not_replace)
         for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
+
+    def _why_none(self) -> str:
+        return "" if self.state.table is not None else f"There is no table yet: {self.state.how_to_calibrate()}."
 
     def step_done(self, action: str) -> bool | None:
         if self.state.why_no_table():
@@ -81,9 +80,7 @@ class StrategyPresenter(StorePresenter):
                 lambda: grid,
                 lambda: grid.cursor_cell != before,
                 go_to_a_skip,
-                lambda: (
-                    "" if self.state.table is not None else f"There is no table yet: {self.state.how_to_calibrate()}."
-                ),
+                self._why_none,
                 "Show me one",
             ),
         )

@@ -298,10 +298,8 @@ class StrategyState(ArtefactStore):
     @property
     def is_edited(self) -> bool:
         """Whether the table differs from the one derived at the threshold, as after editing cells by hand."""
-        derivation = self.derive(self.threshold)
-        return (
-            self.table is not None and derivation is not None and derivation.table.fingerprint != self.table.fingerprint
-        )
+        derived = self.derive(self.threshold)
+        return self.table is not None and derived is not None and derived.table.fingerprint != self.table.fingerprint
 
     def set_threshold(self, threshold: float) -> None:
         """Move δ; with a calibration, the table follows at once."""
@@ -326,9 +324,8 @@ class StrategyState(ArtefactStore):
         """Use a table that computes everything; no-op without a loaded model that has tables."""
         compatibility, info = self.compatibility(), self._selection.info
         if compatibility is not None and info is not None:
-            self.replace_table(
-                StrategyTable.computing(compatibility, info.of_flow.layers, self._branch_skip), "skip nothing"
-            )
+            table = StrategyTable.computing(compatibility, info.of_flow.layers, self._branch_skip)
+            self.replace_table(table, "skip nothing")
 
     def import_table(self, text: str, where: str) -> None:
         """Use an official strategy table, given its text. Raises :class:`PlainError` if it does not fit."""

@@ -179,7 +179,7 @@ class StudiesPanel(QWidget):
         """List the open studies (folder, title), with ``chosen`` shown."""
         titles, box = Counter(title for _, title in studies), self.chooser
         named = [
-            (title if titles[title] == 1 else f"{title} – {_short(str(place))}", str(place)) for place, title in studies
+            (title if titles[title] == 1 else f"{title} – {_short(place)}", str(place)) for place, title in studies
         ]
         with QSignalBlocker(box):
             # Only after a change: its list may be open.
@@ -196,7 +196,7 @@ class StudiesPanel(QWidget):
         for index, action in enumerate(self._recent):
             action.setVisible(index < len(places))
             if index < len(places):
-                action.setText(_short(places[index]).replace("&", "&&"))  # Escaped for menus.
+                action.setText(_short(Path(places[index])).replace("&", "&&"))  # Escaped for menus.
                 action.setToolTip(places[index])
                 action.setData(places[index])
         self.recent_button.setEnabled(bool(places))
@@ -345,6 +345,5 @@ def _text(name: str) -> QPlainTextEdit:
     return made
 
 
-def _short(place: str) -> str:
-    path = Path(place)
-    return f"{path.parent.name}/{path.name}"
+def _short(place: Path) -> str:
+    return f"{place.parent.name}/{place.name}"

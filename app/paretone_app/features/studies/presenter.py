@@ -311,9 +311,7 @@ class StudiesPresenter(Presenter):
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
-        self._state.jobs.start(
-            Kind.STUDY, lambda number: RunStudy(number, str(file), str(folder), ray, workers or None)
-        )
+        self._state.jobs.start(Kind.STUDY, lambda job: RunStudy(job, str(file), str(folder), ray, workers or None))
         self.refresh()
 
     def _job_began(self, job: Job) -> None:

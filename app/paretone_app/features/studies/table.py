@@ -145,16 +145,14 @@ class StudyModel(QAbstractTableModel):
             one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
-            interval = (
-                f"95 % interval {general(figure.low, 3)} to {general(figure.high, 3)}, " if figure.spreads else ""
-            )
+            ends = f"95 % interval {general(figure.low, 3)} to {general(figure.high, 3)}, " if figure.spreads else ""
             value = general(figure.value, 3)
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
             busy = localised(busy_line(during=f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"))
             doubt = f"{busy}\n" if self._doubtful(row, column) else ""
-            return f"{one.title} {value}, {interval}{from_what}.\n{self._paired(row, one)}{doubt}{one.definition}"
+            return f"{one.title} {value}, {ends}{from_what}.\n{self._paired(row, one)}{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE
         if row.problem:

@@ -72,9 +72,8 @@ class Dimension:
         if self.name == SEED:
             return replace(asked, setting=replace(setting, seed=int(value or 0)))
         if self.name == MODEL:
-            return replace(
-                asked, setting=replace(setting, model=str(value), options=_usual_options(str(value), setting))
-            )
+            options = _usual_options(str(value), setting)
+            return replace(asked, setting=replace(setting, model=str(value), options=options))
         assert self.knob is not None
         if not self.technique:
             return replace(asked, setting=replace(setting, options=setting.options.replace(**{self.knob.name: value})))

@@ -153,16 +153,15 @@ class TakeGridPresenter(Presenter):
     def _build(self) -> QWidget:
         from paretone_app.features.take_grid.panel import TakeGridPanel
 
-        self.take_grid = panel = TakeGridPanel(
-            self._theme.colours, self._actions["grid_point"], self._actions["grid_make"]
-        )
+        actions = self._actions
+        self.take_grid = panel = TakeGridPanel(self._theme.colours, actions["grid_point"], actions["grid_make"])
         self._results.watch(panel)
-        cells, attempt = panel.cells, self._actions.attempt
+        cells, attempt = panel.cells, actions.attempt
         panel.shown.connect(lambda: None if self._is_current else self._soon.start())
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
         panel.sentence_chosen.connect(self._go_to_sentence)
-        panel.pages.offer(self._actions.baseline, "Make take A")
-        panel.pages.offer(self._actions["open_example"], "Open example")
+        panel.pages.offer(actions.baseline, "Make take A")
+        panel.pages.offer(actions["open_example"], "Open example")
         cells.moved.connect(self._cursor_moved)
         cells.pointed.connect(self._pointed)
         cells.left.connect(self._pointed)

@@ -104,12 +104,10 @@ class TradeoffLinks(QObject):
         """Mark A, B and the setting in Setup; A is also the reference for differences."""
         from paretone_app.features.tradeoff.words import Reference
 
-        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
-        self._panel.set_a(
-            None if take_a is None else Reference("A", take_a.setting, take_a.text, take_a.voice, take_a.id)
-        )
+        a, b = self._state.comparison.take_a, self._state.comparison.take_b
+        self._panel.set_a(None if a is None else Reference("A", a.setting, a.text, a.voice, a.id))
         marks = dict.fromkeys(self._results.of_setup(), _SETUP)
-        for side, take in (("A", take_a), ("B", take_b)):
+        for side, take in (("A", a), ("B", b)):
             for key in () if take is None else self._results.of_take.get(take.id, ()):
                 marks[key] = f"{marks[key]}/{side}" if marks.get(key, _SETUP) != _SETUP else side
         self._panel.plot.marks.set_letters(marks)
@@ -188,6 +186,9 @@ class TradeoffPresenter(Presenter):
 
     def _bind(self) -> None:
         actions, panel = self._actions, lambda: built(self.tradeoff)
+        open_selection = partial(
+            self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
+        )
         of_points: dict[str, Callable[[], object]] = {
             "front_back": lambda: panel().plot.walk(-1),
             "front_on": lambda: panel().plot.walk(1),
@@ -195,9 +196,7 @@ class TradeoffPresenter(Presenter):
             "point_farther": lambda: panel().plot.zoom_out(),
             "point_everything": lambda: panel().plot.show_everything(),
             "selection_save": self._ask_where_to_save_selection,
-            "selection_open": partial(
-                self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
-            ),
+            "selection_open": open_selection,
             "front_play": partial(self._do_along, lambda along: along.toggle()),
             "front_mark": self._mark,
             "front_heard": partial(self._do_along, lambda along: along.find()),

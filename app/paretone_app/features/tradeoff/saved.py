@@ -114,10 +114,8 @@ def read(path: Path) -> Selection:
     fields = exact(data, str(path), _FIELDS, SettingError)
     if fields["paretone_selection"] != _VERSION:
         raise SettingError(f"{path} is from another version of Paretone ({fields['paretone_selection']}).")
-    found = (
-        exact(one, f"{path}: points[{at}]", _POINT_FIELDS, SettingError) for at, one in enumerate(fields["points"])
-    )
-    points = tuple(Chosen(one["study"], one["title"], Setting.from_json(one["setting"])) for one in found)
+    rows = (exact(one, f"{path}: points[{at}]", _POINT_FIELDS, SettingError) for at, one in enumerate(fields["points"]))
+    points = tuple(Chosen(one["study"], one["title"], Setting.from_json(one["setting"])) for one in rows)
     current = fields["current"]
     return Selection(json.dumps(fields["view"]), points, points[current] if 0 <= current < len(points) else None)
 

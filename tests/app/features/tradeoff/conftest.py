@@ -47,9 +47,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kept(results: Path) -> tuple[Take, ...]:
     """Two takes of the study: of the baseline and of DiTReducio."""
     read = read_study(results, results.with_suffix(".toml"), scores=Scores())
-    return tuple(
-        read.load(point.sounds[1].take) for point in read.parts.points if point.techniques in ((), ("ditreducio",))
-    )
+    return tuple(read.load(one.sounds[1].take) for one in read.parts.points if one.techniques in ((), ("ditreducio",)))
 
 
 @pytest.fixture
