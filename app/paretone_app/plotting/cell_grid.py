@@ -14,10 +14,10 @@ from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import text_font
 
-_MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
+_STEPS = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 _FAR = 1_000_000
 """Larger than any grid; moves are clipped to the grid."""
-_JUMPS = {
+MOVES = _STEPS | {
     Qt.Key.Key_Home: (0, -_FAR),
     Qt.Key.Key_End: (0, _FAR),
     Qt.Key.Key_PageUp: (-_FAR, 0),
@@ -32,7 +32,7 @@ class CellGrid(CursorCanvas):
     cell_activated = Signal(int, int)
     """The user clicked (layer, step), or pressed Space or Enter there."""
 
-    own_keys = (*_MOVES, *_JUMPS, *ACTIVATING)
+    own_keys = (*MOVES, *ACTIVATING)
     own_modifiers = CursorCanvas.own_modifiers | Qt.KeyboardModifier.ShiftModifier
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
@@ -262,8 +262,8 @@ class CellGrid(CursorCanvas):
         key = Qt.Key(event.key())
         if not self.layers:
             event.ignore()
-        elif key in _MOVES or key in _JUMPS:
-            down, right = _MOVES.get(key) or _JUMPS[key]
+        elif key in MOVES:
+            down, right = MOVES[key]
             extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             self.move_cursor(self.cursor_cell[0] + down, self.cursor_cell[1] + right, extend)
         elif key in ACTIVATING:

@@ -55,10 +55,7 @@ def record_json(record: CalibrationRecord) -> dict[str, object]:
         ],
         "similarities": [[None if np.isnan(one) else float(one) for one in row] for row in record.similarities],
         "sentences": [asdict(one) for one in record.sentences],
-        "combine": record.combine,
-        "seed": record.seed,
-        "created": record.created,
-        "machine": record.machine,
+        **{name: getattr(record, name) for name in ("combine", "seed", "created", "machine")},
     }
 
 
@@ -68,22 +65,15 @@ def read_record(path: Path) -> CalibrationRecord:
         data = read_json(path)
         if data["schema"] != SCHEMA_VERSION:
             raise ProfileError(f"{path} has schema {data['schema']}; this version reads schema {SCHEMA_VERSION}.")
+        trials = tuple(
+            Trial(phase, int(step), int(layer), SkipAction[action], float(error), bool(kept), tuple(map(float, errors)))
+            for phase, step, layer, action, error, kept, errors in data["trials"]
+        )
         return CalibrationRecord(
             table=StrategyTable.from_json(data["table"], f"{path}: table"),
             knobs=Values(data["knobs"]),
             cut=float(data["cut"]),
-            trials=tuple(
-                Trial(
-                    phase,
-                    int(step),
-                    int(layer),
-                    SkipAction[action],
-                    float(error),
-                    bool(accepted),
-                    tuple(map(float, errors)),
-                )
-                for phase, step, layer, action, error, accepted, errors in data["trials"]
-            ),
+            trials=trials,
             similarities=np.array(data["similarities"], dtype=float),
             sentences=tuple(Sentence(**one) for one in data["sentences"]),
             combine=str(data["combine"]),

@@ -12,6 +12,7 @@ from paretone.measure.metrics import Metric
 from paretone_app.features.take_grid.grid import Dimension, TakeGrid
 from paretone_app.features.tradeoff.axes import ARROWS, said
 from paretone_app.numbers import localised
+from paretone_app.plotting.cell_grid import MOVES
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.shell.colours import Colours
@@ -24,16 +25,6 @@ from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import ShownPanel
 
 Cell = tuple[int, int]
-_MOVES = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Home: (0, -1_000_000),
-    Qt.Key.Key_End: (0, 1_000_000),
-    Qt.Key.Key_PageUp: (-1_000_000, 0),
-    Qt.Key.Key_PageDown: (1_000_000, 0),
-}
 _REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
 _LEAST, _MOST = (3.6, 2.0), (16.0, 8.0)
@@ -57,7 +48,7 @@ class TakeCells(CursorCanvas):
     side_chosen = Signal(str, int, int)
     """Use the take of (row, column) as ``"A"`` or ``"B"``."""
 
-    own_keys = (*_MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
+    own_keys = (*MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
@@ -270,8 +261,8 @@ class TakeCells(CursorCanvas):
         key = Qt.Key(event.key())
         if self.grid is None or not all(self.grid.shape) or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             super().keyPressEvent(event)
-        elif key in _MOVES:
-            down, right = _MOVES[key]
+        elif key in MOVES:
+            down, right = MOVES[key]
             self.set_cursor(self.cursor_cell[0] + down, self.cursor_cell[1] + right)
         elif key in ACTIVATING:
             self.activated.emit(*self.cursor_cell)
@@ -393,16 +384,9 @@ class TakeGridPanel(ShownPanel):
         self.cells.set_colours(colours)
 
     def _choose(self) -> None:
-        self.chosen.emit(
-            Chosen(
-                str(self.rows.currentData() or ""),
-                str(self.columns.currentData() or ""),
-                str(self.figure.currentData() or ""),
-                self.more_rows.text(),
-                self.more_columns.text(),
-                self._mean,
-            )
-        )
+        rows, columns, figure = (str(box.currentData() or "") for box in (self.rows, self.columns, self.figure))
+        more = self.more_rows.text(), self.more_columns.text()
+        self.chosen.emit(Chosen(rows, columns, figure, *more, self._mean))
 
     def _sentence_chosen(self) -> None:
         mean = self.sentence.currentData() == _MEAN

@@ -126,8 +126,7 @@ class TradeoffDetails(QWidget):
                 _in_colour(origin(point), colours.muted),
                 "" if reason is None else why_html(reason, shown.options, colours),
                 _in_colour(doubt(point), colours.warning),
-                *(_in_colour(one, colours.muted) for one in point.further),
-                *(_in_colour(one, colours.muted) for one in point.machines),
+                *(_in_colour(one, colours.muted) for one in (*point.further, *point.machines)),
             ]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
             self._text.setAccessibleDescription(plain(point, shown))

@@ -121,14 +121,10 @@ class ParallelAxes(CursorCanvas):
     def as_text(self) -> str:
         shown = self.shown
         rows = [["setting", *(one.label for one in shown.axes)]]
-        rows += [
-            [
-                point.title,
-                *("" if math.isnan(value) else one.spelt(value) for one, value in zip(shown.axes, values, strict=True)),
-            ]
-            for point, values, inside in zip(shown.points, shown.values.tolist(), shown.inside, strict=True)
-            if inside
-        ]
+        for place in np.flatnonzero(shown.inside):
+            values = zip(shown.axes, shown.values[place].tolist(), strict=True)
+            figures = ("" if math.isnan(value) else one.spelt(value) for one, value in values)
+            rows.append([shown.points[place].title, *figures])
         return "\n".join("\t".join(row) for row in rows) + "\n"
 
     @property

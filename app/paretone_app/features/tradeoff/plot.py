@@ -474,14 +474,11 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
         found.append("Dashed: the same judge's score of the reference speech; points beyond it cannot be told apart.")
     if section:
         found.append("A section of the axes; points outside are not drawn.")
+    ranges = ((axis(one.axis), one) for one in chosen.ranges)
     filters = {
         **{name: getattr(chosen, name) for name in (*ORIGINS, "words")},
         "voice": shown_name(chosen.voice),
-        "ranges": ", ".join(
-            f"{at.title} {at.spelt(one.low)} to {at.spelt(one.high)}"
-            for one in chosen.ranges
-            for at in (axis(one.axis),)
-        ),
+        "ranges": ", ".join(f"{at.title} {at.spelt(one.low)} to {at.spelt(one.high)}" for at, one in ranges),
         "without": ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden)),
     }
     if any(filters.values()):
