@@ -437,13 +437,8 @@ def test_a_point_in_words() -> None:
     one = point("Fast", 1.0, 1.0, figures=figures, machines=("a machine",), techniques=("ditreducio",))
     found = shown([one], x="speed_up")
     text = tip(one, found)
-    for part in (
-        "<b>Fast</b>",
-        "2.00 times (95 %: 1.90 to 2.10; n = 4)",
-        "0.100 nat. log",
-        "On the front",
-        "a machine",
-    ):
+    said = "2.00 times (95 %: 1.90 to 2.10; n = 4)", "0.100 nat. log"
+    for part in ("<b>Fast</b>", *said, "On the front", "a machine"):
         assert part in text
     assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2.00 times")
     ghost = next(one for one in published_points(published()) if "T4" in one.title)
