@@ -325,7 +325,10 @@ class TrialPage(SoundPage):
             # Before a focused control is disabled, which would pass the focus to another panel.
             self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show()
-        self._show_facts()
+        mode = self.player.comparison
+        level = f"All sounds play at {with_sign(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
+        shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self.mode_reason or mode.reason}"
+        self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
         self.title.setText(self._progress())
         words = [session.taught] if session.taught else []
         if session.practising:
@@ -388,13 +391,6 @@ class TrialPage(SoundPage):
     def _announce(self) -> None:
         """Announce practice feedback and the trial's number to screen readers, and nothing else."""
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
-
-    def _show_facts(self) -> None:
-        item = self.session.item
-        mode = self.player.comparison
-        level = f"All sounds play at {with_sign(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
-        shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self.mode_reason or mode.reason}"
-        self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 
     def _known_gains(self) -> str:
         """Gains of sounds that are not hidden."""

@@ -103,25 +103,23 @@ class LaneHead(_Even):
         self.setMinimumHeight(head.sizeHint().height() + 4 * self.fontMetrics().height())
         self.set_colours(colours)
 
-    def show_take(
-        self, take: str, title: str, facts: Sequence[str], note: str, detail: str, absent: str = "No take"
-    ) -> None:
-        """``take``: its id; ``""`` if there is none, which ``absent`` says."""
-        self._take, shown = take, title or absent
-        self.title.setText(shown)
+    def show_take(self, take: str, title: str, facts: Sequence[str], note: str, detail: str) -> None:
+        """``take``: its id; ``""`` if there is none, which ``title`` says."""
+        self._take, there = take, bool(take)
+        self.title.setText(title)
         # Lines break between facts only, without a separator at their ends.
         self.facts.setText("\u2003".join(one.replace(" ", "\u00a0") for one in facts))
         for label in (self.title, self.facts):
-            label.setToolTip("\n".join(filter(None, (shown, *facts, detail))))
+            label.setToolTip("\n".join(filter(None, (title, *facts, detail))))
         if not self.note.hasFocus() and note != self.note.text():
             self.note.setText(note)
         for one in (self.note, self.pin, self.remove, self.badge):
-            one.setEnabled(bool(title))
+            one.setEnabled(there)
         for one in (self.note, self.pin, self.remove):
-            one.setVisible(bool(title))
+            one.setVisible(there)
         for action in self.actions():
-            action.setEnabled(bool(title) and not (self._pinned and action in self._of_others))
-        self.setAccessibleName(f"Lane {self.letter}: {shown}")
+            action.setEnabled(there and not (self._pinned and action in self._of_others))
+        self.setAccessibleName(f"Lane {self.letter}: {title}")
         said = *facts, f"Note: {note}" if note else "", detail, "Reference" if self._pinned else ""
         self.setAccessibleDescription(". ".join(filter(None, said)))
 
@@ -369,7 +367,7 @@ class ListenPanel(QWidget):
     def _show_head(self, head: LaneHead, take: Take | None, lane: Lane, reference: Lane) -> None:
         if take is None:
             comes = self._coming is not None and self._coming[0] == head.letter
-            head.show_take("", "", (), "", "", "Being made…" if comes else "No take")
+            head.show_take("", "Being made…" if comes else "No take", (), "", "")
             return
         first_audio = significant(take.measurements.first_audio_seconds, 2)
         parts = [f"RTF {significant(take.measurements.real_time_factor)}", f"first audio {first_audio} s"]

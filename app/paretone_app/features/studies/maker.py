@@ -320,7 +320,13 @@ class StudyMaker(QDialog):
         place = self._selection.place(model)[0]
         self.checkpoint.setText(f"The checkpoint in {place}")
         self._form.setRowVisible(self.checkpoint, bool(place))
-        self._offer_voices(model, place)
+        # Ticked voices stay ticked if possible, and return with the next model that has them.
+        problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
+        impossible = {one: problem for one, problem in problems.items() if problem}
+        self._offered = (*self._selection.voices_of(model, place), *self._own)
+        possible = [one for one in self._offered if one not in impossible]
+        ticked = [one for one in possible if one in self._ticked] or possible[:1]
+        self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)
         self.axes.offer(model)
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
@@ -336,16 +342,6 @@ class StudyMaker(QDialog):
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "All options have their defaults.")
         self._show_sentences()
-
-    def _offer_voices(self, model: str, place: str) -> None:
-        """Offer Setup's voices for ``model``. Ticked ones stay ticked if possible, and return with the next model
-        that has them."""
-        problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
-        impossible = {one: problem for one, problem in problems.items() if problem}
-        self._offered = (*self._selection.voices_of(model, place), *self._own)
-        possible = [one for one in self._offered if one not in impossible]
-        ticked = [one for one in possible if one in self._ticked] or possible[:1]
-        self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)
 
     def _note_voices(self) -> None:
         """Remember ticks for other models, too."""

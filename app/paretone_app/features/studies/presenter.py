@@ -105,9 +105,7 @@ class OpenedStudies(QObject):
     def _save(self) -> None:
         self.memory.save(self._results.studies, self.chosen)
 
-    def open(
-        self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda study: None
-    ) -> None:
+    def open(self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda _: None) -> None:
         """Open the study with the file ``place`` or the results folder ``place``, show it if ``in_front``, then call
         ``then`` with it."""
 

@@ -49,10 +49,8 @@ class TradeoffLinks(QObject):
     followed = Signal()
     """A change elsewhere chose another point."""
 
-    def __init__(
-        self, panel: TradeoffPanel, results: Results, state: AppState, takes: TakesPanel, parent: QObject
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, panel: TradeoffPanel, results: Results, state: AppState, takes: TakesPanel) -> None:
+        super().__init__(panel)
         self._panel, self._results, self._state, self._takes = panel, results, state, takes
         self._linking = False
         self._wanted: tuple[Point, ...] = ()
@@ -332,7 +330,7 @@ class TradeoffPresenter(Presenter):
         for slot in (self.refresh, self._remember):
             panel.scene_changed.connect(slot)
         panel.details.sentence.activated.connect(self.refresh)
-        self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes, self)
+        self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes)
         row = FrontRow(self._results, self._player, self._state, self)
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
