@@ -84,12 +84,10 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
     session = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 2, random.Random(1))
     answers = begin(session)
     page = panel.trial
-    assert QApplication.focusWidget() is page
-    assert not any(one.isEnabled() for one in page.answer_buttons)
+    assert QApplication.focusWidget() is page and not any(one.isEnabled() for one in page.answer_buttons)
     assert page.answer_buttons[0].toolTip() == "Listen to X first."
     press(Qt.Key.Key_1)
-    assert answers == []
-    assert page.hint.text().startswith("Listen to X first.")
+    assert answers == [] and page.hint.text().startswith("Listen to X first.")
     for key, place in ((Qt.Key.Key_A, 0), (Qt.Key.Key_B, 1), (Qt.Key.Key_X, 2)):
         press(key)
         qtbot.waitUntil(lambda place=place: player.playing and player.choice == place)
@@ -101,10 +99,8 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
     press(Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not player.playing)
     press(Qt.Key.Key_2)
-    assert [one.answer for one in answers] == [{"said": 1}]
-    assert answers[0].switches == 2
-    assert answers[0].around.device
-    assert answers[0].around.milliseconds > 0
+    assert [one.answer for one in answers] == [{"said": 1}] and answers[0].switches == 2
+    assert answers[0].around.device and answers[0].around.milliseconds > 0
     assert QApplication.focusWidget() is page, "the next trial has the keyboard"
     # At once, while the pause of the last trial is still on its way to the audio thread.
     press(Qt.Key.Key_X)
@@ -151,18 +147,15 @@ def test_both_of_a_pair_are_heard_to_the_end(panel: LabPanel, begin: Callable, p
     page.follow()
     assert session.heard_whole == {1}
     press(Qt.Key.Key_7)
-    assert answers == []
-    assert "Listen to the first to the end first." in page.hint.text()
+    assert answers == [] and "Listen to the first to the end first." in page.hint.text()
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.playing)
     qtbot.waitUntil(lambda: not player.playing and player.mixer.settled)
     page.follow()
-    assert session.heard_whole == {0, 1}
-    assert all(one.isEnabled() for one in page.answer_buttons)
+    assert session.heard_whole == {0, 1} and all(one.isEnabled() for one in page.answer_buttons)
     assert all("✓" in one.text() for one in page.buttons)
     press(Qt.Key.Key_7)
-    assert answers[0].answer == {"vote": 3}
-    assert answers[0].around.mode == "restart"
+    assert answers[0].answer == {"vote": 3} and answers[0].around.mode == "restart"
 
 
 @pytest.mark.slow
@@ -182,14 +175,12 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
     assert [one.text() for one in page.values] == ["11", "21", "31", "41"]
     qtbot.waitUntil(lambda: player.mixer.settled)
     switches = [one for one in player.mixer.jumps if SILENCE not in (one.leaving, one.entering)]
-    assert switches
-    assert {one.law for one in switches} == {OUT_AND_IN}
+    assert switches and {one.law for one in switches} == {OUT_AND_IN}
     order = session.trial.order
     press(Qt.Key.Key_Return)
     assert len(answers) == 1
     assert [answers[0].answer["ratings"][order[number]] for number in (1, 2, 3, 4)] == [11, 21, 31, 41]
-    assert [one.text() for one in page.values] == ["–"] * 4
-    assert QApplication.focusWidget() is page
+    assert [one.text() for one in page.values] == ["–"] * 4 and QApplication.focusWidget() is page
     press(Qt.Key.Key_2, Qt.Key.Key_PageUp)
     assert [one.text() for one in page.values] == ["–", "10", "–", "–"]
     press(Qt.Key.Key_Return)
@@ -325,12 +316,10 @@ def test_the_setup_says_what_the_test_will_be(panel: LabPanel, qtbot: QtBot) -> 
     setup = panel.setup
     setup.show_plan(plan("abx", PLAIN, REDUCED), "", "", "")
     assert setup.plan.text().splitlines()[0].startswith("A: baseline")
-    assert "12 sentences in common" in setup.plan.text()
-    assert "12 of 16" in setup.remarks.text()
+    assert "12 sentences in common" in setup.plan.text() and "12 of 16" in setup.remarks.text()
     assert setup.begin_button.isEnabled()
     setup.show_plan(plan("abx", PLAIN), "Tick two.", "Tick two.", "")
-    assert setup.plan.text() == ""
-    assert setup.remarks.text() == "Tick two."
+    assert setup.plan.text() == "" and setup.remarks.text() == "Tick two."
     assert not setup.begin_button.isEnabled() and setup.begin_button.toolTip() == "Tick two."
 
 
@@ -361,8 +350,7 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     assert panel.can["write_results"].reason == "No listening test has been completed yet."
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()
-    assert "No difference was shown: 9 of 16 right" in text
-    assert "One file is damaged." in text
+    assert "No difference was shown: 9 of 16 right" in text and "One file is damaged." in text
     panel.set_colours(DARK)
     assert DARK.warning in shown.page.toHtml()
     shown.show_results([("staircase", results.result(staircase_session(SCALE, heard_from=1.0)))])

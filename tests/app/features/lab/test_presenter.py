@@ -57,8 +57,7 @@ def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
 def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBot) -> None:
     compare(window)
     begin(window, qtbot)
-    assert not window.panels["listen"].isEnabled()
-    assert not window.action.compare.isEnabled()
+    assert not window.panels["listen"].isEnabled() and not window.action.compare.isEnabled()
     labels = window.panels["player"].findChildren(QLabel)
     assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
     assert window.state.playing.now == Heard(Origin.TEST)
@@ -67,8 +66,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
     window.state.loading.load_model("f5-mini")
-    assert "starts after the listening test" in window.notices.banner.text
-    assert window.jobs.busy
+    assert "starts after the listening test" in window.notices.banner.text and window.jobs.busy
     qtbot.wait(300)
     assert ended == [], "it waits"
     window.action.cancel.trigger()
@@ -83,8 +81,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: len(ended) == 2)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
     assert "listening test" not in window.features["guide"].guide.hint.text()
-    assert not window.workspaces["setup"].isHidden()
-    assert window.panels["listen"].isEnabled()
+    assert not window.workspaces["setup"].isHidden() and window.panels["listen"].isEnabled()
     qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED)
 
 
@@ -135,8 +132,7 @@ def test_a_take_is_finished_before_a_test_begins(window: MainWindow, shared_post
     ask_for_a_test(window)
     qtbot.waitUntil(lab.waiting.cancel_button.isVisible)
     lab.waiting.cancel_button.click()
-    assert lab.setup.isVisible()
-    assert not window.jobs.held
+    assert lab.setup.isVisible() and not window.jobs.held
     assert lab.volume is None
     ask_for_a_test(window)
     qtbot.waitUntil(lab.waiting.cancel_button.isVisible)
@@ -161,8 +157,7 @@ def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(wind
     assert lab.volume is None and session.practising
     assert len({round(one.target, 3) for one in session.items}) == 1, "one volume for all sentences"
     answer(window)
-    assert not session.practising
-    assert trials.read(folder_of(window) / trials.FOLDER).trials == ()
+    assert not session.practising and trials.read(folder_of(window) / trials.FOLDER).trials == ()
     while not session.finished:
         answer(window)
     assert sum(not one.void for one in trials.read(folder_of(window) / trials.FOLDER).trials) == 2

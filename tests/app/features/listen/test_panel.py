@@ -116,8 +116,7 @@ def test_loudness_is_matched_and_shown(panel: Host, qtbot) -> None:
     match = next(one for one in panel.findChildren(QAbstractButton) if "loudness" in one.text())
     match.setFocus()
     QTest.keyClick(match, Qt.Key.Key_Space)
-    assert not match.isChecked()
-    assert text(panel, "Gains") == "A 0.0 dB   B 0.0 dB"
+    assert not match.isChecked() and text(panel, "Gains") == "A 0.0 dB   B 0.0 dB"
     assert panel.player.mixer.programme.gains == (1.0, 1.0)
     analysed(panel, qtbot)
     assert np.median(tiles(panel, 2)[0].levels) == pytest.approx(6.02, abs=1)
@@ -130,8 +129,7 @@ def test_the_mode_is_shown_with_its_reason(panel: Host, speech: np.ndarray, qtbo
     assert text(panel, "Switching mode") == (
         "Restart: The takes differ by 0.50 s in length, so a switch starts from the beginning."
     )
-    assert panel.player.comparison.mode is Mode.RESTART
-    assert len(panel.canvas.lanes) == 2
+    assert panel.player.comparison.mode is Mode.RESTART and len(panel.canvas.lanes) == 2
     assert "would mean nothing" in text(panel, "Why there is no difference")
     with qtbot.waitSignal(panel.deck.analysed):
         panel.deck.set_take("B", b, aligned=False)
@@ -292,10 +290,8 @@ def test_the_outline_misses_no_sample_and_shows_all_of_a_close_look() -> None:
     samples = np.zeros(100_003, np.float32)
     samples[77_777], samples[100_002] = 0.9, -0.8
     times, values = outline(samples, 48000, 0.0, 3.0, 500)
-    assert len(times) == len(values) <= 1002
-    assert values.max() == np.float32(0.9)
-    assert values.min() == np.float32(-0.8)
-    assert abs(times[values.argmax()] - 77_777 / 48000) < 0.01
+    assert len(times) == len(values) <= 1002 and values.max() == np.float32(0.9)
+    assert values.min() == np.float32(-0.8) and abs(times[values.argmax()] - 77_777 / 48000) < 0.01
     assert (np.diff(times) >= 0).all()
     samples = np.arange(1000, dtype=np.float32)
     times, values = outline(samples, 1000, 0.1, 0.2, 500)

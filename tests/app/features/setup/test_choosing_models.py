@@ -63,8 +63,7 @@ def test_the_text_of_the_other_model_goes_with_it(window: MainWindow) -> None:
     assert window.state.selection.model_id == "f5-mini" and not setup.model_choice.load.isVisibleTo(setup)
     assert setup.cost.text() == f"<b>Cost</b> is shown once {catalogue.entry(MISSING).title} is loaded."
     choose(window, window.state.selection.model_id)
-    assert setup.model_choice.note.text() == before
-    assert "steps" in setup.cost.text()
+    assert setup.model_choice.note.text() == before and "steps" in setup.cost.text()
     assert not setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.keep.isVisibleTo(setup)
 
 
@@ -132,8 +131,7 @@ def test_enter_accepts_no_licence(window: MainWindow, qtbot: QtBot, monkeypatch:
     window.state.selection.consider_model(MISSING)
     window.panels["setup"].model_choice.can["download"].trigger()
     box = window.findChild(QMessageBox)
-    assert "CC-BY-NC-4.0" in box.text()
-    assert box.informativeText().endswith("Asking the server for the size…")
+    assert "CC-BY-NC-4.0" in box.text() and box.informativeText().endswith("Asking the server for the size…")
     qtbot.waitUntil(lambda: "The size is not known:" in box.informativeText())
     assert box.defaultButton() is box.button(QMessageBox.StandardButton.Cancel)
     assert {one.text().replace("&", "") for one in box.buttons()} == {"Accept and download", "Cancel"}

@@ -59,11 +59,9 @@ def test_a_control_changes_the_setting_and_is_reset(panel: SetupPanel, presenter
     editor, reset = controls.editor("marked"), reset_of(controls, "marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
-    assert presenter.state.selection.knobs("ditreducio")["marked"] == 11.0
-    assert reset.isEnabled()
+    assert presenter.state.selection.knobs("ditreducio")["marked"] == 11.0 and reset.isEnabled()
     qtbot.mouseClick(reset, Qt.MouseButton.LeftButton)
-    assert presenter.state.selection.knobs("ditreducio")["marked"] == 10.0
-    assert editor.value() == 10.0
+    assert presenter.state.selection.knobs("ditreducio")["marked"] == 10.0 and editor.value() == 10.0
 
 
 def test_a_conflict_is_told_and_forbids_what_needs_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
@@ -73,8 +71,7 @@ def test_a_conflict_is_told_and_forbids_what_needs_it(panel: SetupPanel, present
     assert not reason.isVisibleTo(panel)
     solver = panel.sampler.editor("solver")
     qtbot.keyClick(solver, Qt.Key.Key_Down)
-    assert state.selection.options["solver"] == "midpoint"
-    assert reason.isVisibleTo(panel)
+    assert state.selection.options["solver"] == "midpoint" and reason.isVisibleTo(panel)
     assert "choose the Euler solver" in reason.text()
     for why_not in (strategy.why_not_prepare(), state.availability.why_not_accelerate()):
         assert "choose the Euler solver" in why_not
@@ -142,8 +139,7 @@ def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presen
     panel.seed.selectAll()
     qtbot.keyClicks(panel.seed, "123")
     qtbot.keyClick(panel.seed, Qt.Key.Key_Return)
-    assert presenter.state.selection.seed == 123
-    assert panel.seed_lock.isChecked()
+    assert presenter.state.selection.seed == 123 and panel.seed_lock.isChecked()
     presenter.state.synthesis.synthesise_baseline()
     assert panel.seed.value() == 123
     qtbot.keyClick(panel.seed_lock, Qt.Key.Key_Space)
@@ -185,8 +181,7 @@ def test_a_model_that_is_being_loaded_is_said_to_be(panel: SetupPanel, presenter
     assert state.availability.why_not_synthesise() == f"{title} is being loaded, which takes some seconds."
     state.follow(ModelLoaded(2, known("megatts3-mini"), 0.1))
     state.jobs.handle(JobFinished(2))
-    assert not state.selection.loading
-    assert "Loading" not in panel.model_choice.note.text()
+    assert not state.selection.loading and "Loading" not in panel.model_choice.note.text()
 
 
 def test_the_wheel_scrolls_and_changes_nothing(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
@@ -249,11 +244,9 @@ def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presen
     presenter.state.selection.switch("steps", True)
     group = panel.techniques.groups["steps"]
     assert group.meaning.text().startswith("7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS)")
-    assert len(group.grid.times) == 8
-    assert len(group.grid.others) == STEPS + 1
+    assert len(group.grid.times) == 8 and len(group.grid.others) == STEPS + 1
     qtbot.keyClick(group.controls.editor("steps"), Qt.Key.Key_Up)
-    assert group.meaning.text().startswith("8 steps evenly spaced")
-    assert len(group.grid.times) == 9
+    assert group.meaning.text().startswith("8 steps evenly spaced") and len(group.grid.times) == 9
     assert "EPSS has tables for" in group.remarks.text()
     assert presenter.state.selection.options["steps"] == STEPS, "the baseline keeps its own"
 
@@ -263,10 +256,8 @@ def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, p
     reason = panel.techniques.groups["ditreducio"].reason
     assert state.availability.why_not_accelerate() == ""
     state.selection.switch("steps", True)
-    assert "number of steps 4, but 7" in reason.text()
-    assert reason.isVisibleTo(panel)
-    assert state.availability.why_not_accelerate() == reason.text()
-    assert reason.text() in panel.cost.text()
+    assert "number of steps 4, but 7" in reason.text() and reason.isVisibleTo(panel)
+    assert state.availability.why_not_accelerate() == reason.text() and reason.text() in panel.cost.text()
     state.selection.set_knob("steps", "steps", STEPS)
     assert not reason.isVisibleTo(panel)
 
@@ -275,15 +266,13 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presen
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
     state.selection.switch("guidance_free", True)
     assert group.meaning.text().startswith("w = 0.67 equals guidance g = 2.03")
-    assert "no CFG-free weights for w = 0.67" in group.reason.text()
-    assert group.train.isVisibleTo(panel)
+    assert "no CFG-free weights for w = 0.67" in group.reason.text() and group.train.isVisibleTo(panel)
     panel.grab()
     with qtbot.waitSignal(panel.techniques.training_wanted) as wanted:
         qtbot.mouseClick(group.train, Qt.MouseButton.LeftButton)
     assert wanted.args == ["guidance_free", {"weight": 0.67}]
     give_weights(presenter)
-    assert state.selection.info.weight_sets == (TWO_THIRDS,)
-    assert not group.train.isVisibleTo(panel)
+    assert state.selection.info.weight_sets == (TWO_THIRDS,) and not group.train.isVisibleTo(panel)
     assert not group.reason.isVisibleTo(panel)
 
 
@@ -291,19 +280,16 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
     guidance = panel.sampler.editor("guidance")
     assert guidance.isEnabled()
     presenter.state.selection.switch("guidance_free", True)
-    assert not guidance.isEnabled()
-    assert "guidance in its weights" in guidance.toolTip()
+    assert not guidance.isEnabled() and "guidance in its weights" in guidance.toolTip()
     assert "guidance in its weights" in panel.notes.text()
     presenter.state.selection.switch("guidance_free", False)
-    assert guidance.isEnabled()
-    assert not panel.notes.isVisibleTo(panel)
+    assert guidance.isEnabled() and not panel.notes.isVisibleTo(panel)
     presenter.state.selection.set_option("guidance", 0.0)
     assert panel.notes.text() == COLLAPSES["no guidance"][1]
     # A checkpoint that is CFG-free itself takes no guidance either.
     presenter.state.selection.info = replace(presenter.state.selection.info, trained_guidance=0.5)
     presenter.state.selection.model_changed.emit()
-    assert not panel.sampler.editor("guidance").isEnabled()
-    assert "w = 0.50" in panel.notes.text()
+    assert not panel.sampler.editor("guidance").isEnabled() and "w = 0.50" in panel.notes.text()
     presenter.state.selection.switch("guidance_free", True)
     assert "already CFG-free" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)

@@ -124,8 +124,7 @@ def test_an_unreadable_transcript(choice: VoiceChoice, presenter: Presenter, qtb
     choice.propose(recording)
     type_into(qtbot, choice.transcript, GERMAN)
     said = "The transcript of the recording looks like German, but the bundled models read only English"
-    assert said in use(choice, qtbot)
-    assert presenter.state.selection.own_voices == []
+    assert said in use(choice, qtbot) and presenter.state.selection.own_voices == []
     added(presenter, recording, GERMAN)  # With a model that reads German.
     assert said in presenter.state.availability.why_not_synthesise() == choice.note.text()
     presenter.state.own_voices.change(presenter.state.selection.voice, "Me", "What I say.")

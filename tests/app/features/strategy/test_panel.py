@@ -75,8 +75,7 @@ def click(panel: StrategyPanel, layer: int, step: int, modifier=Qt.KeyboardModif
 def test_clicks_cycle_a_cell_through_its_three_actions(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
     for expected in (T, B, N):
         click(panel, 3, 4)
-        assert panel.table.actions[3][4] is expected
-        assert edits[-1] is panel.table
+        assert panel.table.actions[3][4] is expected and edits[-1] is panel.table
         assert panel.table.origin == "nothing skipped" + (", edited by hand" if expected is not N else "")
     assert len(edits) == 3
 
@@ -119,22 +118,18 @@ def test_a_range_drawn_with_the_mouse_is_not_edited_until_a_letter_comes(panel: 
     QTest.mousePress(panel.grid, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, first)
     QTest.mouseMove(panel.grid, last)
     QTest.mouseRelease(panel.grid, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, last)
-    assert not edits
-    assert panel.grid.selected() == [(layer, step) for layer in (1, 2) for step in (2, 3, 4)]
+    assert not edits and panel.grid.selected() == [(layer, step) for layer in (1, 2) for step in (2, 3, 4)]
     press(panel.grid, KEY.Key_B)
     assert panel.table.count(B) == 6
     click(panel, 4, 5, SHIFT)
-    assert panel.grid.selected()[-1] == (4, 5)
-    assert len(edits) == 1
+    assert panel.grid.selected()[-1] == (4, 5) and len(edits) == 1
 
 
 def test_the_first_step_is_locked_and_says_why(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
     click(panel, 2, 0)
     press(panel.grid, KEY.Key_T, KEY.Key_B, KEY.Key_Space)
-    assert not edits
-    assert panel.undo_stack.count() == 0
-    assert FIRST_STEP_REASON in panel.grid.describe(2, 0)
-    assert FIRST_STEP_REASON in panel.cell.text()
+    assert not edits and panel.undo_stack.count() == 0
+    assert FIRST_STEP_REASON in panel.grid.describe(2, 0) and FIRST_STEP_REASON in panel.cell.text()
     assert FIRST_STEP_REASON not in panel.grid.describe(2, 1)
 
 
@@ -162,15 +157,13 @@ def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> No
     click(empty, 1, 1)
     assert empty.table.actions[1][1] is N
     press(empty.grid, KEY.Key_B)
-    assert empty.table.actions[1][1] is N
-    assert empty.cell.text() == ONE_BRANCH_REASON
+    assert empty.table.actions[1][1] is N and empty.cell.text() == ONE_BRANCH_REASON
 
 
 def test_without_a_table_nothing_can_be_edited(empty: StrategyPanel) -> None:
     press(empty.grid, KEY.Key_Down, KEY.Key_Space, KEY.Key_T)
     QTest.mouseClick(empty.grid, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
-    assert empty.table is None
-    assert empty.undo_stack.count() == 0
+    assert empty.table is None and empty.undo_stack.count() == 0
     assert "Calibrate" in empty.grid.accessibleDescription()
 
 
@@ -209,8 +202,7 @@ def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPa
     panel.set_reference(panel.table, "Table at δ")
     assert panel.figures.texts(1)[0] == "Table at δ: identical"
     panel.set_reference(None)
-    assert differing(panel) == 0
-    assert panel.figures.texts(1)[0] == ""
+    assert differing(panel) == 0 and panel.figures.texts(1)[0] == ""
 
 
 def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPanel) -> None:
@@ -267,8 +259,7 @@ def test_a_calibration_fills_the_table_in_trial_by_trial(panel: StrategyPanel, e
     assert not edits, "a running calibration cannot be edited"
     panel.end_calibration()
     panel.set_table(record.table)
-    assert panel.grid.lit is None
-    assert record.table.origin in panel.headline.text()
+    assert panel.grid.lit is None and record.table.origin in panel.headline.text()
 
 
 def test_a_trial_is_told_with_the_limit_of_its_own_layer(panel: StrategyPanel) -> None:

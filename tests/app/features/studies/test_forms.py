@@ -107,8 +107,7 @@ def test_a_grid_is_what_the_engine_reads() -> None:
     made = definition(FORM)
     assert made["grid"] == {"steps": {"steps": ["off", 4, 5, 6]}, "guidance": [1.0, 2.0]}
     study = parse(tomllib.loads(to_toml(made)))
-    assert study.takes == 8 * 3 * 3 * 2
-    assert {one.setting.options["steps"] for one in study.candidates} == {8}
+    assert study.takes == 8 * 3 * 3 * 2 and {one.setting.options["steps"] for one in study.candidates} == {8}
     words = plan_words(study, 90.0)
     assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. In addition 3 record")
     assert "of reference speech. About 90 seconds" in words

@@ -102,10 +102,8 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -
     panel.table.study.modelReset.connect(lambda: resets.append(1))
     more = replace(seen.rows[1], finished=seen.rows[1].finished + 1)
     panel.show_summary(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))
-    assert lines == [(1, 1)]
-    assert resets == []
-    assert texts(panel)[1][2] == f"{more.finished}/3"
-    assert panel.table.current == seen.rows[2].key
+    assert lines == [(1, 1)] and resets == []
+    assert texts(panel)[1][2] == f"{more.finished}/3" and panel.table.current == seen.rows[2].key
 
 
 def test_the_takes_with_the_most_errors_are_listed(panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot) -> None:
@@ -203,8 +201,7 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     assert len(maker.axes.lines) == 1
     maker.title.setText("")
     maker.check()
-    assert maker.verdict.text() == "The study needs a title."
-    assert not maker.start_button.isEnabled()
+    assert maker.verdict.text() == "The study needs a title." and not maker.start_button.isEnabled()
 
 
 def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot, tmp_path: Path) -> None:
@@ -269,8 +266,7 @@ def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> No
     assert editor.varied == (Varied("steps", "steps", "5, 7", without=True),)
     qtbot.keyClick(line.without, Qt.Key.Key_Tab)
     qtbot.keyClick(line.remove, Qt.Key.Key_Space)
-    assert editor.varied == ()
-    assert editor.add_button.hasFocus()
+    assert editor.varied == () and editor.add_button.hasFocus()
 
 
 def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: StudiesPanel, seen: OpenStudy) -> None:

@@ -99,8 +99,7 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     progress: list[str] = []
     window.bridge.progress.connect(lambda _: progress.append(panel.progress.format()))
     finish(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot)
-    assert panel.state == "Finished: 6 takes made."
-    assert progress[-1].startswith("6 of 6")
+    assert panel.state == "Finished: 6 takes made." and progress[-1].startswith("6 of 6")
     assert [row[2] for row in texts(panel)] == ["2/2"] * 3
     figure = read(tmp_path / "small.study").settings[1].figures["speed_up"]
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
@@ -326,8 +325,7 @@ def test_a_setting_brings_its_table(panel: StudiesPanel, window: MainWindow, tmp
         (table,) = store.artefacts().values()
     assert window.features["strategy"].state.table == table
     assert window.features["strategy"].state.threshold == 1.5
-    assert window.state.availability.why_not_accelerate() == ""
-    assert window.action.export_profile.isEnabled()
+    assert window.state.availability.why_not_accelerate() == "" and window.action.export_profile.isEnabled()
 
 
 def test_what_is_not_installed_is_said_where_it_would_be_used(
@@ -338,8 +336,7 @@ def test_what_is_not_installed_is_said_where_it_would_be_used(
     path = tmp_path / "search.toml"
     path.write_text(f'sentences = ["One."]\n{search}', encoding="utf-8")
     opened(window, path, qtbot)
-    assert not panel.run_button.isEnabled()
-    assert "pip install 'paretone[search]'" in panel.run_button.toolTip()
+    assert not panel.run_button.isEnabled() and "pip install 'paretone[search]'" in panel.run_button.toolTip()
     assert not panel.where.model().item(panel.where.findData(CLUSTER)).isEnabled()
     assert "pip install 'paretone[cluster]'" in panel.where.toolTip()
     window.action["new_study"].trigger()

@@ -105,8 +105,7 @@ def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
     assert two.floors["word_error_rate"].value == 0.05
     assert (baseline.techniques, two.techniques) == ((), ("steps",))
     assert two.figures["ops_ratio"] == found.settings[1].figures["ops_ratio"]
-    assert two.baseline["ops_ratio"].value == 1.0
-    assert two.candidate == found.settings[1].key
+    assert two.baseline["ops_ratio"].value == 1.0 and two.candidate == found.settings[1].key
     assert {one.text for one in two.sounds} == {"One sentence.", "Another one.", "And a third."}
     assert (baseline.machines, two.machines) == (("a machine",), ())
     assert three.folder == tmp_path and "3" in three.title
@@ -149,8 +148,7 @@ def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
     assert distance.as_ratio is distance, "a distance to the baseline is no ratio to it"
     assert rtf.as_ratio.label == "RTF ÷ baseline’s" and distance.label == "Log-mel distance (nat. log)"
     wrong = replace(one, figures={**one.figures, "word_error_rate": Estimate(0.1, 0.0, 0.2, 4, 2)})
-    assert words.as_ratio.figure(wrong) is None
-    assert "of the baseline is 0" in words.as_ratio.why_not(wrong)
+    assert words.as_ratio.figure(wrong) is None and "of the baseline is 0" in words.as_ratio.why_not(wrong)
     assert "no baseline with RTF" in rtf.as_ratio.why_not(replace(wrong, baseline={}))
 
 
@@ -220,8 +218,7 @@ def test_a_take_timed_again_has_an_interval() -> None:
     (made,) = take_points([repeated(summary("fast", FAST, 9.0, 0.2), again)], Scores())
     figure = made.figures["real_time_factor"]
     assert (figure.value, figure.n, figure.spreads) == (1.1, 5, True)
-    assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0
-    assert not made.figures["ops_ratio"].spreads
+    assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0 and not made.figures["ops_ratio"].spreads
 
 
 def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time() -> None:
@@ -296,15 +293,11 @@ def test_filters() -> None:
     def keys(**chosen: object) -> str:
         return "".join(sorted(one.key for one in shown(points, Filter(**chosen)).points))
 
-    assert keys() == "abc"
-    assert keys(source="Two") == "bc"
-    assert keys(model="Other") == "b"
-    assert keys(voice="bella") == "c"
+    assert keys() == "abc" and keys(source="Two") == "bc"
+    assert keys(model="Other") == "b" and keys(voice="bella") == "c"
     assert keys(words="LAZY the") == "c" and keys(words="lazy fox") == "" and keys(words="fox") == "a"
-    assert keys(hidden=frozenset({"ditreducio"})) == "ac"
-    assert keys(hidden=frozenset({"steps"})) == "a"
-    assert keys(hidden=frozenset({BASELINE})) == "bc"
-    assert keys(only=frozenset({"a", "c"})) == "ac"
+    assert keys(hidden=frozenset({"ditreducio"})) == "ac" and keys(hidden=frozenset({"steps"})) == "a"
+    assert keys(hidden=frozenset({BASELINE})) == "bc" and keys(only=frozenset({"a", "c"})) == "ac"
     filtered = shown(points, Filter(source="Two"))
     assert filtered.filtered == 1 and "1 filtered out" in counts(filtered)
     pool = Pool(points, published_points(published()))
@@ -406,8 +399,7 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
 def test_times_of_two_machines_are_not_compared_in_silence() -> None:
     points = [point("a", 1.0, 1.0, machines=("one",)), point("b", 2.0, 1.0, machines=("two",))]
     assert shown(points).notes == ("The points are from 2 machines; RTF can be compared on one machine only.",)
-    assert not shown(points[:1]).notes
-    assert not shown(points, x="log_mel_distance").notes
+    assert not shown(points[:1]).notes and not shown(points, x="log_mel_distance").notes
 
 
 def test_scores_of_the_reference_speech_are_shown() -> None:
