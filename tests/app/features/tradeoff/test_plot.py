@@ -54,8 +54,7 @@ def test_enter_and_space_hear_and_letters_compare(panel: TradeoffPanel) -> None:
     QTest.keyClick(panel.plot, KEY.Key_End)
     for key in (KEY.Key_Return, KEY.Key_Space, KEY.Key_A, KEY.Key_B):
         QTest.keyClick(panel.plot, key)
-    assert heard.count() == 2 and current(panel) == "c"
-    assert [sides.at(0), sides.at(1)] == [["A"], ["B"]]
+    assert heard.count() == 2 and current(panel) == "c" and [sides.at(0), sides.at(1)] == [["A"], ["B"]]
 
 
 def test_a_click_chooses_and_hears_and_with_control_adds(panel: TradeoffPanel) -> None:
