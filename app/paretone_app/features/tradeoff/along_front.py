@@ -277,7 +277,6 @@ class AlongFront(QObject):
         self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
         """The last step between points of the row, to be marked."""
-        self.crossings: tuple[Crossing, ...] = ()
         panel.chosen.connect(self._follow)
         row.began.connect(self._begin)
         row.changed.connect(self._show_row)
@@ -371,11 +370,12 @@ class AlongFront(QObject):
         if self._step is None:
             raise SettingError("Walk along the front first: what is marked is the step after which you hear otherwise.")
         text = "mark where a difference is heard" if self._step.heard else "mark where it is no longer heard"
-        self._undo.push(Edit(text, self.crossings, (*self.crossings, self._step), self._put))
+        before = self._panel.crossings
+        self._undo.push(Edit(text, before, (*before, self._step), self._put))
 
     def _put(self, crossings: tuple[Crossing, ...]) -> None:
-        self.crossings = crossings
-        self._panel.show_crossings(crossings)
+        self._panel.crossings = crossings
+        self._panel.show_remarks()
         announce(self._panel.plot, self._panel.foot.remarks.text())
 
     # --- Blind tests --------------------------------------------------------------------------------------------------

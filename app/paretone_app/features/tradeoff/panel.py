@@ -70,7 +70,8 @@ class TradeoffPanel(ShownPanel):
         """Title of the loaded model."""
         self._own_models = False
         """Whether the user chose the models to show since it was loaded; else its points are shown alone."""
-        self._crossings: tuple[Crossing, ...] = ()
+        self.crossings: tuple[Crossing, ...] = ()
+        """Where the user marked that a difference begins, or ends; see :meth:`show_remarks`."""
         self._of_row: tuple[str, ...] = ()
         self._a: Reference | None = None
         self._clear = Action("C&lear", "Show all points again", parent=self)
@@ -136,11 +137,7 @@ class TradeoffPanel(ShownPanel):
         self.plot.drags_along, self._of_row = on, remarks
         self.foot.slider.setVisible(on)
         self.foot.mark_button.setVisible(on)
-        self._show_remarks()
-
-    def show_crossings(self, crossings: Sequence[Crossing]) -> None:
-        self._crossings = tuple(crossings)
-        self._show_remarks()
+        self.show_remarks()
 
     def set_a(self, reference: Reference | None) -> None:
         """Set the reference for differences: take A."""
@@ -257,7 +254,7 @@ class TradeoffPanel(ShownPanel):
             self.legend.show_techniques(self.pool.counts, self._looks, mixed)
         self.plot.show_scene(scene(self.pool, self.filter, self.options), self._looks)
         self._show_counts()
-        self._show_remarks()
+        self.show_remarks()
         self._clear.refresh()
         self._show_page()
         self._show_point()
@@ -270,12 +267,12 @@ class TradeoffPanel(ShownPanel):
         self.foot.counts.setText(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""))
         self.foot.everything_button.setVisible(zoomed)
 
-    def _show_remarks(self) -> None:
+    def show_remarks(self) -> None:
         shown = self.scene
         cautions = remarks(shown)
         if not shown.points and self.pool.own.any() and not shown.missing:
             cautions = ("The filter hides all points; press Clear to show them.", *cautions)
-        heard = limit(self._crossings, shown)
+        heard = limit(self.crossings, shown)
         self.plot.bands.limit = heard
         self.plot.bands.redraw()
         self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))

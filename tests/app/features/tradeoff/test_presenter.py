@@ -526,7 +526,7 @@ def test_where_a_difference_begins_is_marked(window: MainWindow, lasting_sink: N
     go(window, front[0].key)
     assert panel.foot.mark_button.isHidden()
     action.trigger()
-    assert "Play the front first" in window.notices.banner.text and not along.crossings
+    assert "Play the front first" in window.notices.banner.text and not panel.crossings
     along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front))
@@ -535,14 +535,14 @@ def test_where_a_difference_begins_is_marked(window: MainWindow, lasting_sink: N
     assert panel.foot.mark_button.isVisibleTo(panel)
     panel.plot.setFocus()
     QTest.keyClick(panel.plot, Qt.Key.Key_N)
-    assert "Walk along the front first" in window.notices.banner.text and not along.crossings
+    assert "Walk along the front first" in window.notices.banner.text and not panel.crossings
     with lasting_sink.recording() as recording:
         for at, key in ((1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left)):
             QTest.keyClick(panel.plot, key)
             faster = slowness[at] < slowness[1 - at]
             assert panel.foot.mark_button.text() == ("Now I hear it" if faster else "I no longer hear it")
             QTest.keyClick(panel.plot, Qt.Key.Key_N)
-            assert along.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
+            assert panel.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0))
     assert deck.sound is deck.row[0] and window.features["player"].player.busy, "marking does not disturb the sound"
     shown, found = panel.plot.bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
@@ -550,11 +550,11 @@ def test_where_a_difference_begins_is_marked(window: MainWindow, lasting_sink: N
     assert "2 marks" in panel.foot.remarks.text() and "not blind" in panel.foot.remarks.text()
     for left in (1, 0):
         window.state.undo_stack.undo()
-        assert len(along.crossings) == left
+        assert len(panel.crossings) == left
     assert panel.plot.bands.limit is None and "not blind" not in panel.foot.remarks.text()
     window.state.undo_stack.redo()
     panel.foot.mark_button.click()
-    assert len(along.crossings) == 2
+    assert len(panel.crossings) == 2
     window.action["front_play"].trigger()
     assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks.text(), "it stays in the plot"
 
