@@ -196,7 +196,8 @@ def test_voices_are_edited_and_undone(choice: VoiceChoice, presenter: Presenter,
 def test_names_survive_a_restart_and_hide_ids(choice: VoiceChoice, presenter: Presenter, recording: Path) -> None:
     added(presenter, recording)
     presenter.state.own_voices.change(presenter.state.selection.voice, "Grandmother", "What I say.")
-    again = AppState(Jobs(lambda command: None)).selection
+    restarted = AppState(Jobs(lambda command: None))
+    again = restarted.selection
     again.recall(presenter.state.selection.remembered())
     assert [one.title for one in again.own_voices] == ["Grandmother"] and again.voice.title == "Grandmother"
     texts = [one.text() for one in choice.findChildren(QLabel)]
