@@ -65,12 +65,13 @@ def read_record(path: Path) -> CalibrationRecord:
         data = read_json(path)
         if data["schema"] != SCHEMA_VERSION:
             raise ProfileError(f"{path} has schema {data['schema']}; this version reads schema {SCHEMA_VERSION}.")
+        table = StrategyTable.from_json(data["table"], f"{path}: table")
         trials = tuple(
             Trial(phase, int(step), int(layer), SkipAction[action], float(error), bool(kept), tuple(map(float, errors)))
             for phase, step, layer, action, error, kept, errors in data["trials"]
         )
         return CalibrationRecord(
-            table=StrategyTable.from_json(data["table"], f"{path}: table"),
+            table=table,
             knobs=Values(data["knobs"]),
             cut=float(data["cut"]),
             trials=trials,
