@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -49,12 +50,6 @@ def build_flow(fixture: Fixture, chunk: int = 0) -> TokenToMel:
 flows = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", lambda said: "pre_lookahead_layer" in said))
 
 
-def closing() -> Memory:
-    memory = Memory()
-    memory.closing = True
-    return memory
-
-
 def assert_at_once(
     estimator: CausalDiT, fixture: Fixture, run: str, states: Tensor, times: Tensor, chunked: bool, expected: Tensor
 ) -> None:
@@ -82,9 +77,9 @@ def test_parity_cosyvoice3_look_ahead(fixture: Fixture) -> None:
     model = build_flow(fixture)
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) - model.config.look_ahead
-    whole = model.encode(tokens, (), 0, True, closing())[..., ::FRAMES_PER_TOKEN].mT
+    whole = model.encode(tokens, (), 0, True, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
     assert_close(whole, fixture["ahead_final"], TOLERANCE, "ahead_final")
-    more = model.encode(tokens[:kept], tokens[kept:], 0, True, closing())[..., ::FRAMES_PER_TOKEN].mT
+    more = model.encode(tokens[:kept], tokens[kept:], 0, True, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
     assert_close(more, fixture["ahead_more"], TOLERANCE, "ahead_more")
 
 
@@ -94,8 +89,8 @@ def test_parity_cosyvoice3_flow_every_step(fixture: Fixture, case: str) -> None:
     model, (chunked, final) = build_flow(fixture), CASES[case].values()
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) if final else len(tokens) - model.config.look_ahead
-    encoded = model.encode(tokens[:kept], tokens[kept:], 0, chunked, closing())
-    assert_every_step(model, fixture, case, encoded, closing)
+    encoded = model.encode(tokens[:kept], tokens[kept:], 0, chunked, Memory(closing=True))
+    assert_every_step(model, fixture, case, encoded, partial(Memory, closing=True))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -24,9 +24,8 @@ PITCH = 1e-3
 def build_vocoder(fixture: Fixture, weights: dict[str, Tensor] | None = None, **changes: object) -> Hift:
     said = fixture.description["config"]
     config = hift_config(said | {"resblock_dilations": said["resblock_dilation_sizes"][0]})
-    vocoder = Hift(replace(config, causal=True, **changes))
-    vocoder.load_official(fixture.weights | (weights or {}), fixture.name)
-    return vocoder.eval().requires_grad_(False)
+    config = replace(config, causal=True, **changes)
+    return Hift.official(config, fixture.weights | (weights or {}), fixture.name)
 
 
 class Recorded:

@@ -169,9 +169,7 @@ class OfficialFlow:
     def _solved(
         self, prompt: AcousticPrompt, tokens: list[int], ahead: list[int] | tuple[()], streaming: bool
     ) -> Tensor:
-        memory = Memory()
-        memory.closing = True
-        mu = self._flow.encode(tokens, ahead, 0, True, memory)
+        mu = self._flow.encode(tokens, ahead, 0, True, Memory(closing=True))
         frames = mu.shape[-1]
         spks = self._flow.speaker(prompt.speaker)
         cond = torch.zeros_like(mu)

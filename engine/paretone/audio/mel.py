@@ -124,6 +124,17 @@ def slaney_filterbank(
     return (triangles * (2.0 / (corners[2:] - corners[:-2]))).float().to(device)
 
 
+def whisper_mel(samples: Tensor, bands: int) -> Tensor:
+    """Whisper's log-mel frames of (n,) at 16 kHz, (bands, n // 160), without its padding to 30 s: decimal logarithms of
+    powers, of which eight decades below the highest remain."""
+    window = torch.hann_window(400, device=samples.device)
+    # The last frame lies after the end.
+    spectrum = torch.stft(samples.float(), 400, 160, window=window, return_complex=True)[:, :-1]
+    powers = slaney_filterbank(16000, 400, bands, str(samples.device)).T @ spectrum.abs().square()
+    levels = powers.clamp(min=1e-10).log10()
+    return (levels.clamp(min=levels.max() - 8.0) + 4) / 4
+
+
 # --- Prompts ----------------------------------------------------------------------------------------------------------
 # Windowed-sinc resampling equal to torchaudio's default, which F5-TTS uses: six zero crossings, a Hann window, a
 # cut-off at 99 % of the lower half rate. This short filter lets some aliasing through; audio for measurement or

@@ -45,9 +45,8 @@ from paretone.setting.plan import FlowPlan, LanguagePlan
 
 def sped_up(mel: Tensor, speed: float) -> Tensor:
     """Resample ``mel`` (1, bands, n) linearly to (1, bands, n / speed)."""
-    return (
-        mel if speed == 1 or not mel.shape[-1] else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
-    )
+    length = mel.shape[-1]
+    return mel if speed == 1 or not length else F.interpolate(mel, size=int(length / speed), mode="linear")
 
 
 class CosyDecoder(TokenDecoder):
@@ -94,14 +93,14 @@ class CosyDecoder(TokenDecoder):
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """See :class:`TokenDecoder`. Raises :class:`paretone.errors.TextError` after five minutes."""
-        mel = self._kept(self._frames.push(self._spoken(tokens)))
+        mel = self._frames.push(self._spoken(tokens))
+        self._mels.append(mel)
         return self._heard(mel) if mel.shape[-1] else _silence()
 
     def finish(self) -> np.ndarray:
-        mel = self._kept(sped_up(self._frames.finish(), self._speed))
-        if not sum(one.shape[-1] for one in self._mels):
-            return _silence()
-        return self._heard(mel, last=True)
+        mel = sped_up(self._frames.finish(), self._speed)
+        self._mels.append(mel)
+        return self._heard(mel, last=True) if any(one.shape[-1] for one in self._mels) else _silence()
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """See :class:`TokenDecoder`: one pass of flow and vocoder each, with the attention of streaming."""
@@ -134,10 +133,6 @@ class CosyDecoder(TokenDecoder):
         samples = _samples(self._audio.push(mel, last))
         self.vocoder_seconds += time.perf_counter() - began
         return samples
-
-    def _kept(self, mel: Tensor) -> Tensor:
-        self._mels.append(mel)
-        return mel
 
 
 def _samples(audio: Tensor) -> np.ndarray:
@@ -232,16 +227,13 @@ class CosySpeech(LanguageSpeech):
         works = super().internals(script, check)
         if not isinstance(self._flow.estimator, DiffusionTransformer):
             return works
-        prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
 
         def flow(tokens: Sequence[int]) -> FlowInternals:
-            mel = self._mel.planned(script.plan.flow, script.voice)
-            mel = replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel),))
-
             def decode(state: Tensor) -> Decoded:
                 stream = AudioStream(self._vocoder, SeededNoise(script.seed, self._vocoder.config))
-                return Decoded(_samples(stream.push(state[:, prompt.frames :].mT, last=True)))
+                return Decoded(_samples(stream.push(state[:, script.prompt.voice.acoustic.frames :].mT, last=True)))
 
+            mel = self._of_tokens(script, tokens)
             return self._mel.taken_apart(mel, decode, len(tokens) / TOKEN_RATE, check)
 
         return replace(works, flow=flow)
@@ -259,9 +251,13 @@ class CosySpeech(LanguageSpeech):
         tokens = self._tokens.of(key, lambda: self._decoded(script, passage, check)[0])
         if not tokens:
             raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
+        return self._of_tokens(script, tokens, passage.text)
+
+    def _of_tokens(self, script: Any, tokens: Sequence[int], text: str = "") -> FlowScript:
+        """The speech tokens of a passage as a script of the flow."""
         prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
-        mel = self._mel.planned(plan.flow, script.voice)
-        return replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel, passage.text),))
+        mel = self._mel.planned(script.plan.flow, script.voice)
+        return replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel, text),))
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -270,9 +266,8 @@ class CosySpeech(LanguageSpeech):
         tokens.reach(length + 1)
         cache = tokens.cache(length + 1)
         tokens.transformer(request.embedded, cache, request.positions)
-        tokens.logits(
-            tokens.transformer(tokens.embed(torch.zeros(1, 1, dtype=torch.long)), cache, request.positions[-1:] + 1)
-        )
+        embedded = tokens.embed(torch.zeros(1, 1, dtype=torch.long))
+        tokens.logits(tokens.transformer(embedded, cache, request.positions[-1:] + 1))
         voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self._flow.config.bands)
         prompt = AcousticPrompt(*voice, torch.ones(1, self._flow.config.speaker_width))
         decoder = CosyDecoder(self._mel, self._vocoder, prompt)
@@ -329,15 +324,9 @@ def model_of(network: LanguageNetwork) -> LanguageModel:
     return LanguageModel(network.tables[TEXT], network.tables[MARKS], network.tokens)
 
 
-FRONT_END = "qwen2"
-
-
-def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
-    """Raises :class:`CheckpointError`."""
-    return load_cosyvoice(request, COSYVOICE2)
-
-
-def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str = LANGUAGE_MODEL) -> CosySpeech:
+def load_cosyvoice(
+    request: LoadRequest, edition: Edition = COSYVOICE2, language_weights: str = LANGUAGE_MODEL
+) -> CosySpeech:
     """Load all parts except the recording encoders, which are loaded with the first new voice. Raises
     :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
@@ -369,7 +358,7 @@ def load_cosyvoice(request: LoadRequest, edition: Edition, language_weights: str
         layers=model.tokens.transformer.config.layers,
         branches=1,
         parameters=model.parameters,
-        text_front_end=FRONT_END,
+        text_front_end="qwen2",
     )
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width, mel=edition.mel)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)

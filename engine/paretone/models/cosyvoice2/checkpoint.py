@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
@@ -50,8 +49,8 @@ class Edition:
     """What differs between CosyVoice 2 and 3."""
 
     layout: TableLayout
-    flow: Callable[[Mapping[str, Tensor], str], TokenFlow] = field(repr=False)
-    """Makes the flow of the tensors of ``flow.pt`` and its path, strictly."""
+    flow: Callable[[Mapping[str, tuple[int, ...]], str], TokenFlow] = field(repr=False)
+    """Makes the flow for the shapes of the tensors in ``flow.pt`` and its path."""
     tokenizer: str
     """File of the model from recordings to speech tokens."""
     causal_vocoder: bool
@@ -72,13 +71,13 @@ class Edition:
         return self.layout.title
 
 
-def _flow_of_cosyvoice2(weights: Mapping[str, Tensor], where: str) -> TokenFlow:
-    config = flow_config(shapes_of(weights), where)
-    return loaded_strictly(lambda: TokenToMel(config), weights, where)
-
-
 COSYVOICE2 = Edition(
-    COSYVOICE_2, _flow_of_cosyvoice2, TOKENIZER, causal_vocoder=False, mel=MEL, release=lambda: MODEL.folder
+    COSYVOICE_2,
+    lambda shapes, where: TokenToMel(flow_config(shapes, where)),
+    TOKENIZER,
+    causal_vocoder=False,
+    mel=MEL,
+    release=lambda: MODEL.folder,
 )
 
 
@@ -143,14 +142,14 @@ class OfficialFolder:
 
     def flow(self) -> TokenFlow:
         path = self.place(FLOW)
-        return self.edition.flow(read_weights(path, self.check, COUNTERS), str(path)).to(self.device)
+        weights, where = read_weights(path, self.check, COUNTERS), str(path)
+        return loaded_strictly(lambda: self.edition.flow(shapes_of(weights), where), weights, where).to(self.device)
 
     def vocoder(self) -> Hift:
         path = self.place(VOCODER)
         weights = read_weights(path, self.check)
-        vocoder = Hift(hift_config(shapes_of(weights), str(path), self.edition))
-        vocoder.load_official(weights, str(path))
-        return vocoder.eval().requires_grad_(False).to(self.device)
+        config = hift_config(shapes_of(weights), str(path), self.edition)
+        return Hift.official(config, weights, str(path)).to(self.device)
 
     def _transformer(self) -> CausalConfig:
         file = ConfigFile.read(self.place(CONFIG))

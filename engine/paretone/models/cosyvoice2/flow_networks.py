@@ -34,13 +34,6 @@ LAYER_EPSILON = 1e-12
 """Epsilon of norms inside layers; others have PyTorch's 1e-5."""
 
 
-def relative_sinusoids(distances: Tensor, width: int) -> Tensor:
-    """Embed distances from a key to a later query, (n,) to (n, width): alternating sines and cosines."""
-    falling = torch.arange(0, width, 2, device=distances.device).float() * -(math.log(10000.0) / width)
-    angles = distances.float()[:, None] * falling.exp()
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
-
-
 class RelativeAttention(nn.Module):
     """Self-attention with scores that also depend on the distance between query and key."""
 
@@ -48,12 +41,10 @@ class RelativeAttention(nn.Module):
         super().__init__()
         self.heads = config.heads
         head_width = config.width // config.heads
-        self.pos_bias_u = nn.Parameter(torch.zeros(config.heads, head_width))
-        self.pos_bias_v = nn.Parameter(torch.zeros(config.heads, head_width))
-        self.linear_q = PackableLinear(config.width, config.width)
-        self.linear_k = PackableLinear(config.width, config.width)
-        self.linear_v = PackableLinear(config.width, config.width)
-        self.linear_out = PackableLinear(config.width, config.width)
+        self.pos_bias_u, self.pos_bias_v = (nn.Parameter(torch.zeros(config.heads, head_width)) for _ in range(2))
+        self.linear_q, self.linear_k, self.linear_v, self.linear_out = (
+            PackableLinear(config.width, config.width) for _ in range(4)
+        )
         self.linear_pos = nn.Linear(config.width, config.width, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
@@ -71,9 +62,11 @@ class RelativeAttention(nn.Module):
     def _distance_scores(self, query: Tensor, keys: int, memory: Memory) -> Tensor:
         """Products of ``query`` (1, heads, n, head_width) with each key's distance embedding, (1, heads, n, keys)."""
         count = query.shape[2]
-        products = query @ self._positions(count, keys, query, memory).mT
-        # Each query has the same distances one column earlier than the previous one.
-        products = products.contiguous()
+        # Distances from keys - 1 down to 1 - count; each query has them one column earlier than the previous one.
+        later = self._projected(torch.arange(1, count, device=query.device).neg())
+        new = torch.arange(memory.seen(self, "distances"), keys, device=query.device)
+        earlier = memory.extended(self, "distances", self._projected(new))
+        products = (query @ torch.cat([earlier.flip(2), later], dim=2).mT).contiguous()
         row = products.shape[-1]
         return products.as_strided(
             (1, self.heads, count, keys),
@@ -81,18 +74,15 @@ class RelativeAttention(nn.Module):
             products.storage_offset() + count - 1,
         )
 
-    def _positions(self, count: int, keys: int, like: Tensor, memory: Memory) -> Tensor:
-        """Projected embeddings of the distances from ``keys - 1`` down to ``1 - count``, (1, heads, n, head_width)."""
-        later = self._projected(torch.arange(1, count, device=like.device).neg())
-        first = memory.seen(self, "distances")
-        new = torch.arange(first, keys, device=like.device)
-        earlier = memory.extended(self, "distances", self._projected(new))
-        return torch.cat([earlier.flip(2), later], dim=2)
-
     def _projected(self, distances: Tensor) -> Tensor:
+        """Distances (n,) from a key to a later query, embedded as alternating sines and cosines and projected, (1,
+        heads, n, head_width)."""
         weight = self.linear_pos.weight
-        embedded = self.linear_pos(relative_sinusoids(distances, weight.shape[1]).to(weight.dtype))
-        return split_heads(embedded[None], self.heads)
+        width = weight.shape[1]
+        falling = torch.arange(0, width, 2, device=distances.device).float() * -(math.log(10000.0) / width)
+        angles = distances.float()[:, None] * falling.exp()
+        embedded = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+        return split_heads(self.linear_pos(embedded.to(weight.dtype))[None], self.heads)
 
 
 class EncoderFeedForward(nn.Module):
@@ -241,19 +231,17 @@ class EstimatorAttention(nn.Module):
         super().__init__()
         self.heads = config.heads
         inner = config.heads * config.head_width
-        self.to_q = PackableLinear(config.channels, inner, bias=False)
-        self.to_k = PackableLinear(config.channels, inner, bias=False)
-        self.to_v = PackableLinear(config.channels, inner, bias=False)
+        self.to_q, self.to_k, self.to_v = (PackableLinear(config.channels, inner, bias=False) for _ in range(3))
         self.to_out = nn.ModuleList([PackableLinear(inner, config.channels)])
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n): visible keys."""
-        key, value = memory.projected(
-            self,
-            x,
-            lambda part, _: (split_heads(self.to_k(part), self.heads), split_heads(self.to_v(part), self.heads)),
-        )
-        mixed = F.scaled_dot_product_attention(split_heads(self.to_q(x), self.heads), key, value, mask)
+
+        def headed(projection: nn.Linear, part: Tensor) -> Tensor:
+            return split_heads(projection(part), self.heads)
+
+        key, value = memory.projected(self, x, lambda part, _: (headed(self.to_k, part), headed(self.to_v, part)))
+        mixed = F.scaled_dot_product_attention(headed(self.to_q, x), key, value, mask)
         return self.to_out[0](mixed.transpose(1, 2).flatten(2))
 
 
@@ -498,9 +486,7 @@ class Estimator(FlowEstimator):
         """See :class:`FlowEstimator`."""
         seen = chunk_mask(0, states.shape[-1], self.chunk, states.device)
         mask = within[:, None, None] if seen is None else within[:, None, None] & seen
-        memory = Memory()
-        memory.closing = True
-        return self._passed(states, conditions, self.time_rows(times), mask, memory)
+        return self._passed(states, conditions, self.time_rows(times), mask, Memory(closing=True))
 
     def _passed(self, states: Tensor, conditions: Tensor, times: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         down, up = self.down_blocks[0], self.up_blocks[0]

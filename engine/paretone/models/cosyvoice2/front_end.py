@@ -54,16 +54,6 @@ FORMAT = "1"
 
 
 @dataclass(frozen=True)
-class EncodedRecording:
-    """Output of the slow models for a recording."""
-
-    tokens: Tensor = field(repr=False)
-    """(n,) int64."""
-    speaker: Tensor = field(repr=False)
-    """(192,) float32."""
-
-
-@dataclass(frozen=True)
 class VoicePrompt:
     acoustic: AcousticPrompt = field(repr=False)
     """On the CPU."""
@@ -100,16 +90,14 @@ class VoicePrompts:
                 f"The recording {audio} lasts {beyond(recording.seconds)}, but CosyVoice takes at most "
                 f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
             )
-        key = self._key(recording, check)
-        return self._ready.of(key, lambda: self._prepared(recording, self._heard(key, recording, check)))
-
-    def _key(self, recording: Recording, check: Callable[[], None]) -> str:
         parts = FORMAT, *self._encoder.fingerprints(check), str(recording.sample_rate)
         digest = hashlib.sha256(" ".join(parts).encode())
         digest.update(recording.samples.tobytes())
-        return digest.hexdigest()
+        key = digest.hexdigest()
+        return self._ready.of(key, lambda: self._prepared(recording, *self._heard(key, recording, check)))
 
-    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> EncodedRecording:
+    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> tuple[Tensor, Tensor]:
+        """Speech tokens (n,) int64 and speaker (192,) float32 of a recording, by the slow models."""
         path = self._folder / f"{key}.safetensors"
         found = _read(path)
         if found is not None:
@@ -120,12 +108,12 @@ class VoicePrompts:
         check()
         speaker = self._encoder.speaker(samples)
         self._require_fit(tokens, speaker)
-        heard = EncodedRecording(torch.from_numpy(tokens), torch.from_numpy(speaker))
+        heard = {"tokens": torch.from_numpy(tokens), "speaker": torch.from_numpy(speaker)}
         # If the folder is not writable, the next start encodes the recording again.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, save({"tokens": heard.tokens, "speaker": heard.speaker}))
-        return heard
+            write_atomically(path, save(heard))
+        return heard["tokens"], heard["speaker"]
 
     def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
         """Raise :class:`CheckpointError` if the result is not valid for the other models."""
@@ -141,27 +129,25 @@ class VoicePrompts:
                 f"{self._speaker_width}: {apart}"
             )
 
-    def _prepared(self, recording: Recording, heard: EncodedRecording) -> VoicePrompt:
+    def _prepared(self, recording: Recording, tokens: Tensor, speaker: Tensor) -> VoicePrompt:
         mel = self._mel(resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))[0]
         # Both clocks must agree; the shorter one decides.
-        tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
-        if not tokens:
+        count = min(len(mel) // FRAMES_PER_TOKEN, len(tokens))
+        if not count:
             raise AudioError("The reference recording is too short; choose a longer one.")
-        acoustic = AcousticPrompt(
-            heard.tokens[None, :tokens], mel[None, : tokens * FRAMES_PER_TOKEN], heard.speaker[None]
-        )
+        acoustic = AcousticPrompt(tokens[None, :count], mel[None, : count * FRAMES_PER_TOKEN], speaker[None])
         return VoicePrompt(acoustic, recording.seconds, recording.notes)
 
 
-def _read(path: Path) -> EncodedRecording | None:
-    """The output cached at ``path``, or ``None`` if it is absent or unusable."""
+def _read(path: Path) -> tuple[Tensor, Tensor] | None:
+    """The tokens and the speaker cached at ``path``, or ``None`` if they are absent or unusable."""
     try:
         found = load(path.read_bytes())
-        heard = EncodedRecording(found["tokens"], found["speaker"])
+        tokens, speaker = found["tokens"], found["speaker"]
     except (OSError, SafetensorError, KeyError):
         return None
-    sound = heard.tokens.dtype == torch.int64 and heard.tokens.dim() == heard.speaker.dim() == 1
-    return heard if sound and heard.speaker.isfinite().all() else None
+    sound = tokens.dtype == torch.int64 and tokens.dim() == speaker.dim() == 1
+    return (tokens, speaker) if sound and speaker.isfinite().all() else None
 
 
 # Passages of CosyVoice 2: voice and instruction or transcript, followed by one piece of text.

@@ -435,10 +435,13 @@ class Hift(nn.Module):
         frames = torch.cat([magnitude * phase.cos(), magnitude * phase.sin()], dim=1)
         return self.inverse_spectrum(frames, progress).clamp(-LOUDEST, LOUDEST)
 
-    def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
+    @classmethod
+    def official(cls, config: HiftConfig, weights: Mapping[str, Tensor], where: str) -> Hift:
         """Load the tensors of ``hift.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
+        made = cls(config)
         weights = {name.removeprefix(GENERATOR): value for name, value in weights.items()}
-        load_normalised(self, weights, where, PARAMETRISED, PLAIN_CONVOLUTIONS)
+        load_normalised(made, weights, where, PARAMETRISED, PLAIN_CONVOLUTIONS)
+        return made.eval().requires_grad_(False)
 
 
 class AudioStream:

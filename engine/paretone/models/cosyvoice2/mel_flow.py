@@ -85,17 +85,15 @@ class PlannedMel(PlannedFlow):
         plan = plan or FlowPlan.begin(self.info, MelFlow(FLOW_OPTIONS).values(Values()).replace(**own))
         return FlowScript(voice, plan, self._network(plan, voice, observer), None, (), (), 0.0)  # type: ignore[arg-type]  # parts come later
 
-    def memories(self, script: FlowScript) -> list[Memory]:
-        return [Memory() for _ in self._evaluation_times(script.times, script.options)]
+    def memories(self, script: FlowScript, closing: bool = False) -> list[Memory]:
+        return [Memory(closing) for _ in self._evaluation_times(script.times, script.options)]
 
     def whole(self, prompt: AcousticPrompt, tokens: Sequence[int], script: FlowScript, text: str = "") -> MelPart:
         """All frames of ``prompt`` and ``tokens`` as one part, with streaming's attention."""
-        prompt, memories = prompt.to(self._device), self.memories(script)
-        for memory in memories:
-            memory.closing = True
+        prompt = prompt.to(self._device)
         everything = [*prompt.tokens[0].tolist(), *tokens]
         given = conditions_of_part(self.flow.encoded(everything), 0, self.flow.speaker(prompt.speaker), prompt.mel.mT)
-        return MelPart(given, 0, True, memories, text)
+        return MelPart(given, 0, True, self.memories(script, closing=True), text)
 
     # --- As a flow model ----------------------------------------------------------------------------------------------
     def _begin(
@@ -108,9 +106,7 @@ class PlannedMel(PlannedFlow):
         branches: Sequence[int] | None = None,
     ) -> Any:
         rows = slice(None if is_guided(options["guidance"]) else 1)
-        given = (
-            passage.conditions[rows] if branches is None else passage.conditions[[int(one > ALL) for one in branches]]
-        )
+        given = passage.conditions[rows if branches is None else [int(one > ALL) for one in branches]]
         return backbone.begin(given, backbone.schedule(times), passage.first, passage.chunked, passage.memories)
 
     def _sampler(self, passage: MelPart, times: np.ndarray, seed: int, options: Values) -> Sampler:
@@ -237,18 +233,14 @@ class MelStream:
             memory.closing = last
         ahead = self._tokens[end : end + model.config.look_ahead]
         encoded = model.encode(self._tokens[first:end], ahead, first, self._chunked, self._memory)
-        mel = self._solved(encoded, FRAMES_PER_TOKEN * first)
-        return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
-
-    def _solved(self, encoded: Tensor, first: int) -> Tensor:
-        """Frames for ``encoded`` (1, bands, n), after the ``first``."""
-        given = conditions_of_part(encoded, first, self._speaker, self._prompt)
-        part = MelPart(given, first, self._chunked, self._step_memories)
+        frames = FRAMES_PER_TOKEN * first
+        given = conditions_of_part(encoded, frames, self._speaker, self._prompt)
+        part = MelPart(given, frames, self._chunked, self._step_memories)
         state, evaluations = self._flow.sampled(self.script, part, lambda step, state: self._check())
         self.saved |= evaluations.saved
         self.operations += sum(evaluations.operations)
         self.reference_operations += self._flow.reference_operations(self.script.plan, part)
-        return state.mT
+        return state.mT[..., max(self._prompt.shape[-1] - frames, 0) :]
 
 
 _INFO = ModelInfo("", "The flow", FLOW, "", "", "", "", "", "float32", 0, 0, 2, 0, "", FLOW_OPTIONS)

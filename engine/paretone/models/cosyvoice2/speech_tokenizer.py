@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
+from paretone.audio.mel import BIGVGAN, MelFrontEnd, whisper_mel
 from paretone.errors import CheckpointError
 from paretone.models.cosyvoice2.config import INSTALL
 from paretone.models.files.checkpoints import fingerprint, needing, require_part
@@ -42,25 +42,11 @@ ENCODER_RATE = 16000
 MEL = MelFrontEnd(BIGVGAN, SPEECH_RATE, window=1920, hop=480, bands=80, highest=8000.0)
 """50 frames per second."""
 
-WHISPER_WINDOW, WHISPER_HOP, WHISPER_BANDS = 400, 160, 128
-WHISPER_RANGE = 8.0
-"""Range of Whisper's frames in powers of ten, downwards from the highest value."""
-
+WHISPER_BANDS = 128
 KALDI_WINDOW, KALDI_HOP, KALDI_TRANSFORM, KALDI_BANDS = 400, 160, 512, 80
 KALDI_LOWEST = 20.0
 PRE_EMPHASIS = 0.97
 POVEY_POWER = 0.85
-
-
-def whisper_mel(samples: Tensor) -> Tensor:
-    """(n,) at 16 kHz to (128, frames), 100 frames per second, without Whisper's padding to 30 s."""
-    window = torch.hann_window(WHISPER_WINDOW, device=samples.device)
-    spectrum = torch.stft(samples, WHISPER_WINDOW, WHISPER_HOP, window=window, return_complex=True)
-    # The last frame lies after the end.
-    power = spectrum[:, :-1].abs().square()
-    filters = slaney_filterbank(ENCODER_RATE, WHISPER_WINDOW, WHISPER_BANDS, str(samples.device))
-    levels = (filters.T @ power).clamp(min=1e-10).log10()
-    return (levels.clamp(min=levels.max() - WHISPER_RANGE) + 4) / 4
 
 
 def kaldi_filter_bank(samples: Tensor) -> Tensor:
@@ -114,7 +100,7 @@ class RecordingEncoder:
 
     def tokens(self, samples: Tensor) -> np.ndarray:
         """Speech tokens (n,) int64 of samples (m,) at 16 kHz, 25 per second. Raises :class:`CheckpointError`."""
-        features = whisper_mel(samples)
+        features = whisper_mel(samples, WHISPER_BANDS)
         found = self._tokenizer(features[None].numpy(), np.array([features.shape[1]], np.int32))
         return found.astype(np.int64).ravel()
 

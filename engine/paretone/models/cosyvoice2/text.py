@@ -80,7 +80,7 @@ def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
         return
     chinese = _HAN.search(text) is not None
     whole = split(text, CHINESE_MARKS if chinese else MARKS, len if chinese else tokens, "。" if chinese else ".")
-    yield from (piece for piece in whole if not _only_punctuation(piece))
+    yield from (piece for piece in whole if any(unicodedata.category(one)[0] not in "PS" for one in piece))
 
 
 def has_special_tokens(text: str) -> bool:
@@ -148,10 +148,6 @@ def _spelt(number: int) -> str:
     if tens < 2:
         return ONES[number]
     return TENS[tens] + (f"-{ONES[ones]}" if ones else "")
-
-
-def _only_punctuation(text: str) -> bool:
-    return all(unicodedata.category(character)[0] in "PS" for character in text)
 
 
 @functools.lru_cache(maxsize=2)

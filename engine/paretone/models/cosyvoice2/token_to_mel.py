@@ -17,11 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig, FlowSizes
-from paretone.models.cosyvoice2.flow_networks import (
-    Estimator,
-    FlowEstimator,
-    UpsamplingEncoder,
-)
+from paretone.models.cosyvoice2.flow_networks import Estimator, FlowEstimator, UpsamplingEncoder
 from paretone.models.networks.incremental import Memory
 
 NOISE_SEED = 0
@@ -83,9 +79,7 @@ class TokenFlow(nn.Module):
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
         """:meth:`encode` for a complete request, with streaming's attention."""
-        memory = Memory()
-        memory.closing = True
-        return self.encode(tokens, (), 0, True, memory)
+        return self.encode(tokens, (), 0, True, Memory(closing=True))
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """(n,) to (1, n, width)."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torch import Tensor
-
 from paretone.models.cosyvoice2.adapter import CosySpeech, load_cosyvoice
 from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, LANGUAGE_MODEL, Edition
 from paretone.models.cosyvoice2.language_model import COSYVOICE_3
 from paretone.models.cosyvoice2.speech_tokenizer import MEL
-from paretone.models.cosyvoice2.token_to_mel import TokenFlow
 from paretone.models.cosyvoice3.config import (
     ADDED,
     ESTIMATOR,
@@ -25,7 +22,6 @@ from paretone.models.cosyvoice3.config import (
 )
 from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.cosyvoice3.model import MODEL
-from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.loading import LoadRequest
 
@@ -56,14 +52,9 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
     )
 
 
-def _flow(weights: Mapping[str, Tensor], where: str) -> TokenFlow:
-    config = flow_config(shapes_of(weights), where)
-    return loaded_strictly(lambda: TokenToMel(config), weights, where)
-
-
 COSYVOICE3 = Edition(
     COSYVOICE_3,
-    _flow,
+    lambda shapes, where: TokenToMel(flow_config(shapes, where)),
     "speech_tokenizer_v3.onnx",
     causal_vocoder=True,
     mel=replace(MEL, highest=HIGHEST),

@@ -180,10 +180,8 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
     ) -> Tensor:
         """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`; without ``chunked``, attention sees
         everything."""
-        memory = Memory()
-        memory.closing = True
         empty = states.new_empty(0)
-        run = self.begin(conditions, (empty, empty), 0, chunked, [memory], within)
+        run = self.begin(conditions, (empty, empty), 0, chunked, [Memory(closing=True)], within)
         hidden, final = self.pass_layers(
             self.enter(states.mT, 0, run), times, lambda index, entering: self.attend(index, entering, 0, run)
         )

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretone.audio.mel import slaney_filterbank
+from paretone.audio.mel import whisper_mel
 from paretone.errors import AudioError, CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
@@ -24,10 +24,7 @@ from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
 
-SAMPLE_RATE = 16000
-WINDOW, HOP = 400, 160
-FLOOR, RANGE = 1e-10, 8.0
-"""Lowest mel power, and range of the decimal logarithms of mel powers below the highest."""
+SAMPLE_RATE, HOP = 16000, 160
 FRAMES_MULTIPLE = 8
 START, END, TIME_ZERO = 798, 799, 800
 LONGEST = 768
@@ -76,12 +73,8 @@ def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
         raise AudioError(
             f"The reference recording lasts {samples.shape[-1] / SAMPLE_RATE:.2f} s; at least 1 s of speech is needed."
         )
-    window = torch.hann_window(WINDOW, device=samples.device)
-    spectrum = torch.stft(samples.float(), WINDOW, HOP, window=window, return_complex=True)[..., :-1]
-    powers = slaney_filterbank(SAMPLE_RATE, WINDOW, bands, str(samples.device)).T @ spectrum.abs().square()
-    levels = powers.clamp(min=FLOOR).log10()
-    levels = torch.maximum(levels, levels.max() - RANGE)
-    return ((levels + 4.0) / 4.0)[None, :, : levels.shape[-1] // FRAMES_MULTIPLE * FRAMES_MULTIPLE]
+    levels = whisper_mel(samples, bands)
+    return levels[None, :, : levels.shape[-1] // FRAMES_MULTIPLE * FRAMES_MULTIPLE]
 
 
 class AlignerAttention(nn.Module):

@@ -45,8 +45,8 @@ class Growing:
 class Memory:
     """Past of one pass through causal layers, by layer. Initially empty: zeros precede the first frame."""
 
-    def __init__(self) -> None:
-        self.closing = False
+    def __init__(self, closing: bool = False) -> None:
+        self.closing = closing
         """Whether the request ends now, so that nothing needs to be kept."""
         self._tails: dict[nn.Module, Tensor] = {}
         self._contexts: dict[tuple[nn.Module, str], Growing] = {}
