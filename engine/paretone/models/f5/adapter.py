@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.audio.mel import VOCOS, MelFrontEnd
+from paretone.audio.mel import VOCOS
 from paretone.errors import CheckpointError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models.base import ModelInfo, Voice, WeightSet
@@ -48,9 +48,7 @@ class F5Speech(FlowSpeech):
         read_weights: Callable[[WeightSet], DiT | UNetT] | None = None,
     ) -> None:
         super().__init__(info, backbone, backbone.proj_out.weight.device, HOP / SAMPLE_RATE, read_weights)
-        self._vocoder = vocoder
-        self._front_end = front_end
-        self._read_prompt = read_prompt
+        self._vocoder, self._front_end, self._read_prompt = vocoder, front_end, read_prompt
 
     @torch.inference_mode()
     def _warm_up(self, backbone: DiT | UNetT) -> None:
@@ -80,10 +78,8 @@ class F5Speech(FlowSpeech):
         frames = min(prompt.mel.shape[1], passage.frames)
         canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)
-        guided = is_guided(options["guidance"])
-        if branches is None:
-            return backbone.begin(canvas, passage.ids.to(self._device), times, guided)
-        return backbone.begin(canvas, passage.ids.to(self._device), times, guided, branches=branches)
+        ids, guided = passage.ids.to(self._device), is_guided(options["guidance"])
+        return backbone.begin(canvas, ids, times, guided, branches=branches)
 
     def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # Drawn on the CPU, so that a seed gives the same noise on every device; every passage starts from the seed, as
@@ -125,7 +121,6 @@ def load_f5(request: LoadRequest) -> F5Speech:
     backbone = _fused(checkpoint, target)
     request.check()
     front_end = _front_end(checkpoint)
-    phones = front_end.phones if isinstance(front_end, FramePhones) else None
     trained_weight = trained_guidance(checkpoint.path)
     info = request.info(
         variant=checkpoint.variant,
@@ -146,7 +141,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
     def read_weights(one: WeightSet) -> DiT | UNetT:
         return _fused(architecture.with_weights(Path(one.path)), target)
 
-    prompts = PromptReader(MelFrontEnd(), phones is not None, phones)
+    prompts = PromptReader(front_end.phones if isinstance(front_end, FramePhones) else None)
     return F5Speech(info, backbone, vocoder, front_end, prompts, read_weights)
 
 

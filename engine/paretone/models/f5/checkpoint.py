@@ -186,7 +186,11 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     for key, value in content.items():
         if averaged and str(key).startswith(_ONLINE_PREFIX):
             continue
-        name = _unwrapped(str(key))
+        # Without the prefixes of ``torch.compile``, ``DistributedDataParallel`` and a moving average.
+        parts = [part for part in str(key).split(".") if part not in _WRAPPERS]
+        while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
+            parts = parts[1:]
+        name = ".".join(parts)
         if name in stripped:
             raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
         stripped[name] = value
@@ -204,14 +208,6 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
             f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
     return sound_tensors(weights, where)
-
-
-def _unwrapped(key: str) -> str:
-    """Official name without the prefixes of ``torch.compile``, ``DistributedDataParallel`` and a moving average."""
-    parts = [part for part in key.split(".") if part not in _WRAPPERS]
-    while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
-        parts = parts[1:]
-    return ".".join(parts)
 
 
 def expected_shapes(

@@ -29,7 +29,6 @@ from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.text import (
-    Encoded,
     Vocabulary,
     encode,
     finished_transcript,
@@ -132,13 +131,11 @@ class TextFrontEnd(Protocol):
 class PromptReader:
     """Reads voices, and caches the last one."""
 
-    def __init__(self, mel: MelFrontEnd, whole_frames: bool, phones: Container[str] | None = None) -> None:
-        """``whole_frames``: cut recordings and their mel to complete frames (bundled models, with one token per frame);
-        otherwise the spectrogram has one frame more than in the duration rule (upstream). ``phones``: the model's
-        phones; a voice with others is treated as one without phones."""
-        self._mel = mel
-        self._whole_frames = whole_frames
-        self._phones = phones
+    def __init__(self, phones: Container[str] | None = None) -> None:
+        """``phones``: those of a bundled model, with one token per frame, for which recordings and their mel are cut to
+        complete frames; a voice with other phones is treated as one without. Without them, the spectrogram has one
+        frame more than in the duration rule (upstream)."""
+        self._phones, self._mel = phones, MelFrontEnd()
         self._prompts: LastUsed[Prompt] = LastUsed(1)
 
     def __call__(self, voice: Voice) -> Prompt:
@@ -163,9 +160,7 @@ class PromptReader:
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
             notes = (*notes, *transcripts.remarks(heard, name))
-        mel = self._mel(samples[: frames * HOP] if self._whole_frames else samples)
-        if self._whole_frames:
-            mel = mel[:, :frames]
+        mel = self._mel(samples) if self._phones is None else self._mel(samples[: frames * HOP])[:, :frames]
         return Prompt(voice, mel, frames, level, samples, recording.seconds, notes)
 
 
@@ -192,16 +187,13 @@ class CharacterFrontEnd:
             requested = total_frames(prompt.frames, transcript, piece, how.speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
-        return Passages(tuple(passages), tuple(filter(None, (whole.note, _language_note(text, whole)))))
-
-
-def _language_note(text: str, encoded: Encoded) -> str:
-    """Note on a text in a language that the released models did not learn, if the vocabulary covers it."""
-    found = "" if encoded.unknown else other_language(text)
-    return found and (
-        f"The text {found}. The model's vocabulary has all of its letters, so it is spoken; whether it learned the "
-        "language is up to the checkpoint."
-    )
+        notes = [whole.note] if whole.unknown else []
+        if not whole.unknown and (found := other_language(text)):
+            notes.append(
+                f"The text {found}. The model's vocabulary has all of its letters, so it is spoken; whether it learned "
+                "the language is up to the checkpoint."
+            )
+        return Passages(tuple(passages), tuple(notes))
 
 
 VOCABULARY = "vocab.txt"

@@ -120,9 +120,7 @@ class Encoded:
 
     @property
     def note(self) -> str:
-        """Sentence for the user on dropped characters, or ``""``."""
-        if not self.unknown:
-            return ""
+        """Sentence for the user on the dropped characters."""
         shown = " ".join(self.unknown[:20]) + (" …" if len(self.unknown) > 20 else "")
         characters = "this character" if len(self.unknown) == 1 else "these characters"
         return f"The model does not know {characters}, dropped: {shown}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +16,6 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader
-from paretone.audio.mel import MelFrontEnd
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import PromptReader
@@ -56,15 +54,14 @@ def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:
     return (louder * (PEAK / highest) if highest >= 1 else louder).astype(np.float32)
 
 
-def hann_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Falling and rising half of a symmetric Hann window of twice the length."""
-    window = np.hanning(2 * samples)
-    return window[samples:], window[:samples]
+def segment_fader(rate: int, seconds: float = FADE_SECONDS) -> CrossFader:
+    """Joins segments with the halves of a symmetric Hann window, as the official code does for :data:`FADE_SECONDS`."""
 
+    def fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
+        window = np.hanning(2 * samples)
+        return window[samples:], window[:samples]
 
-def segment_fader(rate: int = 24000, seconds: float = FADE_SECONDS) -> CrossFader:
-    """Joins segments as the official code does, which fades for :data:`FADE_SECONDS`."""
-    return CrossFader(int(rate * seconds), hann_fade)
+    return CrossFader(int(rate * seconds), fade)
 
 
 WARM_UP_LATENTS = 24
@@ -83,11 +80,9 @@ class MegaSpeech(FlowSpeech):
     _backbone: MegaDiT
 
     def __init__(self, info: ModelInfo, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd) -> None:
-        super().__init__(
-            info, backbone, backbone.postnet.weight.device, decoder.samples_per_latent / decoder.sample_rate
-        )
-        self._decoder = decoder
-        self._front_end = front_end
+        seconds = decoder.samples_per_latent / decoder.sample_rate
+        super().__init__(info, backbone, backbone.postnet.weight.device, seconds)
+        self._decoder, self._front_end = decoder, front_end
 
     @torch.inference_mode()
     def _warm_up(self, backbone: MegaDiT) -> None:
@@ -149,39 +144,27 @@ class MegaSpeech(FlowSpeech):
         return needed_branches(options["intelligibility"], options["similarity"])
 
 
-OFFICIAL = "official"
-
-
 def load_megatts3(request: LoadRequest) -> MegaSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
     request.require_folder(
         "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
     )
-    return _bundled(request) if MegaMiniFolder.is_at(request.place) else _official(request)
-
-
-def _bundled(request: LoadRequest) -> MegaSpeech:
-    folder = MegaMiniFolder(request.place, request.check)
-    vocabulary = folder.vocabulary()
-    codec = GroupedCodec(request.natural_vocoder())
-    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), True, vocabulary.index), vocabulary)
-    return _speech(request, folder.weights_path, folder.backbone(), codec, front_end, NATURAL_PHONES)
-
-
-def _official(request: LoadRequest) -> MegaSpeech:
-    folder = OfficialFolder(request.place, request.check)
-    folder.require_parts()
-    wavvae = folder.wavvae().to(request.device)
-    request.status("Reading aligner and text front end …")
-    front_end = OfficialFrontEnd.load(folder, wavvae, request.device)
-    request.status(f"Reading the transformer of {request.entry.title} …")
-    return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
-
-
-def _speech(
-    request: LoadRequest, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
-) -> MegaSpeech:
     device = request.device
+    decoder: LatentDecoder
+    front_end: FrontEnd
+    if MegaMiniFolder.is_at(request.place):
+        mini, codec = MegaMiniFolder(request.place, request.check), GroupedCodec(request.natural_vocoder())
+        vocabulary = mini.vocabulary()
+        decoder, front_end = codec, MegaMiniFrontEnd(codec, PromptReader(vocabulary.index), vocabulary)
+        path, backbone, reads = mini.weights_path, mini.backbone(), NATURAL_PHONES
+    else:
+        folder = OfficialFolder(request.place, request.check)
+        folder.require_parts()
+        wavvae = folder.wavvae().to(device)
+        request.status("Reading aligner and text front end …")
+        decoder, front_end = WavDecoder(wavvae), OfficialFrontEnd.load(folder, wavvae, device)
+        request.status(f"Reading the transformer of {request.entry.title} …")
+        path, backbone, reads = folder.backbone_path, folder.backbone(), "official"
     request.status(f"Moving {request.entry.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()

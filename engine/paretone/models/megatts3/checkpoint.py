@@ -15,6 +15,7 @@ that it does not know, and starts with random ones where some are missing; here 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ GRAPHEMES, WAVVAE = "g2p", "wavvae"
 PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
-_WRAPPERS = ("module.", "_orig_mod.")
+_WRAPPERS = re.compile(r"module\.|_orig_mod\.")
 """Prefixes that training tools add to names of weights; upstream removes them too."""
 
 
@@ -100,10 +101,4 @@ def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -
         raise CheckpointError(
             f"{path} holds no weights under state_dict/{name}; it is not a file of the MegaTTS 3 release."
         )
-    return {_plain(key): value for key, value in sound_tensors(part, str(path)).items()}
-
-
-def _plain(name: str) -> str:
-    for wrapper in _WRAPPERS:
-        name = name.replace(wrapper, "")
-    return name
+    return {_WRAPPERS.sub("", key): value for key, value in sound_tensors(part, str(path)).items()}

@@ -116,15 +116,8 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         self.prenet = nn.Linear(config.local_cond, width)
         self.f5_time_embed = TimeEmbedding(width)
         self.tone_embed = nn.Embedding(config.tones, width, padding_idx=0)
-        self.ph_encoder = PhoneEncoder(
-            config.phones,
-            width,
-            config.phone_layers,
-            config.phone_heads,
-            config.phone_ff_hidden,
-            config.phone_kernel,
-            config.phone_window,
-        )
+        sizes = config.phone_layers, config.phone_heads, config.phone_ff_hidden, config.phone_kernel
+        self.ph_encoder = PhoneEncoder(config.phones, width, *sizes, config.phone_window)
         self.ling_pre_net = nn.Sequential(*(nn.Conv1d(width, width, 4, stride=2, padding=1) for _ in range(2)))
         self.encoder = DiTLayers(config)
         self.postnet = nn.Linear(width, config.latent)

@@ -190,21 +190,14 @@ class DurationModel(nn.Module):
     def __init__(self, config: DurationConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = PhoneEncoder(
-            config.phones,
-            config.text_width,
-            config.encoder_layers,
-            config.encoder_heads,
-            config.encoder_hidden,
-            config.encoder_kernel,
-        )
+        sizes = config.encoder_layers, config.encoder_heads, config.encoder_hidden, config.encoder_kernel
+        self.encoder = PhoneEncoder(config.phones, config.text_width, *sizes)
         self.char_empty_embed = nn.Embedding(1, config.text_width)
         self.ling_label_embed_layers = nn.ModuleDict({"tone": nn.Embedding(config.tones, config.text_width)})
         self.enc_proj = nn.Linear(config.text_width, config.width)
         self.code_emb = nn.Embedding(config.codes + 2, config.width)
-        self.layers = Modules(
-            nn.ModuleDict({"op": DecoderLayer(config.width, config.bias)}) for _ in range(config.layers)
-        )
+        layers = (DecoderLayer(config.width, config.bias) for _ in range(config.layers))
+        self.layers = Modules(nn.ModuleDict({"op": layer}) for layer in layers)
         self.layer_norm = nn.LayerNorm(config.width)
         project_out: nn.Module
         if config.regression:

@@ -119,7 +119,8 @@ def split_chinese(text: str) -> list[str]:
     start = place = 0
     while place < len(text):
         if len(HAN.findall(text, start, place + 1)) >= CHINESE_CHARACTERS:
-            end = _best_end(text, start, place)
+            near = (*range(place + 1, min(place + LOOK_AHEAD, len(text))), *range(place, start - 1, -1))
+            end = next((end + 1 for marks in MARKS for end in near if text[end] in marks), place + 1)
             pieces.append(text[start:end])
             start, place = end, max(place, end - 1)
         place += 1
@@ -128,20 +129,11 @@ def split_chinese(text: str) -> list[str]:
     return [_HALF_WIDTH.sub(lambda mark: FULL_WIDTH[mark[0]], piece) for piece in pieces]
 
 
-def _best_end(text: str, start: int, place: int) -> int:
-    for marks in MARKS:
-        for end in (*range(place + 1, min(place + LOOK_AHEAD, len(text))), *range(place, start - 1, -1)):
-            if text[end] in marks:
-                return end + 1
-    return place + 1
-
-
 def _finishable(piece: str) -> list[str]:
     """Cut ``piece`` again if it is too long for the grapheme model."""
     han = len(HAN.findall(piece))
-    return (
-        split(piece, LONGEST_BYTES, break_long=True) if 2 * han + 0.8 * (len(piece) - han) > LONGEST_TOKENS else [piece]
-    )
+    too_long = 2 * han + 0.8 * (len(piece) - han) > LONGEST_TOKENS
+    return split(piece, LONGEST_BYTES, break_long=True) if too_long else [piece]
 
 
 # Voices of MegaTTS 3: a recording, and its latents from the release's own encoder.
@@ -227,6 +219,8 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     return latents[:, :needed]
 
 
+SEED = 0
+"""Draws the disturbance of durations and an encoder's latents, alike for all takes."""
 REMEMBERED_SEGMENTS = 256
 SHOWN = 40
 """Characters of a segment shown in a note."""
@@ -239,9 +233,8 @@ class OfficialFrontEnd:
     def __init__(
         self, aligner: Aligner, durations: DurationModel, graphemes: GraphemeModel, wavvae: WavVAE, window: int
     ) -> None:
-        self._aligner, self._durations, self._wavvae = aligner, durations, wavvae
-        self._window = window
-        self._graphemes = graphemes
+        self._aligner, self._durations, self._graphemes = aligner, durations, graphemes
+        self._wavvae, self._window = wavvae, window
         self._check: Callable[[], None] = lambda: None
         self._read = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)(self._read_segment)
         self._heard: LastUsed[tuple[MegaPrompt, DurationPrompt]] = LastUsed(1)
@@ -251,7 +244,6 @@ class OfficialFrontEnd:
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:
         """Load the front end of an official folder; ``wavvae`` is already loaded, because it decodes as well. Raises
         :class:`paretone.errors.CheckpointError`."""
-        folder.require_parts()
         return cls(
             folder.aligner().to(device),
             folder.duration_model().to(device),
@@ -269,22 +261,19 @@ class OfficialFrontEnd:
         prompt = self.prompt(audio, check=check)
         return prompt, self._texts.of(key, lambda: self.passages(text, audio, tempo, check=check))
 
-    def prompt(self, audio: Path, seed: int = 0, check: Callable[[], None] = lambda: None) -> MegaPrompt:
-        """Prompt of a recording with latents, aligned. ``seed`` samples an encoder's latents; ``check`` may cancel.
-        Raises :class:`paretone.errors.AudioError`."""
-        return self._prepared(audio, seed, check)[0]
+    def prompt(self, audio: Path, check: Callable[[], None] = lambda: None) -> MegaPrompt:
+        """Prompt of a recording with latents, aligned; ``check`` may cancel. Raises
+        :class:`paretone.errors.AudioError`."""
+        return self._prepared(audio, check)[0]
 
     def passages(
-        self, text: str, audio: Path, tempo: Tempo = Tempo(), seed: int = 0, check: Callable[[], None] = lambda: None
+        self, text: str, audio: Path, tempo: Tempo = Tempo(), check: Callable[[], None] = lambda: None
     ) -> Passages[MegaPassage]:
-        """``text`` in the voice of ``audio``. ``seed`` draws the disturbance of durations if ``tempo`` has one;
-        ``check`` may raise to cancel.
-
-        Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`.
-        """
+        """``text`` in the voice of ``audio``; ``check`` may raise to cancel. Raises
+        :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
         read = read_text(text)
-        prompt, heard = self._prepared(audio, seed, check)
-        generator = torch.Generator().manual_seed(seed)
+        prompt, heard = self._prepared(audio, check)
+        generator = torch.Generator().manual_seed(SEED)
         notes, passages = list(read.notes), []
         self._check = check
         for number, segment in enumerate(read.segments):
@@ -308,23 +297,23 @@ class OfficialFrontEnd:
         # ``check`` is not an argument, because the cache key is the segment alone.
         return self._graphemes(segment, self._check)
 
-    def _prepared(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
-        return self._heard.of(self._key(audio, seed), lambda: self._listen(audio, seed, check))
+    def _prepared(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
+        return self._heard.of(self._key(audio), lambda: self._listen(audio, check))
 
-    def _key(self, audio: Path, seed: int = 0) -> tuple[object, ...]:
-        """Changes with the files of a voice, and with the seed of encoded latents."""
-        return audio, changed(audio), changed(audio.with_suffix(LATENTS)), seed if self._wavvae.encoder else 0
+    def _key(self, audio: Path) -> tuple[object, ...]:
+        """Changes with the files of a voice."""
+        return audio, changed(audio), changed(audio.with_suffix(LATENTS))
 
-    def _listen(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
+    def _listen(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
         recording = prepare_recording(read_recording(audio), self._window)
-        latents = self._latents(audio, recording, seed)
+        latents = self._latents(audio, recording)
         heard = torch.from_numpy(resample(recording.samples, SAMPLE_RATE, aligner.SAMPLE_RATE))
         spoken = self._aligner.align(heard.to(self._device), check)
         prompt = MegaPrompt(latents, spoken, recording.lufs, recording.seconds, recording.notes)
         rows = (self._row(part) for part in (spoken.phones, spoken.tones, spoken.durations))
         return prompt, self._durations.read_prompt(*rows)
 
-    def _latents(self, audio: Path, recording: PromptRecording, seed: int) -> Tensor:
+    def _latents(self, audio: Path, recording: PromptRecording) -> Tensor:
         """(1, ``recording.latents``, 32): those next to the recording, or else encoded if there is an encoder."""
         path = audio.with_suffix(LATENTS)
         if path.is_file():
@@ -332,7 +321,7 @@ class OfficialFrontEnd:
         if self._wavvae.encoder is None:
             raise AudioError(no_latents(audio))
         samples = torch.from_numpy(recording.samples)[None].to(self._wavvae.proj_to_decoder.weight.device)
-        encoded = self._wavvae.encode(samples, torch.Generator().manual_seed(seed))
+        encoded = self._wavvae.encode(samples, torch.Generator().manual_seed(SEED))
         return encoded[:, : recording.latents].cpu()
 
     @property

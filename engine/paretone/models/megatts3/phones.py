@@ -41,13 +41,8 @@ _CHINESE = (
     "vn vnr vr x z zh ＿"
 )
 _MARKS = "… 、 。 《 》 【 】 ！ ＂ ＃ ＄ ％ ＇ ＇＇ （ ） ＊ ， ： ； ？ ＼ ＾ ＿ ｀ ｛ ｝ ～"
-PHONES = (
-    *RESERVED,
-    *(f"C0{name}" for name in _CHINESE.split()),
-    *(f"E0{name}" for name in ENGLISH),
-    "sil",
-    *_MARKS.split(),
-)
+_SOUNDS = (*(f"C0{name}" for name in _CHINESE.split()), *(f"E0{name}" for name in ENGLISH))
+PHONES = (*RESERVED, *_SOUNDS, "sil", *_MARKS.split())
 """Phones by number, 174 in total."""
 TONES = (*RESERVED, *"0 1 10 11 12 13 15 17 2 3 4 5 6 7 8 9".split())
 """Tones by number, 19 in total."""
@@ -80,8 +75,7 @@ def joined(phone: int, tone: int) -> int:
     """Token of a phone with a tone, which must be one of :data:`TONES_OF_CHINESE` for a Chinese phone."""
     if not FIRST_CHINESE <= phone <= LAST_CHINESE:
         return phone
-    position = TONES_OF_CHINESE.index(tone)
-    return FIRST_JOINED + 1 + (phone - FIRST_CHINESE) * len(TONES_OF_CHINESE) + position
+    return FIRST_JOINED + 1 + (phone - FIRST_CHINESE) * len(TONES_OF_CHINESE) + TONES_OF_CHINESE.index(tone)
 
 
 def frames_of_phones(durations: Sequence[int]) -> np.ndarray:
@@ -292,17 +286,10 @@ class MegaPassage:
     def of(cls, text: str, prompt: Timed, spoken: Timed, timed: tuple[TimedPhone, ...] = ()) -> MegaPassage:
         """``spoken`` after ``prompt``; as upstream, an incomplete last latent is dropped."""
         whole = prompt + spoken
-        tones = [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in whole.tones]
+        kept = [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in whole.tones]
         frames = whole.frames // LATENT_STRIDE
-        return cls(
-            text,
-            frames,
-            _row(whole.phones),
-            _row(tones),
-            _row(frames_of_phones(whole.durations)[: frames * LATENT_STRIDE]),
-            timed,
+        mel2ph = frames_of_phones(whole.durations)[: frames * LATENT_STRIDE]
+        phones, tones, places = (
+            torch.from_numpy(np.asarray(one, np.int64))[None] for one in (whole.phones, kept, mel2ph)
         )
-
-
-def _row(numbers: Sequence[int] | np.ndarray) -> Tensor:
-    return torch.from_numpy(np.asarray(numbers, np.int64))[None]
+        return cls(text, frames, phones, tones, places, timed)

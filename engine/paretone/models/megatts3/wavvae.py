@@ -200,8 +200,8 @@ class Upsampling(nn.Module):
 
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
-        self.ratio = ratio
-        self.half_kernel = max(ratio, 5)
+        self.ratio, self.half_kernel = ratio, max(ratio, 5)
+        half = self.half_kernel
         self.upsample = nn.Sequential(
             nn.Upsample(mode="nearest", scale_factor=ratio),
             nn.LeakyReLU(SLOPE),
@@ -210,14 +210,7 @@ class Upsampling(nn.Module):
         )
         self.trans_upsample = nn.Sequential(
             nn.LeakyReLU(SLOPE),
-            nn.ConvTranspose1d(
-                channels,
-                channels // 2,
-                2 * self.half_kernel,
-                ratio,
-                self.half_kernel - ratio // 2,
-                output_padding=ratio % 2,
-            ),
+            nn.ConvTranspose1d(channels, channels // 2, 2 * half, ratio, half - ratio // 2, output_padding=ratio % 2),
         )
 
     def forward(self, x: Tensor) -> Tensor:

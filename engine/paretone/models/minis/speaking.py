@@ -216,7 +216,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
     def __init__(self, coding: NaturalCoding[Codec], vocabulary: PhoneVocabulary) -> None:
         self._coding, self._vocabulary = coding, vocabulary
         self._reader = NaturalReader()
-        self._read_prompt = PromptReader(MelFrontEnd(), True, vocabulary.index)
+        self._read_prompt = PromptReader(vocabulary.index)
         self._prompts: LastUsed[MiniPrompt] = LastUsed(1)
 
     @abstractmethod
