@@ -20,7 +20,7 @@ from paretone.last_used import LastUsed
 from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, Voice
 from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, FLOW, LANGUAGE_MODEL, Edition, OfficialFolder
 from paretone.models.cosyvoice2.config import TOKEN_RATE
-from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPrompt, VoicePrompts, prepare
+from paretone.models.cosyvoice2.front_end import CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
 from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
@@ -29,7 +29,7 @@ from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
 from paretone.models.families.evaluations import FlowInternals, FlowScript
 from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, Networks
-from paretone.models.families.passages import Decoded, Passages, TokenDecoder
+from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import with_flow_weights
 from paretone.models.loading import LoadRequest
@@ -281,12 +281,12 @@ class CosySpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[CosyPrompt, Passages[CosyPassage]]:
+    ) -> tuple[CosyPrompt, Passages[TokenPassage]]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])
         return prepare(text, mode, instruction, voice, heard, self._tokenizer, self._edition.prefix)
 
-    def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
+    def _request(self, network: LanguageNetwork, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> Request:
         return model_of(network).request(prompt.ids, passage.ids)
 
     @property
@@ -296,11 +296,11 @@ class CosySpeech(LanguageSpeech):
         stops = tuple(first + stop for stop in model.tokens.stops)
         return OfficialIds(first + model.tokens.rows, first, model.codes, stops)
 
-    def _official_prompt(self, passage: CosyPassage, prompt: CosyPrompt) -> tuple[int, ...]:
+    def _official_prompt(self, passage: TokenPassage, prompt: CosyPrompt) -> tuple[int, ...]:
         model = model_of(self.own)
         return self._names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
 
-    def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
 
     def _decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:

@@ -41,7 +41,7 @@ from paretone.models.cosyvoice2.language_model import PromptIds
 from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, MEL, SPEECH_RATE, RecordingEncoder
 from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normalised, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
-from paretone.models.families.passages import Passages
+from paretone.models.families.passages import Passages, TokenPassage
 from paretone.models.families.voices import transcript_notes
 from paretone.paths import data_folder
 from paretone.wording import beyond
@@ -177,17 +177,9 @@ class CosyPrompt:
         return min(max(len(self.ids.speech) / self.transcript, LEAST_TOKENS), MOST_TOKENS)
 
 
-@dataclass(frozen=True)
-class CosyPassage:
-    text: str
-    ids: tuple[int, ...] = field(repr=False)
-    expected: int
-    """Expected number of speech tokens."""
-
-
 def prepare(
     text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer, prefix: str = ""
-) -> tuple[CosyPrompt, Passages[CosyPassage]]:
+) -> tuple[CosyPrompt, Passages[TokenPassage]]:
     """Prepare ``text`` to follow the ``voice`` with the prompt ``heard``; ``instruction`` applies in its ``mode``. All
     prompts begin with ``prefix``, which lets zero-shot follow an instruction, too.
 
@@ -250,8 +242,8 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer, instr
     return CosyPrompt(heard, PromptIds((*tokenizer.encode(instructed), *ids), heard.tokens), notes, len(ids))
 
 
-def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> CosyPassage:
+def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> TokenPassage:
     ids = tuple(tokenizer.encode(text))
     # Digits that were not written out take longer than their tokens suggest.
     spoken = tokenizer.count(spell_numbers(text)) if any(map(str.isdigit, text)) else len(ids)
-    return CosyPassage(text.strip(), ids, max(1, round(prompt.tokens_per_text * max(spoken, len(ids)))))
+    return TokenPassage(text.strip(), max(1, round(prompt.tokens_per_text * max(spoken, len(ids)))), ids)

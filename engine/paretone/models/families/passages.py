@@ -47,6 +47,15 @@ class LanguagePassage(Passage, Protocol):
         """Estimated number of speech tokens; at least 1."""
 
 
+@dataclass(frozen=True)
+class TokenPassage:
+    """One piece of text for a language model, with its ids."""
+
+    text: str
+    expected: int
+    ids: tuple[int, ...] = field(repr=False)
+
+
 class Uttered(NamedTuple):
     """More audio of the passage being spoken."""
 

@@ -7,7 +7,6 @@ continues the reference again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import torch
 
@@ -17,7 +16,7 @@ from paretone.front_end.speakable import spoken_chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
-from paretone.models.families.passages import Passages
+from paretone.models.families.passages import Passages, TokenPassage
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, load_decoder, optimised, parameters
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from paretone.models.llasa.tokenizer import rendered
@@ -36,22 +35,13 @@ ROOM_FOR_SPEECH = 0.6
 """Largest expected share of the free context for a passage, because speech may take longer."""
 
 
-@dataclass(frozen=True)
-class LlasaPassage:
-    text: str
-    expected: int
-    ids: tuple[int, ...] = field(repr=False)
-
-
 class LlasaSpeech(LanguageSpeech):
     def __init__(
         self, info: ModelInfo, folder: LlasaFolder, network: LanguageNetwork, codec: XCodec2Decoder, voices: VoiceReader
     ) -> None:
         """``network`` is the plain one of ``folder``; only its optimised form is kept."""
         super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
-        self._tokenizer, self._rows = folder.tokenizer, folder.rows
-        self._codec = codec
-        self._voices = voices
+        self._tokenizer, self._rows, self._codec, self._voices = folder.tokenizer, folder.rows, codec, voices
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -72,7 +62,7 @@ class LlasaSpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[LlasaPrompt, Passages[LlasaPassage]]:
+    ) -> tuple[LlasaPrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         speaker = str(options["speaker"])
         fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
@@ -80,15 +70,15 @@ class LlasaSpeech(LanguageSpeech):
         pieces = spoken_chunks(text, prompt.seconds, budget)
         return prompt, Passages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
 
-    def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> LlasaPassage:
+    def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> TokenPassage:
         expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))
         ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript, speaker=speaker)))
         if len(ids) + len(prompt.codes) >= CONTEXT:
             raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; add full stops.")
-        return LlasaPassage(text, expected, ids)
+        return TokenPassage(text, expected, ids)
 
     def _request(
-        self, network: LanguageNetwork, passage: LlasaPassage, prompt: LlasaPrompt, options: Values
+        self, network: LanguageNetwork, passage: TokenPassage, prompt: LlasaPrompt, options: Values
     ) -> Request:
         texts, tokens = network.tables[TEXTS], network.tokens
         embedded = texts[torch.tensor(passage.ids, device=texts.device)]
@@ -102,19 +92,15 @@ class LlasaSpeech(LanguageSpeech):
         tokenizer = self._tokenizer
         return OfficialIds(self._rows, tokenizer.first_code, tokenizer.codes, (tokenizer.end,))
 
-    def _official_prompt(self, passage: LlasaPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
+    def _official_prompt(self, passage: TokenPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
         return (*passage.ids, *(code + self._tokenizer.first_code for code in prompt.codes))
 
-    def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: TokenPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
         return Nucleus.of(options, prompt.codes)
 
     def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
         window = Window(options["stream_codes"], options["stream_context"])
         return WindowedDecoder(self._codec, prompt.codes, window)
-
-
-FRONT_END = "llama"
-"""Name of the text front end: Llama's tokenizer reads texts unchanged."""
 
 
 def load_llasa(request: LoadRequest) -> LlasaSpeech:
@@ -137,7 +123,7 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
         layers=folder.config.layers,
         branches=1,
         parameters=parameters(network),
-        text_front_end=FRONT_END,
+        text_front_end="llama",
         precisions=(devices.name_of(dtype),),
     )
     return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))

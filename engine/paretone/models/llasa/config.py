@@ -21,47 +21,21 @@ LONGEST_PASSAGE = 15.0
 FIRST_CODES = 25
 """Maximum codes of the first streaming window, for an earlier start."""
 
-CLONE = Switch(
-    "clone",
-    "Clone the voice",
-    "Continue the chosen recording. Off: LLaSA invents a voice, a different one for every seed.",
-    default=True,
-)
-
-SPEAKER = Text(
-    "speaker",
-    "Speaker",
-    "For checkpoints fine-tuned on several speakers: the name of one, written before the speech as "
-    "“Speaker kore”. Leave empty for the released ones, which know no names.",
-    default="",
-    longest=40,
-)
-
-STREAM_CODES = Number(
-    "stream_codes",
-    "Streaming window",
-    "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
-    default=50,
-    minimum=10,
-    maximum=500,
-    step=10,
-    whole=True,
-)
-
-STREAM_CONTEXT = Number(
-    "stream_context",
-    "Streaming context",
-    "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
-    default=100,
-    minimum=0,
-    maximum=1000,
-    step=10,
-    whole=True,
-)
-
 OPTIONS = (
-    CLONE,
-    SPEAKER,
+    Switch(
+        "clone",
+        "Clone the voice",
+        "Continue the chosen recording. Off: LLaSA invents a voice, a different one for every seed.",
+        default=True,
+    ),
+    Text(
+        "speaker",
+        "Speaker",
+        "For checkpoints fine-tuned on several speakers: the name of one, written before the speech as "
+        "“Speaker kore”. Leave empty for the released ones, which know no names.",
+        default="",
+        longest=40,
+    ),
     replace(TEMPERATURE, meaning=f"{TEMPERATURE.meaning} The release speaks with 0.8."),
     replace(
         TOP_K,
@@ -77,6 +51,24 @@ OPTIONS = (
         REPETITION_PENALTY,
         meaning="Make repeated codes less likely; 1 changes nothing. Users report 1.05 to 1.2 against humming.",
     ),
-    STREAM_CODES,
-    STREAM_CONTEXT,
+    Number(
+        "stream_codes",
+        "Streaming window",
+        "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
+        default=50,
+        minimum=10,
+        maximum=500,
+        step=10,
+        whole=True,
+    ),
+    Number(
+        "stream_context",
+        "Streaming context",
+        "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
+        default=100,
+        minimum=0,
+        maximum=1000,
+        step=10,
+        whole=True,
+    ),
 )

@@ -52,10 +52,7 @@ class VoiceEncoder:
     def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu", several: bool = False) -> None:
         """``folder`` is the converted release; codes are cached in the folder ``cache``. For ``several`` recordings the
         encoder stays loaded until :meth:`rest`."""
-        self._folder = folder
-        self._cache = cache
-        self._device = device
-        self._several = several
+        self._folder, self._cache, self._device, self._several = folder, cache, device, several
         self._loaded: Xcodec2Model | None = None
 
     def __call__(
@@ -79,14 +76,21 @@ class VoiceEncoder:
 
     @torch.inference_mode()
     def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
+        from transformers import SeamlessM4TFeatureExtractor
+
         model = self._loaded
         if model is None:
             model = load_encoder(shards)
             nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
             self._loaded = model if self._several else None
         check()
+        # w2v-bert's input: Kaldi's log-mel frames, normalised over time, two per row.
+        extractor = SeamlessM4TFeatureExtractor(
+            feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0
+        )
         padded = torch.from_numpy(np.pad(samples, (0, CODE_SAMPLES - len(samples) % CODE_SAMPLES)))
-        features = _features(functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy())
+        around = functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy()
+        features = extractor(around, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
         found = model.encode(padded[None, None].to(self._device), features.to(self._device))
         return found.audio_codes[0, 0].cpu().numpy().astype(np.int32)
 
@@ -106,16 +110,6 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
     return made
 
 
-def _features(samples: np.ndarray) -> torch.Tensor:
-    """Input of w2v-bert: Kaldi's log-mel frames, normalised over time, two per row."""
-    from transformers import SeamlessM4TFeatureExtractor
-
-    extractor = SeamlessM4TFeatureExtractor(
-        feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0
-    )
-    return extractor(samples, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
-
-
 @dataclass(frozen=True)
 class LlasaPrompt:
     """Prompt of the speech; empty without a voice."""
@@ -133,8 +127,7 @@ class LlasaPrompt:
 class VoiceReader:
     def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
         """``codes``: number of codes in the language model."""
-        self._encoder = encoder
-        self._codes = codes
+        self._encoder, self._codes = encoder, codes
         self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
 
     def __call__(

@@ -22,7 +22,6 @@ from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.llasa.config import FIRST_CODES
-from paretone.models.networks.shapes import Modules
 
 LEVELS = 4
 """Number of values of each dimension of a code."""
@@ -138,15 +137,13 @@ class CodecBackbone(nn.Module):
         width = config.width
         self.embed = nn.Conv1d(width, width, kernel_size=7, padding=3)
         self.prior_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
-        self.transformers = Modules(CodecBlock(config) for _ in range(config.layers))
+        self.transformers = nn.Sequential(*(CodecBlock(config) for _ in range(config.layers)))
         self.post_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
         self.final_layer_norm = nn.LayerNorm(width, eps=EPSILON)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, width) to the same shape."""
-        x = self.prior_net(self.embed(x.transpose(1, 2))).transpose(1, 2)
-        for block in self.transformers:
-            x = block(x)
+        x = self.transformers(self.prior_net(self.embed(x.transpose(1, 2))).transpose(1, 2))
         return self.final_layer_norm(self.post_net(x.transpose(1, 2)).transpose(1, 2))
 
 

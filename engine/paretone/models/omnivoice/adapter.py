@@ -111,9 +111,6 @@ class OmniVoiceSpeech(MaskedSpeech):
         return StreamedPassages(rate, prompt.level)
 
 
-FRONT_END = "qwen3"
-
-
 def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
     """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice. Raises
     :class:`CheckpointError`."""
@@ -146,7 +143,7 @@ def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
-        text_front_end=FRONT_END,
+        text_front_end="qwen3",
         precisions=offered(device),
     )
     cache = data_folder() / "cache" / "higgs"

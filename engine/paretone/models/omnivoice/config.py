@@ -20,50 +20,46 @@ LONGEST_REFERENCE = 20.0
 SLOWEST, FASTEST = 4.0, 40.0
 """Bounds of Latin letters per second (:mod:`paretone.models.omnivoice.text`) of a fitting transcript."""
 
-CLONE = Switch(
-    "clone",
-    "Clone the voice",
-    "Continue the chosen recording. Off: OmniVoice invents a voice, or follows the description below.",
-    default=True,
+OPTIONS = (
+    *DEMASKING_OPTIONS,
+    Switch(
+        "clone",
+        "Clone the voice",
+        "Continue the chosen recording. Off: OmniVoice invents a voice, or follows the description below.",
+        default=True,
+    ),
+    Text(
+        "language",
+        "Language",
+        "Language of the text: an id such as en, zh or ja, or an English name, of 646 languages. Leave empty if "
+        "unknown; OmniVoice speaks slightly better with it.",
+        default="",
+    ),
+    Text(
+        "instruct",
+        "Voice description",
+        "For example “female, low pitch” or “male, british accent”: gender, age, pitch, whisper, English accent or "
+        "dialect of Chinese. Leave empty for none.",
+        default="",
+    ),
+    SPEED,
+    Number(
+        "duration",
+        "Duration",
+        "Duration of the speech in seconds; 0: estimate it from the text at the pace of the recording. Overrides "
+        "the speed.",
+        default=0.0,
+        unit="s",
+        minimum=0.0,
+        maximum=LONGEST_TOLD,
+        step=0.5,
+    ),
+    Switch("denoise", "Clean sound", "Ask OmniVoice to leave out noise and echo of the recording.", default=True),
+    Switch("prepare", "Trim the recording", "Cut long pauses and silence at its ends, as upstream.", default=True),
+    Switch(
+        "post_process",
+        "Trim silence",
+        "Cut long pauses and silence at the ends of the speech, as upstream. Not in blockwise streaming.",
+        default=True,
+    ),
 )
-
-LANGUAGE = Text(
-    "language",
-    "Language",
-    "Language of the text: an id such as en, zh or ja, or an English name, of 646 languages. Leave empty if unknown; "
-    "OmniVoice speaks slightly better with it.",
-    default="",
-)
-
-INSTRUCT = Text(
-    "instruct",
-    "Voice description",
-    "For example “female, low pitch” or “male, british accent”: gender, age, pitch, whisper, English accent or dialect "
-    "of Chinese. Leave empty for none.",
-    default="",
-)
-
-DURATION = Number(
-    "duration",
-    "Duration",
-    "Duration of the speech in seconds; 0: estimate it from the text at the pace of the recording. Overrides "
-    "the speed.",
-    default=0.0,
-    unit="s",
-    minimum=0.0,
-    maximum=LONGEST_TOLD,
-    step=0.5,
-)
-
-DENOISE = Switch("denoise", "Clean sound", "Ask OmniVoice to leave out noise and echo of the recording.", default=True)
-
-PREPARE = Switch("prepare", "Trim the recording", "Cut long pauses and silence at its ends, as upstream.", default=True)
-
-POST_PROCESS = Switch(
-    "post_process",
-    "Trim silence",
-    "Cut long pauses and silence at the ends of the speech, as upstream. Not in blockwise streaming.",
-    default=True,
-)
-
-OPTIONS = (*DEMASKING_OPTIONS, CLONE, LANGUAGE, INSTRUCT, SPEED, DURATION, DENOISE, PREPARE, POST_PROCESS)

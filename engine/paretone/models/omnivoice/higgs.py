@@ -161,16 +161,14 @@ class AcousticDecoder(nn.Module):
         super().__init__()
         width = config.decoder_width
         self.conv1 = nn.Conv1d(config.latent, width, KERNEL, padding=KERNEL // 2)
-        self.block = Modules(DecoderBlock(width >> index, ratio) for index, ratio in enumerate(config.ratios))
+        blocks = (DecoderBlock(width >> index, ratio) for index, ratio in enumerate(config.ratios))
+        self.block = nn.Sequential(*blocks)
         width >>= len(config.ratios)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, 1, KERNEL, padding=KERNEL // 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv1(x)
-        for block in self.block:
-            x = block(x)
-        return self.conv2(self.snake1(x))
+        return self.conv2(self.snake1(self.block(self.conv1(x))))
 
 
 class Entries(nn.Module):
@@ -311,16 +309,14 @@ class AcousticEncoder(nn.Module):
         super().__init__()
         width = config.encoder_width
         self.conv1 = nn.Conv1d(1, width, KERNEL, padding=KERNEL // 2)
-        self.block = Modules(EncoderBlock(width << index, ratio) for index, ratio in enumerate(config.downsampling))
+        blocks = (EncoderBlock(width << index, ratio) for index, ratio in enumerate(config.downsampling))
+        self.block = nn.Sequential(*blocks)
         width <<= len(config.downsampling)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, config.latent, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv1(x)
-        for block in self.block:
-            x = block(x)
-        return self.conv2(self.snake1(x))
+        return self.conv2(self.snake1(self.block(self.conv1(x))))
 
 
 class SemanticUnit(nn.Module):
@@ -342,16 +338,13 @@ class SemanticBlock(nn.Module):
 
     def __init__(self, config: HiggsConfig, channels: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.res_units = Modules(
-            SemanticUnit(channels, config.unit_kernel, dilation) for dilation in config.block_dilations
-        )
+        units = (SemanticUnit(channels, config.unit_kernel, dilation) for dilation in config.block_dilations)
+        self.res_units = nn.Sequential(*units)
         kernel = 3 if stride == 1 else 2 * stride
         self.conv = nn.Conv1d(channels, outputs, kernel, stride, (kernel - 1) // 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        for unit in self.res_units:
-            x = unit(x)
-        return self.conv(x)
+        return self.conv(self.res_units(x))
 
 
 class SemanticEncoder(nn.Module):
@@ -362,16 +355,11 @@ class SemanticEncoder(nn.Module):
         width = config.semantic_width
         self.conv = nn.Conv1d(width, width, config.kernel, padding=config.kernel // 2, bias=False)
         widths = [width, *(int(width * ratio) for ratio in config.channel_ratios)]
-        self.conv_blocks = Modules(
-            SemanticBlock(config, inputs, outputs, stride)
-            for inputs, outputs, stride in zip(widths[:-1], widths[1:], config.strides, strict=True)
-        )
+        sizes = zip(widths[:-1], widths[1:], config.strides, strict=True)
+        self.conv_blocks = nn.Sequential(*(SemanticBlock(config, *one) for one in sizes))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(x)
-        for block in self.conv_blocks:
-            x = block(x)
-        return x
+        return self.conv_blocks(self.conv(x))
 
 
 class EncodingCodebook(Codebook):

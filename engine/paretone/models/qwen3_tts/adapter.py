@@ -4,7 +4,6 @@ codes of frames; see :mod:`paretone.models.qwen3_tts.frames`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -16,16 +15,10 @@ from paretone.front_end.speakable import spoken_chunks
 from paretone.models.base import ModelInfo, OfficialIds, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork
-from paretone.models.families.passages import Decoded, Passages, TokenDecoder
+from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
 from paretone.models.loading import LoadRequest
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
-from paretone.models.qwen3_tts.config import (
-    LONGEST_DESCRIBED,
-    LONGEST_PASSAGE,
-    MOST_FRAMES,
-    TITLE,
-    VOICE_DESIGN,
-)
+from paretone.models.qwen3_tts.config import LONGEST_DESCRIBED, LONGEST_PASSAGE, MOST_FRAMES, TITLE, VOICE_DESIGN
 from paretone.models.qwen3_tts.frames import FrameModel
 from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
@@ -40,13 +33,6 @@ from paretone.setting.plan import LanguagePlan
 
 SPARE = 2
 """Frames of a request beyond the longest speech, so that the guard reports a runaway before the request ends."""
-
-
-@dataclass(frozen=True)
-class FramePassage:
-    text: str
-    expected: int
-    ids: tuple[int, ...] = field(repr=False)
 
 
 class FrameDecoder(TokenDecoder):
@@ -131,17 +117,17 @@ class QwenSpeech(LanguageSpeech):
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
-    ) -> tuple[VoicePrompt, Passages[FramePassage]]:
+    ) -> tuple[VoicePrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, options, check)
         pieces = spoken_chunks(text, prompt.seconds, self._longest)
         return prompt, Passages(tuple(self._passage(piece, prompt) for piece in pieces))
 
-    def _passage(self, text: str, prompt: VoicePrompt) -> FramePassage:
+    def _passage(self, text: str, prompt: VoicePrompt) -> TokenPassage:
         expected = max(1, round(prompt.seconds(text) * self.token_rate))
-        return FramePassage(text, expected, self._tokenizer.ids(text))
+        return TokenPassage(text, expected, self._tokenizer.ids(text))
 
     def _request(
-        self, network: LanguageNetwork, passage: FramePassage, prompt: VoicePrompt, options: Values
+        self, network: LanguageNetwork, passage: TokenPassage, prompt: VoicePrompt, options: Values
     ) -> Request:
         tokens = cast("FrameModel", network.tokens)
         who = prompt.voice, prompt.language, prompt.instruction, prompt.streamed
@@ -157,7 +143,7 @@ class QwenSpeech(LanguageSpeech):
             complete=tokens.completing(found, Nucleus.of(options, prefix="inner_")),
         )
 
-    def _token_sampler(self, passage: FramePassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: TokenPassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
         return Nucleus.of(options)
 
     def _decoder(self, prompt: VoicePrompt, seed: int, options: Values) -> FrameDecoder:
@@ -167,7 +153,7 @@ class QwenSpeech(LanguageSpeech):
     def official_ids(self) -> OfficialIds:
         return OfficialIds(self._config.rows, 0, self._config.codes, (self._config.end,))
 
-    def _official_prompt(self, passage: FramePassage, prompt: VoicePrompt) -> tuple[int, ...]:
+    def _official_prompt(self, passage: TokenPassage, prompt: VoicePrompt) -> tuple[int, ...]:
         raise SettingError(
             f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code. "
             "Give other programs the text."

@@ -12,7 +12,7 @@ Sizes are read from the descriptions and held against the weights, which are rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,16 +23,8 @@ from torch import Tensor
 from paretone.errors import CheckpointError
 from paretone.models.declaration import Model
 from paretone.models.files.byte_pairs import MERGES, VOCABULARY, byte_pairs
-from paretone.models.files.checkpoints import (
-    WEIGHTS,
-    Shards,
-    in_float32,
-    load_strictly,
-    loaded_strictly,
-    require_fractions,
-)
+from paretone.models.files.checkpoints import WEIGHTS, Shards, in_float32, loaded_strictly, require_fractions
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.shapes import without_weights
 from paretone.models.qwen3_tts.config import BASE, INSTALL, TITLE
 from paretone.models.qwen3_tts.model import CODEC, MODELS, kind_and_size, kind_of
 from paretone.models.qwen3_tts.prompts import FOOTER, HEADER, Marks, chat, chat_of_instruction, chat_of_transcript
@@ -165,26 +157,21 @@ class OfficialFolder:
     def talker(self) -> Talker:
         """Talker and predictor as trained, on the device."""
         where = self.shards.where
-        known = self._weights(self.shards, TALKER, SPEAKER if self.kind == BASE else "")
-        weights = {name.removeprefix(TALKER): value for name, value in known.items()}
+        weights = self._weights(self.shards, TALKER, SPEAKER if self.kind == BASE else "")
         require_fractions(weights, where)
         for name in list(weights):  # One by one, so that not all are in memory twice.
             self.check()
             # A prompt needs few rows of texts.
             dtype = weights[name].dtype if name == TEXTS else self.dtype
             weights[name] = weights[name].to(self.device, dtype)
-        with without_weights(weights, where):
-            talker = Talker(self.talker_config)
-        load_strictly(talker, weights, where, assign=True)
-        return talker.eval().requires_grad_(False)
+        config = self.talker_config
+        return loaded_strictly(lambda: Talker(config), weights, where, assign=True)
 
     def speaker_encoder(self) -> SpeakerEncoder:
         """Of a Base release."""
-        found = self._weights(self.shards, SPEAKER, TALKER)
-        weights = in_float32({name.removeprefix(SPEAKER): value for name, value in found.items()})
+        weights = in_float32(self._weights(self.shards, SPEAKER, TALKER))
         config = SpeakerConfig.read(self.config.part("speaker_encoder_config"))
-        made = loaded_strictly(lambda: SpeakerEncoder(config), weights, self.shards.where)
-        return made.to(self.device)
+        return loaded_strictly(lambda: SpeakerEncoder(config), weights, self.shards.where).to(self.device)
 
     def decoder(self) -> CodecDecoder:
         config = CodecDecoderConfig.read(self.codec.part("decoder_config", needed=True))
@@ -201,16 +188,15 @@ class OfficialFolder:
 
     def _codec_part(self, make: Callable[[], AnyPart], prefix: str, other: str) -> AnyPart:
         """A part of the speech tokenizer, always in float32."""
-        found = self._weights(self.codec_shards, prefix, other)
-        weights = in_float32({name.removeprefix(prefix): value for name, value in found.items()})
+        weights = in_float32(self._weights(self.codec_shards, prefix, other))
         return loaded_strictly(make, weights, self.codec_shards.where).to(self.device)
 
-    def _weights(self, shards: Shards, prefix: str, other: str) -> Mapping[str, Tensor]:
-        """The weights under ``prefix``. Those under ``other`` may be there, too, but nothing else."""
+    def _weights(self, shards: Shards, prefix: str, other: str) -> dict[str, Tensor]:
+        """The weights under ``prefix``, by names without it; only those under ``other`` may be there, too."""
         weights, others = shards.read(lambda name: name.startswith(prefix), self.check)
         strange = next((name for name in others if not (other and name.startswith(other))), None)
         if strange is not None:
             raise CheckpointError(
                 f"{shards.where} is not {TITLE} of the kind that {self.root / CONFIG} names: it holds {shown(strange)}."
             )
-        return weights
+        return {name.removeprefix(prefix): value for name, value in weights.items()}

@@ -193,12 +193,8 @@ class FramePredictor:
             hidden = self._upper(seen[None], upper, self._positions[start : start + len(seen)])[0]
             groups = range(first, first + len(drafts))
             scores = self._scores(hidden[-len(drafts) :], groups)
-            chosen = torch.cat(
-                [
-                    drawn(sampler.probabilities(scores[row : row + 1], ())[0], given[group])
-                    for row, group in enumerate(groups)
-                ]
-            )
+            shares = (sampler.probabilities(scores[row : row + 1], ())[0] for row in range(len(drafts)))
+            chosen = torch.cat([drawn(one, given[group]) for one, group in zip(shares, groups, strict=True)])
             wanted, proposed = torch.stack([chosen, torch.cat(drafts)]).tolist()
             agreed = next((row for row in range(len(drafts)) if wanted[row] != proposed[row]), len(drafts) - 1)
             codes += wanted[: agreed + 1]

@@ -90,22 +90,18 @@ class CodecDecoderConfig:
 class Codebook(nn.Module):
     """A table kept as sums of vectors and their counts, as in training."""
 
+    sums = "embedding_sum"
+
     def __init__(self, codes: int, width: int) -> None:
         super().__init__()
         self.register_buffer("cluster_usage", torch.ones(codes))
-        self.register_buffer("embedding_sum", torch.zeros(codes, width))
+        self.register_buffer(self.sums, torch.zeros(codes, width))
 
     @property
     def table(self) -> Tensor:
         """(codes, width)."""
-        usage, sums = cast("Tensor", self.cluster_usage), cast("Tensor", self.embedding_sum)
-        return sums / usage.clamp(min=LEAST_USAGE)[:, None]
-
-
-class CodebookLayer(nn.Module):
-    def __init__(self, codes: int, width: int) -> None:
-        super().__init__()
-        self._codebook = Codebook(codes, width)
+        usage = cast("Tensor", self.cluster_usage)
+        return self.get_buffer(self.sums) / usage.clamp(min=LEAST_USAGE)[:, None]
 
 
 class CodebookGroup(nn.Module):
@@ -115,12 +111,13 @@ class CodebookGroup(nn.Module):
         super().__init__()
         self.input_proj = nn.Conv1d(config.quantised, config.table_width, 1, bias=False)
         self.output_proj = nn.Conv1d(config.table_width, config.quantised, 1, bias=False)
-        layers = Modules(CodebookLayer(config.codes, config.table_width) for _ in range(count))
-        self.vq = nn.ModuleDict({"layers": layers})
+        books = (Codebook(config.codes, config.table_width) for _ in range(count))
+        self.vq = nn.ModuleDict({"layers": Modules(nn.ModuleDict({"_codebook": one}) for one in books)})
 
     @property
     def tables(self) -> list[Tensor]:
-        return [one._codebook.table for one in cast("Modules[CodebookLayer]", self.vq["layers"])]
+        layers = cast("Modules[nn.ModuleDict]", self.vq["layers"])
+        return [cast("Codebook", one["_codebook"]).table for one in layers]
 
     def forward(self, codes: Tensor) -> Tensor:
         """(B, codebooks, n) to (B, quantised, n)."""
@@ -168,9 +165,8 @@ class WindowedAttention(nn.Module):
         if self.window is not None:
             key = memory.windowed(self, "keys", key, self.window - 1)
             value = memory.windowed(self, "values", value, self.window - 1)
-        ages = torch.arange(count, device=x.device)[:, None] - torch.arange(
-            count - key.shape[2], count, device=x.device
-        )
+        seen = torch.arange(count - key.shape[2], count, device=x.device)
+        ages = torch.arange(count, device=x.device)[:, None] - seen
         mask = (ages >= 0) & (ages < (self.window or count + 1))
         mixed = F.scaled_dot_product_attention(query, key, value, mask)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
@@ -291,10 +287,9 @@ class CodecDecoder(nn.Module):
         )
         self.pre_conv = Held(CausalConv(config.quantised, config.latent, 3))
         self.pre_transformer = DecoderTransformer(config)
+        width = config.latent
         self.upsample = nn.ModuleList(
-            nn.ModuleList(
-                [Held(CausalTransposedConv(config.latent, config.latent, ratio, ratio)), ConvNeXt(config.latent)]
-            )
+            nn.ModuleList([Held(CausalTransposedConv(width, width, ratio, ratio)), ConvNeXt(width)])
             for ratio in config.upsampling
         )
         widths = [config.width >> block for block in range(len(config.ratios) + 1)]
@@ -416,14 +411,10 @@ class EncoderUnit(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
         inner = channels // 2
-        # The activations have no weights.
-        self.block = nn.ModuleList([nn.ELU(), PaddedConv(channels, inner, 3), nn.ELU(), PaddedConv(inner, channels, 1)])
+        self.block = nn.Sequential(nn.ELU(), PaddedConv(channels, inner, 3), nn.ELU(), PaddedConv(inner, channels, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = x
-        for one in self.block:
-            hidden = one(hidden)
-        return x + hidden
+        return x + self.block(x)
 
 
 class EncoderFeedForward(nn.Module):
@@ -452,19 +443,12 @@ class EncoderLayer(nn.Module):
         return x + self.mlp_layer_scale(self.mlp(self.post_attention_layernorm(x)))
 
 
-class EncoderCodebook(nn.Module):
-    """See :class:`Codebook`."""
+class EncoderCodebook(Codebook):
+    sums = "embed_sum"
 
     def __init__(self, codes: int, width: int) -> None:
-        super().__init__()
-        self.register_buffer("cluster_usage", torch.ones(codes))
-        self.register_buffer("embed_sum", torch.zeros(codes, width))
+        super().__init__(codes, width)
         self.register_buffer("initialized", torch.ones(1))
-
-    @property
-    def table(self) -> Tensor:
-        usage, sums = cast("Tensor", self.cluster_usage), cast("Tensor", self.embed_sum)
-        return sums / usage.clamp(min=LEAST_USAGE)[:, None]
 
 
 class EncoderGroup(nn.Module):
@@ -501,9 +485,8 @@ class CodecEncoder(nn.Module):
             layers += [EncoderUnit(channels), nn.ELU(), PaddedConv(channels, 2 * channels, 2 * ratio, ratio)]
             channels *= 2
         self.encoder = nn.ModuleDict({"layers": Modules([*layers, nn.ELU(), PaddedConv(channels, config.width, 3)])})
-        self.encoder_transformer = nn.ModuleDict(
-            {"layers": Modules(EncoderLayer(config) for _ in range(config.layers))}
-        )
+        transformer = Modules(EncoderLayer(config) for _ in range(config.layers))
+        self.encoder_transformer = nn.ModuleDict({"layers": transformer})
         self.downsample = PaddedConv(config.width, config.width, 4, 2, mode="replicate", bias=False)
         self.quantizer = nn.ModuleDict(
             {
