@@ -1,6 +1,5 @@
 """Doctor: a dialog that checks the installation, and the status bar's button that names the device."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -17,9 +16,6 @@ from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build
-
-_LEAST = 8
-"""Minimum width of the button, in font heights."""
 
 
 class ComputingButton(QToolButton):
@@ -55,7 +51,7 @@ class ComputingButton(QToolButton):
         return QSize(self.fontMetrics().horizontalAdvance(self._brief) + room, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(_LEAST * self.fontMetrics().height(), super().sizeHint().height())
+        return QSize(8 * self.fontMetrics().height(), super().sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -68,9 +64,7 @@ class ComputingButton(QToolButton):
         self.setText(self._brief if wide else cut)
 
 
-_LOOKING = "<p>Looking…</p>"
 _MARKS = {GOOD: "✓", NOTE: "–", PROBLEM: "✗"}
-_WIDTH, _HEIGHT = 44, 34
 
 
 class DoctorDialog(QDialog):
@@ -80,25 +74,24 @@ class DoctorDialog(QDialog):
         self._checks: tuple[Check, ...] = ()
         self.setWindowTitle("Check installation")
         self.page = build.named(QTextBrowser(), "Findings")
-        self.page.setHtml(_LOOKING)
+        self.page.setHtml("<p>Looking…</p>")
         buttons = build.above_close(self, (self.page, 1))
         self.copy_button = buttons.addButton("&Copy for a bug report", QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.setToolTip("Copy these lines without any folder of yours")
         self.copy_button.setEnabled(False)
         self.copy_button.clicked.connect(self._copy)
-        unit = self.fontMetrics().height()
-        self.resize(_WIDTH * unit, _HEIGHT * unit)
+        em = self.fontMetrics().height()
+        self.resize(44 * em, 34 * em)
 
-    def show_findings(self, checks: Sequence[Check]) -> None:
-        self._checks = tuple(checks)
+    def show_findings(self, checks: tuple[Check, ...]) -> None:
+        self._checks = checks
         inks = {GOOD: self._colours.good, NOTE: self._colours.muted, PROBLEM: self._colours.danger}
         rows = []
         for one in self._checks:
             mark = f'<span style="color:{inks[one.state]}">{_MARKS[one.state]}</span>'
             advice = f"<br><i>{escape(one.advice)}</i>" if one.advice else ""
-            rows.append(
-                f"<tr><td>{mark}&nbsp;</td><td><b>{escape(one.name)}</b>: {escape(one.found)}{advice}</td></tr>"
-            )
+            said = f"<b>{escape(one.name)}</b>: {escape(one.found)}{advice}"
+            rows.append(f"<tr><td>{mark}&nbsp;</td><td>{said}</td></tr>")
         self.page.setHtml(f"<table cellspacing='0' cellpadding='3'>{''.join(rows)}</table>")
         self.copy_button.setEnabled(True)
 

@@ -22,6 +22,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, HEADING, text_font
 
 TEXT = frozenset((".txt", ".text", ".md"))
+STUDY = frozenset((".toml",))
 PROFILE = frozenset((".json", ".paretone"))
 MOST_LOOKED_AT = 2_000
 DEEPEST_WEIGHTS = 3
@@ -79,14 +80,17 @@ def _of_file(path: Path) -> Dropped:
     from paretone.studies.store import DATABASE  # Slow to import, here and below.
 
     ending = path.suffix.lower()
-    if ending in SOUND:  # Setup refuses what cannot be read, with a reason.
-        return Dropped(Target.VOICE, Target.VOICE.value, path)
-    if ending in TEXT:
-        return Dropped(Target.TEXT, Target.TEXT.value, path)
-    if ending == ".toml" or path.name == DATABASE:
-        return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
-    if ending in PROFILE:
-        return Dropped(Target.PROFILE, Target.PROFILE.value, path)
+    # Setup refuses sound that cannot be read, with a reason.
+    for target, endings in (
+        (Target.VOICE, SOUND),
+        (Target.TEXT, TEXT),
+        (Target.STUDY, STUDY),
+        (Target.PROFILE, PROFILE),
+    ):
+        if ending in endings:
+            return Dropped(target, target.value, path)
+    if path.name == DATABASE:
+        return Dropped(Target.STUDY, Target.STUDY.value, path.parent)
     if ending in config_file.WEIGHTS:
         return _model(_folder_of(path))
     return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
@@ -125,31 +129,26 @@ def _refused(sentence: str) -> Dropped:
     return Dropped(Target.NOTHING, sentence)
 
 
-_VEIL = 150
 _LINE, _ROUND = 3, 8
-_CHARACTERS = 44
 
 
 class DropOverlay(QWidget):
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
-        self._window = window
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.colours = colours
-        self.sentence = ""
-        self.part = QRect()
+        self.colours, self.sentence, self.part = colours, "", QRect()
 
-    def tell(self, sentence: str, part: QRect) -> None:
-        self.sentence, self.part = sentence, part
+    def tell(self, sentence: str, part: QRect, colours: Colours) -> None:
+        self.colours, self.sentence, self.part = colours, sentence, part
         self.setAccessibleName(sentence)
-        self.setGeometry(self._window.rect())
+        self.setGeometry(self.parentWidget().rect())
         self.raise_()
         self.show()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         veil = QColor(self.colours.base)
-        veil.setAlpha(_VEIL)
+        veil.setAlpha(150)
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.fillRect(self.rect(), veil)
@@ -157,7 +156,7 @@ class DropOverlay(QWidget):
             painter.drawRoundedRect(self.part.adjusted(_LINE, _LINE, -_LINE, -_LINE), _ROUND, _ROUND)
             painter.setFont(text_font(self.font(), HEADING))
             wrapped = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
-            widest = min(self.width() - 4 * GAP, _CHARACTERS * painter.fontMetrics().averageCharWidth())
+            widest = min(self.width() - 4 * GAP, 44 * painter.fontMetrics().averageCharWidth())
             box = painter.boundingRect(QRect(0, 0, widest, self.height()), wrapped, self.sentence)
             box.adjust(-2 * GAP, -GAP, 2 * GAP, GAP)
             box.moveCenter(self.part.center())
@@ -189,8 +188,7 @@ class DroppingPresenter(Presenter):
         elif isinstance(event, QDropEvent) and (watched is self._window or event.mimeData().hasUrls()):
             if isinstance(event, QDragEnterEvent):
                 found = _dropped(event.mimeData())
-                self.overlay.colours = self._theme.colours
-                self.overlay.tell(found.sentence, self._part(found.target))
+                self.overlay.tell(found.sentence, self._part(found.target), self._theme.colours)
             event.setDropAction(Qt.DropAction.CopyAction)  # A program that moves would delete the user's file.
             event.accept()
             if event.type() == QEvent.Type.Drop:

@@ -1,7 +1,6 @@
 """The Edit menu: copy figures; find in a panel; preferences; undo keys of the focused field."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -42,52 +41,28 @@ class Copyable(Protocol):
         """All values, tab-separated, with the titles on the first line."""
 
 
-@dataclass(frozen=True)
-class Figures:
-    title: str
-    text: str
-
-    @property
-    def rows(self) -> int:
-        return max(0, len(self.text.splitlines()) - 1)
-
-    @property
-    def words(self) -> str:
-        return f"Copied {self.title or 'the table'}: {counted(self.rows, 'row', 'rows')}."
+_FIGURES = Copyable | QTableView | QTreeView
 
 
-def figures_at(focus: QWidget | None) -> Figures | None:
-    """Figures of the focused plot or table, else of the largest in its panel; ``None`` if there are none. A table with
-    selected rows gives only these."""
+def _with_figures(focus: QWidget | None) -> QWidget | None:
+    """The focused plot or table, else the largest in its panel."""
     around = focus
-    while around is not None:
-        if _has_figures(around):
-            return _figures(around)
-        if around.isWindow() or isinstance(around.parentWidget(), QDockWidget | QToolBar):
-            break
+    while around is not None and not isinstance(around, _FIGURES):
+        if around.isWindow():
+            return None
+        if isinstance(around.parentWidget(), QDockWidget | QToolBar):
+            found = [one for one in around.findChildren(QWidget) if one.isVisible() and isinstance(one, _FIGURES)]
+            return max(found, key=lambda one: one.width() * one.height(), default=None)
         around = around.parentWidget()
-    if around is None or around.isWindow():
-        return None
-    found = [one for one in around.findChildren(QWidget) if one.isVisible() and _has_figures(one)]
-    return _figures(max(found, key=lambda one: one.width() * one.height())) if found else None
+    return around
 
 
-def _has_figures(widget: QWidget) -> bool:
-    return isinstance(widget, Copyable | QTableView | QTreeView)
-
-
-def _figures(widget: QWidget) -> Figures | None:
-    if isinstance(widget, Copyable):
-        text = widget.as_text()
-    else:
-        assert isinstance(widget, QTableView | QTreeView)
-        text = _table(widget)
-    return Figures(widget.accessibleName(), text) if text.strip() else None
-
-
-def _table(view: QTableView | QTreeView) -> str:
-    model = view.model()
-    if model is None or not model.rowCount():
+def _figures(view: QWidget | None) -> str:
+    """Tab-separated values of a plot or table; of a table with selected rows, only these."""
+    if isinstance(view, Copyable):
+        return view.as_text()
+    model = view.model() if isinstance(view, QTableView | QTreeView) else None
+    if not isinstance(view, QTableView | QTreeView) or model is None or not model.rowCount():
         return ""
     head = view.horizontalHeader() if isinstance(view, QTableView) else view.header()
     shown = [number for number in range(model.columnCount()) if not head.isSectionHidden(number)]
@@ -101,7 +76,6 @@ def _table(view: QTableView | QTreeView) -> str:
 
 
 _SCHEMES = (("As the system", Scheme.SYSTEM), ("Light", Scheme.LIGHT), ("Dark", Scheme.DARK))
-BEST = "auto"
 
 
 class PreferencesDialog(QDialog):
@@ -132,7 +106,7 @@ class PreferencesDialog(QDialog):
 
     def show_choices(self, scheme: Scheme, devices: Sequence[str], device: str, folder: str) -> None:
         self.scheme.setCurrentIndex(self.scheme.findData(scheme))
-        build.offer(self.device, [("Best available", BEST), *((one.upper(), one) for one in devices)], device)
+        build.offer(self.device, [("Best available", "auto"), *((one.upper(), one) for one in devices)], device)
         self.folder.setText(folder)
 
 
@@ -167,8 +141,12 @@ class UndoKeys(QObject):
 def keeps(field: QWidget, redoes: bool = False) -> bool:
     """Whether ``field`` itself has typing to undo, or to redo."""
     if isinstance(field, SpinBox | DoubleSpinBox):
-        edit = field.lineEdit()
-        return edit.text() != _taken_over(field) and keeps(edit, redoes)
+        edit, special = field.lineEdit(), field.specialValueText()
+        shown = field.textFromValue(field.value())  # type: ignore[arg-type]  # Each takes its own kind of number.
+        taken_over = f"{field.prefix()}{shown}{field.suffix()}"
+        if special and field.value() == field.minimum():
+            taken_over = special
+        return edit.text() != taken_over and keeps(edit, redoes)
     if isinstance(field, QComboBox):
         typed = field.lineEdit()
         return typed is not None and keeps(typed, redoes)
@@ -178,15 +156,6 @@ def keeps(field: QWidget, redoes: bool = False) -> bool:
         document = field.document()
         return not field.isReadOnly() and (document.isRedoAvailable() if redoes else document.isUndoAvailable())
     return False
-
-
-def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
-    """The box's text for its value while nothing is typed."""
-    special = box.specialValueText()
-    if special and box.value() == box.minimum():
-        return special
-    shown = box.textFromValue(box.value())  # type: ignore[arg-type]  # Each takes its own kind of number.
-    return f"{box.prefix()}{shown}{box.suffix()}"
 
 
 class EditPresenter(Presenter):
@@ -202,22 +171,29 @@ class EditPresenter(Presenter):
 
     def copy_figures(self) -> None:
         """Copy the figures at the focus. Raises :class:`PlainError` if there are none."""
-        found = figures_at(QApplication.focusWidget())
-        if found is None:
+        found = _with_figures(QApplication.focusWidget())
+        text = _figures(found)
+        if found is None or not text.strip():
             raise PlainError("There are no figures to copy here; click a plot or a table first.")
-        QGuiApplication.clipboard().setText(found.text)
-        self._status.say(found.words)
-        announce(self._window, found.words)
+        QGuiApplication.clipboard().setText(text)
+        rows = counted(len(text.splitlines()) - 1, "row", "rows")
+        said = f"Copied {found.accessibleName() or 'the table'}: {rows}."
+        self._status.say(said)
+        announce(self._window, said)
 
     def find(self) -> None:
         """Focus the search field of the current panel; if it has none, or is focused already, open the palette."""
-        focus = QApplication.focusWidget()
-        field = _search_field(focus)
-        if field is not None and field is not focus:
+        focus = around = QApplication.focusWidget()
+        field: QLineEdit | None = None
+        while field is None and around is not None and not around.isWindow() and not isinstance(around, QMainWindow):
+            inside = around.findChildren(QLineEdit)
+            field = next((one for one in inside if one.property(SEARCH) and one.isVisible()), None)
+            around = around.parentWidget()
+        if field is None or field is focus:
+            self._actions["palette"].trigger()
+        else:
             field.setFocus(Qt.FocusReason.ShortcutFocusReason)
             field.selectAll()
-            return
-        self._actions["palette"].trigger()
 
     def show_preferences(self) -> None:
         actions = self._actions
@@ -231,22 +207,7 @@ class EditPresenter(Presenter):
         build.show(dialog)
 
     def refresh(self) -> None:
-        preferences = self._opened(PreferencesDialog)
-        if preferences is None:
-            return
-        selection = self._state.selection
-        preferences.show_choices(
-            self._theme.scheme,
-            self._state.machine.devices,
-            selection.device_wanted,
-            str(self._results.library.folder.parent),
-        )
-
-
-def _search_field(focus: QWidget | None) -> QLineEdit | None:
-    while focus is not None and not focus.isWindow() and not isinstance(focus, QMainWindow):
-        for field in focus.findChildren(QLineEdit):
-            if field.property(SEARCH) and field.isVisible():
-                return field
-        focus = focus.parentWidget()
-    return None
+        preferences, folder = self._opened(PreferencesDialog), str(self._results.library.folder.parent)
+        if preferences is not None:
+            wanted = self._state.selection.device_wanted
+            preferences.show_choices(self._theme.scheme, self._state.machine.devices, wanted, folder)

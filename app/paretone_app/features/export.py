@@ -56,10 +56,6 @@ class ProfileExport:
         setting = state.selection.setting
         return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
 
-    def write(self, path: Path) -> None:
-        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
-        self.profile().save(path)
-
     def account(self, target: Target) -> Account:
         """What ``target`` honours and drops of the profile, or why it cannot take it."""
         try:
@@ -80,27 +76,6 @@ class ProfileExport:
 
 def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
     return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
-
-
-LINES = 11
-
-
-class AccountView(QTextBrowser):
-    """Lists dropped parts first: they must not be missed. Hidden for Paretone's own profiles, which hold everything,
-    and for targets that cannot take the profile (the reason is below the path)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        build.named(self, "Dropped and honoured")
-        self.setTabChangesFocus(True)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
-        self.document().setDefaultStyleSheet("p { margin: 2px 0 } ul { margin: 0 0 0 14px; -qt-list-indent: 0 }")
-
-    def show_account(self, account: Account | None) -> None:
-        """Show what a target does with the profile; ``None``: nothing is lost."""
-        self.setVisible(account is not None and not account.why_not)
-        if account is not None:
-            self.setHtml(_list("Dropped", account.drops) + _list("Honoured", account.honours))
 
 
 def _list(title: str, lines: tuple[Line, ...]) -> str:
@@ -128,10 +103,6 @@ class DestinationDialog(QDialog):
         self.summary, self.note = build.words("muted"), build.words("warning")
 
     # --- For subclasses -----------------------------------------------------------------------------------------------
-    @property
-    def takes_folder(self) -> bool:
-        return True
-
     def problem(self) -> tuple[str, str]:
         """Why the typed path is invalid, and a remark on it, as sentences or ``""``."""
         raise NotImplementedError
@@ -139,9 +110,12 @@ class DestinationDialog(QDialog):
     def export(self) -> None:
         raise NotImplementedError
 
+    def browse(self) -> None:
+        file_dialogs.ask_for_folder(self, self.windowTitle(), self.take, self.typed)
+
     def finish(self, label: str) -> None:
         """Add the path field (titled ``label``), the note and the buttons below ``form``."""
-        browse = build.button("&Browse…", self._browse)
+        browse = build.button("&Browse…", self.browse)
         browse.setAutoDefault(False)
         self.path_label = build.title_of(label, self.path)
         self.form.addRow(self.path_label, build.row((self.path, 1), browse))
@@ -164,13 +138,6 @@ class DestinationDialog(QDialog):
     @property
     def typed(self) -> str:
         return self.path.text().strip()
-
-    def _browse(self) -> None:
-        title = self.windowTitle()
-        if self.takes_folder:
-            file_dialogs.ask_for_folder(self, title, self.take, self.typed)
-        else:
-            file_dialogs.ask_where_to_write(self, title, "Profile (*.json)", Path(self.typed), self.take)
 
     def take(self, path: Path) -> None:
         self.path.setText(str(path))
@@ -198,10 +165,6 @@ def folder_problem(text: str) -> tuple[str, str]:
         return f"{path} cannot be read: {files.reason(error)}.", ""
 
 
-_OWN = "Paretone"
-_OWN_SUMMARY = "one file for the application and the command line"
-
-
 class ProfileDialog(DestinationDialog):
     """Shows the profile's content and asks for target and path. A profile for Paretone is written at once; the other
     targets are jobs of the engine."""
@@ -213,16 +176,19 @@ class ProfileDialog(DestinationDialog):
         self._state = state
         self._export = ProfileExport(state)
         for title, text in self._contents():
-            label = build.label(text, wrapped=True, selectable=True)
-            self.form.addRow(title, label)
-        self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
+            self.form.addRow(title, build.label(text, wrapped=True, selectable=True))
+        self.target = build.combo("Target", (("Paretone", None), *((one.title, one.name) for one in targets())))
         name = "-".join([state.selection.model_id, *(one.technique for one in state.selection.setting.techniques)])
         proposals = f"{name}{SUFFIX}", *(f"{name}-for-{one.name}" for one in targets())
         self._paths = [self.proposed(one) for one in proposals]
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)
         self.form.addRow("", self.summary)
-        self.account = AccountView()
+        self.account = build.named(QTextBrowser(), "Dropped and honoured")
+        self.account.setTabChangesFocus(True)
+        self.account.setFixedHeight(11 * self.account.fontMetrics().lineSpacing())
+        lists = "p { margin: 2px 0 } ul { margin: 0 0 0 14px; -qt-list-indent: 0 }"
+        self.account.document().setDefaultStyleSheet(lists)
         self.form.addRow(self.account)
         self.finish("&File")
         self._show_target(0)
@@ -257,43 +223,48 @@ class ProfileDialog(DestinationDialog):
 
     def _show_target(self, index: int) -> None:
         chosen = self._chosen
-        self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
-        self.account.show_account(self._export.account(chosen) if chosen else None)
+        holds = f"a folder with {chosen.summary}" if chosen else "one file for the application and the command line"
+        self.summary.setText(f"Writes {holds}.")
+        # Paretone's own profile holds everything; why a target cannot take the profile is said below the path.
+        account = self._export.account(chosen) if chosen else Account()
+        self.account.setVisible(chosen is not None and not account.why_not)
+        # What is dropped comes first: it must not be missed.
+        self.account.setHtml(_list("Dropped", account.drops) + _list("Honoured", account.honours))
         self.path_label.setText("&Folder" if chosen else "&File")
         self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
         self.path.setText(self._paths[index])
         self.path.selectAll()
         self.check()
 
-    @property
-    def takes_folder(self) -> bool:
-        return self._chosen is not None
+    def browse(self) -> None:
+        if self._chosen is None:
+            title = self.windowTitle()
+            file_dialogs.ask_where_to_write(self, title, "Profile (*.json)", Path(self.typed), self.take)
+        else:
+            super().browse()
 
     def problem(self) -> tuple[str, str]:
         self._paths[self.target.currentIndex()] = self.path.text()
-        try:
-            if self._chosen is None:
-                return self._file()
+        if self._chosen is not None:
             reason = self._export.account(self._chosen).why_not
             return (reason, "") if reason else folder_problem(self.path.text())
-        except OSError as error:
-            return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
-
-    def _file(self) -> tuple[str, str]:
         path = Path(self.typed)
         if not self.typed:
             return "Type a file name.", ""
-        if not path.parent.is_dir():
-            return f"The folder {path.parent} does not exist.", ""
-        if path.is_dir():
-            return f"{path} is a folder.", ""
-        return "", f"{path.name} exists and will be replaced." if path.exists() else ""
+        try:
+            if not path.parent.is_dir():
+                return f"The folder {path.parent} does not exist.", ""
+            if path.is_dir():
+                return f"{path} is a folder.", ""
+            return "", f"{path.name} exists and will be replaced." if path.exists() else ""
+        except OSError as error:
+            return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
 
     def export(self) -> None:
         path, target = Path(self.typed), self._chosen
         try:
             if target is None:
-                self._export.write(path)
+                self._export.profile().save(path)
             else:
                 self._export.export(target, path)
         except PlainError as error:
@@ -319,7 +290,8 @@ class WeightsDialog(DestinationDialog):
     def __init__(self, info: ModelInfo, parent: QWidget | None = None) -> None:
         super().__init__("Export student or draft", parent)
         self._info = info
-        self._by_hand = False
+        self._offered = ""
+        """The last folder that was proposed; the user's own stays."""
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
         self.weights = build.combo("Weights", [(weights_title(one), one.path, one.path) for one in self._found])
         self.path.setAccessibleName("Folder to write to")
@@ -328,7 +300,6 @@ class WeightsDialog(DestinationDialog):
         self.form.addRow("", self.summary)
         self.finish("&Folder")
         self.weights.currentIndexChanged.connect(self._show)
-        self.path.textEdited.connect(self._type)
         self._show()
 
     @property
@@ -336,7 +307,7 @@ class WeightsDialog(DestinationDialog):
         return self._found[self.weights.currentIndex()]
 
     def _show(self) -> None:
-        """Describe the chosen weights, and propose a folder unless the user has typed one."""
+        """Describe the chosen weights, and propose a folder unless the user has chosen one."""
         chosen = self._chosen
         layers = ", ".join(map(str, chosen.retained))
         runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
@@ -344,20 +315,14 @@ class WeightsDialog(DestinationDialog):
         exports = catalogue.entry(self._info.id).exports
         holds = _OFFICIAL if exports is not None and exports.official else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
-        if not self._by_hand:
-            self.path.setText(self.proposed(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))
+        if self.path.text() == self._offered:
+            self._offered = self.proposed(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}")
+            self.path.setText(self._offered)
             self.path.selectAll()
         self.check()
 
-    def _type(self) -> None:
-        self._by_hand = True
-
     def problem(self) -> tuple[str, str]:
         return folder_problem(self.path.text())
-
-    def take(self, path: Path) -> None:
-        self._by_hand = True
-        super().take(path)
 
     def export(self) -> None:
         chosen = self._chosen
@@ -413,7 +378,7 @@ class ExportPresenter(Presenter):
 
     def write(self, path: Path) -> None:
         """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
-        ProfileExport(self._state).write(path)
+        ProfileExport(self._state).profile().save(path)
         self._tell(str(path))
 
     def _ask_about_profile(self) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 from paretone.setting.take import Take, Trace
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
 from paretone_app.shell.theme import STRONG
+from paretone_app.state.differences import label_of
 from paretone_app.state.playing import SIDES, Playing
 from paretone_app.state.synthesis import Coming
 from paretone_app.widgets.layouts import HBoxLayout
@@ -93,6 +94,9 @@ class SidePanel(QWidget):
 class TakePanel(SidePanel):
     """A panel about one of the compared takes or, with :data:`CHOSEN` among its sides, of a point chosen elsewhere."""
 
+    hear_wanted = Signal(str, float)
+    """Play this side from here, in seconds."""
+
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
         self._takes: dict[str, Take | None] = dict.fromkeys(self.sides)
@@ -143,6 +147,14 @@ class TakePanel(SidePanel):
     def _take(self, side: str) -> Take | None:
         """The finished take of ``side``; ``None`` while a new one is shown."""
         return None if self.is_coming(side) else self._takes[side]
+
+    @property
+    def title(self) -> str:
+        take = self._take(self.side)
+        label = "" if take is None else label_of(take)
+        if self.side == CHOSEN:
+            return f"Chosen point, {label}" if label else "Chosen point"
+        return label or (f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take")
 
     def _trace_of(self, side: str) -> Trace | None:
         """The trace of ``side``, if the panel can show it."""

@@ -148,7 +148,7 @@ def test_takes_become_a_and_b_and_the_distance_is_measured(presenter: Presenter,
     base, fast = state.comparison.take_a, state.comparison.take_b
     assert (base.id, fast.id, fast.fidelity_to) == ("base", "fast", "base") and added[1] is fast
     assert fast.log_mel_distance == pytest.approx(0.5)
-    ProfileExport(state).write(tmp_path / "p.json")
+    ProfileExport(state).profile().save(tmp_path / "p.json")
     profile = Profile.load(tmp_path / "p.json")
     assert (profile.setting, profile.artefact("table")) == (state.selection.setting, presenter.strategy.table)
     assert profile.evidence.metrics["speed_up"] == pytest.approx(1.0)

@@ -445,7 +445,7 @@ class Doing:
         if not window.state.availability.why_not_export():
             export = ProfileExport(window.state)
             folder.mkdir(exist_ok=True)
-            export.write(folder / "profile.json")
+            export.profile().save(folder / "profile.json")
             carried = [one for one in targets() if not export.account(one).why_not]
             if carried:
                 chosen = self._draw.choice(carried)

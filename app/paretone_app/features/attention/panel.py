@@ -74,9 +74,8 @@ class ColourBar(QWidget):
                 painter.drawText(box, side, text)
 
 
-def similarity_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform and safe for colour-blind readers."""
-    return pg.colormap.get("viridis")
+_SIMILARITY_MAP = "viridis"
+"""Perceptually uniform and safe for colour-blind readers."""
 
 
 class SimilarityGrid(CellGrid):
@@ -100,10 +99,6 @@ class SimilarityGrid(CellGrid):
         self._similarities, self._cut = similarities, cut
         self.set_shape(*similarities.shape)
 
-    def set_layout(self, layers: int, steps: int) -> None:
-        if self._similarities.shape != (layers, steps):
-            self.show_similarities(np.full((layers, steps), np.nan), None)
-
     def show_captured(self, cell: tuple[int, int] | None) -> None:
         self.captured = cell
         self.update()
@@ -111,9 +106,7 @@ class SimilarityGrid(CellGrid):
     @property
     def marked(self) -> np.ndarray:
         """(layers, steps) bool: cells at or above the cut."""
-        if self._cut is None:
-            return np.zeros(self._similarities.shape, bool)
-        return self._similarities >= self._cut
+        return self._similarities >= (np.inf if self._cut is None else self._cut)
 
     def describe(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
@@ -132,8 +125,7 @@ class SimilarityGrid(CellGrid):
         low, high = self.ends or (0.0, 1.0)
         finite = np.isfinite(self._similarities)
         scaled = (np.where(finite, self._similarities, low) - low) / (high - low or 1.0)
-        table = similarity_map(self.colours).getLookupTable(nPts=256)
-        rows = table[(scaled * 255).astype(int)]
+        rows = pg.colormap.get(_SIMILARITY_MAP).getLookupTable(nPts=256)[(scaled * 255).astype(int)]
         gap = 1 if self.cell_rectangle(0, 0).width() > 4 else 0
         for layer in range(self.layers):
             for step in range(self.steps):
@@ -230,8 +222,7 @@ class AttentionPlot(ZoomChart):
         rows, columns = self._weights.shape
         down, right = ((np.arange(count) + 0.5) * self.extent / count for count in (rows, columns))
         lines = [[f"query \\ key, {self._unit}", *(f"{one:.4g}" for one in right.tolist())]]
-        for row in np.c_[down, self._weights].tolist():
-            lines.append([f"{one:.4g}" for one in row])
+        lines += [[f"{one:.4g}" for one in row] for row in np.c_[down, self._weights].tolist()]
         return "\n".join("\t".join(line) for line in lines)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -323,7 +314,8 @@ class AttentionPanel(QWidget):
 
     def set_layout(self, layers: int, steps: int) -> None:
         """Set the number of layers and steps, before anything is measured. Forgets similarities of another shape."""
-        self.grid.set_layout(layers, steps)
+        if (self.grid.layers, self.grid.steps) != (layers, steps):
+            self.grid.show_similarities(np.full((layers, steps), np.nan), None)
         self._show_similarity_scale()
 
     def set_similarities(self, similarities: np.ndarray | None, cut: float | None = None) -> None:
@@ -363,7 +355,7 @@ class AttentionPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.grid.set_colours(colours)
-        self.similarity_bar.set_map(similarity_map(colours), colours)
+        self.similarity_bar.set_map(pg.colormap.get(_SIMILARITY_MAP), colours)
         self.attention_bar.set_map(magnitude_map(colours), colours)
         for plot in self.plots:
             plot.set_colours(colours)
@@ -420,32 +412,25 @@ class AttentionPanel(QWidget):
             plot.refresh()
 
     def _show_maps(self) -> None:
-        if self.captured is None:
+        captured = self.captured
+        if captured is None:
             return
-        maps = self.captured.maps
+        maps = captured.maps
         high = float(np.percentile(maps, self.levels_box.currentData())) or float(maps.max()) or 1.0
         logarithmic = self.log_box.isChecked()
         low = high * 10.0**-_LOG_DECADES if logarithmic else 0.0
         levels = (np.log10(low), np.log10(high)) if logarithmic else (low, high)
-        for plot, one in zip(self.plots, maps, strict=False):
+        scale, unit = (captured.frame_seconds, "s") if self.seconds_box.isChecked() else (1.0, "frame")
+        boundary = captured.prompt_frames * scale if 0 < captured.prompt_frames < captured.frames else None
+        for index, (plot, one) in enumerate(zip(self.plots, maps, strict=False)):
             plot.show_map(one, levels, logarithmic)
+            plot.show_axes(captured.frames * scale, boundary, unit, titled=index == 0)
         self.attention_bar.set_ends((low, high), logarithmic)
-        self._place_maps()
 
     def _change_axes(self) -> None:
-        self._place_maps()
+        self._show_maps()
         if self.captured is not None:
             self.plots[0].show_everything()
-
-    def _place_maps(self) -> None:
-        captured = self.captured
-        if captured is None:
-            return
-        seconds = self.seconds_box.isChecked()
-        scale, unit = (captured.frame_seconds, "s") if seconds else (1.0, "frame")
-        boundary = captured.prompt_frames * scale if 0 < captured.prompt_frames < captured.frames else None
-        for index, plot in enumerate(self.plots):
-            plot.show_axes(captured.frames * scale, boundary, unit, titled=index == 0)
 
     def _follow_section(self, changed: AttentionPlot) -> None:
         for plot in self.plots:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QLayout, QSizePolicy, QWidget
 
@@ -30,7 +30,6 @@ from paretone_app.plotting.frame import Block, Blocks, Shape, pen
 from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT
-from paretone_app.state.differences import label_of
 from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -186,25 +185,24 @@ class DecodingPanel(TakePanel):
 
     sides = (*SIDES, CHOSEN)
 
-    hear_wanted = Signal(str, float)
-
     def __init__(self, colours: Colours, sweep: Action) -> None:
         super().__init__("the tokens of take", colours)
-        self._sweep = sweep
-        self._build(colours)
+        self._build(colours, sweep)
         self.set_colours(colours)
         self._show()
 
-    def _build(self, colours: Colours) -> None:
+    def _build(self, colours: Colours, sweep: Action) -> None:
         em = self.fontMetrics().height()
         self.headline = build.words("title", name="Summary")
-        top = build.row(self.side_buttons, (self.headline, 1), ActionButton(self._sweep))
+        top = build.row(self.side_buttons, (self.headline, 1), ActionButton(sweep))
         self.legend = build.words(name="Legend", rich=True)
         self.strip = TokenStrip(colours)
         self.strip.activated.connect(self._hear)
         self.strip.cursor_moved.connect(self._read)
         self._area = Scrolled(self.strip)
-        self.strip.line_shown.connect(self._keep_in_view)
+        self.strip.line_shown.connect(
+            lambda line: self._area.ensureVisible(0, round(line.center().y()), 0, round(line.height() / 2))
+        )
         self.reading = build.label(look="muted", name="Token under the cursor", yielding=True)
         upper = build.column((self._area, 1), self.reading)
         # A short take leaves room to the plots.
@@ -273,15 +271,10 @@ class DecodingPanel(TakePanel):
         self._read(self.strip.cursor_token)
 
     def _show_figures(self, trace: DecodingTrace) -> None:
-        take, found = self._take(self.side), drafting(trace)
-        coming = f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take"
-        label = "" if take is None else label_of(take)
-        if self.side == CHOSEN:
-            label = f"Chosen point, {label}" if label else "Chosen point"
-        run_away = sum(trace.run_away)
+        found, run_away = drafting(trace), sum(trace.run_away)
         tokens, passes = counted(found.tokens, "token", "tokens"), counted(found.passes, "pass", "passes")
         self.headline.setText(
-            f"{label or coming}: {tokens} in {passes} of the target"
+            f"{self.title}: {tokens} in {passes} of the target"
             + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
         values = {"tokens": fixed(found.tokens_per_pass, 2)}
@@ -335,10 +328,6 @@ class DecodingPanel(TakePanel):
         trace = self._trace
         if trace is not None:
             self.hear_wanted.emit(self.side, trace.seconds_of[index])
-
-    def _keep_in_view(self, line: QRectF) -> None:
-        middle, half = line.center(), line.height() / 2
-        self._area.ensureVisible(0, round(middle.y()), 0, round(half))
 
 
 def _said(take: Take) -> tuple[object, ...]:

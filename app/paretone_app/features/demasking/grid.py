@@ -37,7 +37,8 @@ class DemaskingGrid(LineCanvas):
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
-        self._fill = colours.accelerated
+        self.fill = colours.accelerated
+        """Colour of committed codes."""
         self._passage: DemaskedPassage | None = None
         self._frame_seconds = 0.04
         self._step = 0
@@ -48,7 +49,7 @@ class DemaskingGrid(LineCanvas):
     def show_passage(self, passage: DemaskedPassage | None, frame_seconds: float, fill: str) -> None:
         """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
         self._passage = passage if passage is not None and passage.codes.size else None
-        self._frame_seconds, self._fill = frame_seconds, fill
+        self._frame_seconds, self.fill = frame_seconds, fill
         self.cursor_cell = (0, 0)
         self.set_position(None)
         self.break_lines()
@@ -63,10 +64,6 @@ class DemaskingGrid(LineCanvas):
         """Mark the frame being played; no mark for ``None`` or a frame outside this passage."""
         known = position is not None and self._passage is not None and 0 <= position < self._frames
         super().set_position(position if known else None)
-
-    def set_fill(self, fill: str) -> None:
-        self._fill = fill
-        self.update()
 
     @property
     def lines(self) -> int:
@@ -193,12 +190,11 @@ class DemaskingGrid(LineCanvas):
         passage, colours = self._shown, self.colours
         ground, fill, lit, masked = (
             np.array((one.red(), one.green(), one.blue()), np.float32)
-            for one in map(QColor, (colours.base, self._fill, colours.good, colours.raised))
+            for one in map(QColor, (colours.base, self.fill, colours.good, colours.raised))
         )
         strength = _FAINTEST + (1 - _FAINTEST) * np.clip(passage.probability, 0, 1)[..., None]
-        shown = ground + strength * (fill - ground)
         known = (passage.order >= 0) & (passage.order <= self._step)
-        shown = np.where(known[..., None], shown, masked)
+        shown = np.where(known[..., None], ground + strength * (fill - ground), masked)
         shown = np.where((known & (passage.order == self._step))[..., None], lit, shown)
         return np.ascontiguousarray(shown[::-1].round().astype(np.uint8))
 

@@ -12,7 +12,6 @@ from paretone_app.features.demasking.grid import DemaskingGrid
 from paretone_app.numbers import percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
-from paretone_app.state.differences import label_of
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import Slider
@@ -86,8 +85,6 @@ class StepBars(QWidget):
 
 class DemaskingPanel(TakePanel):
     """Top: choice of take, passage and step, and playback. Bottom: the canvas."""
-
-    hear_wanted = Signal(str, float)
 
     def __init__(self, colours: Colours, partial: Action) -> None:
         """``partial`` plays the shown passage as it was after :attr:`step`."""
@@ -164,8 +161,8 @@ class DemaskingPanel(TakePanel):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
+        self.grid.fill = self._fill
         self.grid.set_colours(colours)
-        self.grid.set_fill(self._fill)
         self.bars.set_colours(colours, self._fill)
         self.side_buttons.set_colours(colours)
         self._show_legend()
@@ -202,8 +199,7 @@ class DemaskingPanel(TakePanel):
         self._show_passage()
 
     def _show_passage(self) -> None:
-        passage, trace, take = self.passage, self._trace, self._take(self.side)
-        coming = f"Take {self.side}, streaming" if self.is_coming(self.side) else "Take"
+        passage, trace = self.passage, self._trace
         if passage is None or trace is None:
             self.grid.show_passage(None, 0.04, self._fill)
             return
@@ -216,8 +212,7 @@ class DemaskingPanel(TakePanel):
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
-        label = (label_of(take) if take is not None else "") or coming
-        self.headline.setText(f"{label}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
+        self.headline.setText(f"{self.title}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, passage.steps)
         self.grid.show_passage(passage, trace.frame_seconds, self._fill)
@@ -227,11 +222,13 @@ class DemaskingPanel(TakePanel):
         self._show_play()
 
     def _show_legend(self) -> None:
-        colours = self._colours
-        parts = ((colours.good, "committed at this step"), (self._fill, "committed before (stronger: more probable)"))
-        kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
-        # Masked cells are hardly darker than the panel: show an outline.
-        self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
+        parts = (
+            (self._colours.muted, "□", "masked"),  # Hardly darker than the panel: show an outline.
+            (self._colours.good, "■", "committed at this step"),
+            (self._fill, "■", "committed before (stronger: more probable)"),
+        )
+        kinds = (f'<span style="color:{ink}">{sign}</span>&nbsp;{text}' for ink, sign, text in parts)
+        self.legend.setText(" &nbsp; ".join(kinds))
         self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
 
     def _show_play(self) -> None:
