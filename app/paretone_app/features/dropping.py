@@ -136,12 +136,12 @@ class DropOverlay(QWidget):
     def __init__(self, window: QWidget, colours: Colours) -> None:
         super().__init__(window, visible=False)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.colours, self.sentence, self.part = colours, "", QRect()
+        self._window, self.colours, self.sentence, self.part = window, colours, "", QRect()
 
     def tell(self, sentence: str, part: QRect, colours: Colours) -> None:
         self.colours, self.sentence, self.part = colours, sentence, part
         self.setAccessibleName(sentence)
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(self._window.rect())
         self.raise_()
         self.show()
         self.update()

@@ -57,12 +57,13 @@ def _with_figures(focus: QWidget | None) -> QWidget | None:
     return around
 
 
-def _figures(view: QWidget | None) -> str:
+def _figures(view: QWidget) -> str:
     """Tab-separated values of a plot or table; of a table with selected rows, only these."""
     if isinstance(view, Copyable):
         return view.as_text()
-    model = view.model() if isinstance(view, QTableView | QTreeView) else None
-    if not isinstance(view, QTableView | QTreeView) or model is None or not model.rowCount():
+    assert isinstance(view, QTableView | QTreeView)
+    model = view.model()
+    if model is None or not model.rowCount():
         return ""
     head = view.horizontalHeader() if isinstance(view, QTableView) else view.header()
     shown = [number for number in range(model.columnCount()) if not head.isSectionHidden(number)]
@@ -172,7 +173,7 @@ class EditPresenter(Presenter):
     def copy_figures(self) -> None:
         """Copy the figures at the focus. Raises :class:`PlainError` if there are none."""
         found = _with_figures(QApplication.focusWidget())
-        text = _figures(found)
+        text = "" if found is None else _figures(found)
         if found is None or not text.strip():
             raise PlainError("There are no figures to copy here; click a plot or a table first.")
         QGuiApplication.clipboard().setText(text)

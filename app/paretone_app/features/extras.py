@@ -1,5 +1,7 @@
 """Optional packages: list, purpose and installation."""
 
+from functools import partial
+
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from paretone import extras
@@ -42,9 +44,6 @@ class ExtrasDialog(QDialog):
             self._states[one.name].setVisible(self.offers[one.name].isHidden())
 
 
-INSTALL = "Install"
-
-
 class ExtrasPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -72,11 +71,9 @@ class ExtrasPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         missing = extras.named_in(sentence) if outcome is Outcome.FAILED and job.kind is not Kind.INSTALL else None
         if missing is not None and not self._state.installing.why_not():
-            name = missing.name
-            install = f"{INSTALL} {', '.join(missing.missing)}"
-            self._notices.ask(
-                sentence, (install,), lambda _: self._actions.attempt(lambda: self._state.installing.start(name))
-            )
+            install = partial(self._state.installing.start, missing.name)
+            answers = (f"Install {', '.join(missing.missing)}",)
+            self._notices.ask(sentence, answers, lambda _: self._actions.attempt(install))
 
     def _installed(self, extra: Extra, ready: bool) -> None:
         after = "It can be used now." if ready else "Restart Paretone to use it."

@@ -1,17 +1,17 @@
 """The guide: the main job as a row of steps, and one sentence that says what to press next."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QTextDocumentFragment
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from paretone_app.features.presenter import Presenter, Services
+from paretone_app.shell.actions import Actions
+from paretone_app.shell.entries import MainStep
 from paretone_app.shell.theme import NEAR
 from paretone_app.state.jobs import Job, Kind
 from paretone_app.widgets import build
-from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import announce
 
@@ -20,25 +20,18 @@ _DONE, _AGAIN = "✓", "↻"
 """Marks of steps: done, and done for another selection."""
 
 
-@dataclass(frozen=True)
-class Step:
-    action: Action
-    title: str
-    hint: str
-
-
 class Guide(QWidget):
     """Steps as buttons; done ones are ticked, the next one is highlighted."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Iterable[MainStep], actions: Actions) -> None:
         super().__init__()
-        self._steps = tuple(steps)
+        self._steps = [(step, actions[step.action]) for step in steps]
         self.buttons: list[QToolButton] = []
         row = HBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        for step in self._steps:
+        for _, action in self._steps:
             button = QToolButton()
-            button.setDefaultAction(step.action)
+            button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             button.setProperty("look", "step")
@@ -54,16 +47,16 @@ class Guide(QWidget):
         steps done for another selection. ``instead`` replaces the hint, which goes once all are done."""
         left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
-        for index, (step, button) in enumerate(zip(self._steps, self.buttons, strict=True)):
+        for index, ((step, action), button) in enumerate(zip(self._steps, self.buttons, strict=True)):
             button.setVisible(not left_out[index])
             number = index + 1 - sum(left_out[:index])
-            shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            shortcut = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             how_far = "done" if done[index] else "changed" if changed[index] else ""
             if not button.minimumWidth():  # A step that is done moves none after it.
                 build.hold_width(button, *(f"{mark}  {step.title}" for mark in (_DONE, _AGAIN, "0")))
             button.setText(f"{_DONE if done[index] else _AGAIN if changed[index] else number}  {step.title}")
             button.setAccessibleName(", ".join(filter(None, (f"Step {number}: {step.title}", how_far))))
-            tip = f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip()
+            tip = f"{action.toolTip()} ({shortcut})" if shortcut else action.toolTip()
             button.setToolTip(f"{tip}\n{_CHANGED}" if changed[index] else tip)
             if button.property("next") != (index == following):
                 button.setProperty("next", index == following)
@@ -73,9 +66,9 @@ class Guide(QWidget):
         if instead or following is None:
             self.hint.setText(instead)
         else:
-            step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
+            (step, action), again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
             # The reason why a step is unavailable replaces its hint.
-            self.hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
+            self.hint.setText(f"<b>Next:</b> {action.reason or step.hint}{again}")
         self.hint.setToolTip(self.hint.text())
 
 
@@ -85,7 +78,7 @@ class GuidePresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job, self._features = services.job, services.features
-        self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
+        self.guide = Guide(self._job, services.actions)
         self._greeting = ""
         self._state.jobs.began.connect(self._greeted)
         services.workspaces.put("steps", self.guide)

@@ -151,10 +151,8 @@ class LogPresenter(Presenter):
         self.bell.setIcon(icon("bell"))
         build.hold_width(self.bell, "00")
         self.bell.setText(str(missed) if missed else "")
-        gone = counted(missed, "message went", "messages went")
-        self.bell.setAccessibleName(f"Messages: {gone} by itself" if missed == 1 else f"Messages: {gone} by themselves")
-        if not missed:
-            self.bell.setAccessibleName("Messages")
-        self.bell.setToolTip(f"{self.bell.accessibleName()} (Ctrl+Shift+M)")
+        gone = counted(missed, "message went by itself", "messages went by themselves")
+        name = f"Messages: {gone}" if missed else "Messages"
+        build.named(self.bell, name, f"{name} (Ctrl+Shift+M)")
         if self.messages is not None:
             self.messages.show_history(self._notices.history)

@@ -209,7 +209,7 @@ class PalettePresenter(Presenter):
 
     def entries(self) -> Iterator[Findable]:
         yield from self._of_actions()
-        for presenter in self._features:
+        for presenter in self._features.values():
             yield from presenter.findable()
 
     def keys(self) -> Iterator[Findable]:

@@ -4,7 +4,7 @@ of one feature to the state. Panels that draw with pyqtgraph are built later, so
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -192,24 +192,12 @@ class StorePresenter(Presenter):
             self._notices.note(f"Wrote {path}")
 
 
-class Presenters:
+class Presenters(dict[str, Presenter]):
     """Presenters by feature name, in the order of the list."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Presenter] = {}
-
-    def add(self, name: str, presenter: Presenter) -> None:
-        self._made[name] = presenter
-
-    def __getitem__(self, name: str) -> Presenter:
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[Presenter]:
-        return iter(self._made.values())
 
     def find(self, kind: type[Found]) -> Found:
         """The presenter of this class. During construction only earlier ones exist. Raises :class:`LookupError`."""
-        for one in self._made.values():
+        for one in self.values():
             if isinstance(one, kind):
                 return one
         raise LookupError(f"There is no {kind.__name__} (yet); list its feature, before those that need it at once.")

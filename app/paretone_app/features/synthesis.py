@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from paretone.setting.setting import Setting
 from paretone_app.features.presenter import Part, Presenter, Services
 
-_ALL_OF_IT = "Speak the whole text"
-
 
 class SynthesisPresenter(Presenter):
     """Owns no panel: runs are actions, and the status line shows their progress."""
@@ -33,7 +31,7 @@ class SynthesisPresenter(Presenter):
             synthesise()
             return
         question = f"{long} It can be cancelled at any time (Esc)."
-        self._notices.ask(question, (_ALL_OF_IT,), lambda _: self._actions.attempt(synthesise), "info")
+        self._notices.ask(question, ("Speak the whole text",), lambda _: self._actions.attempt(synthesise), "info")
 
     def cancel(self) -> None:
         """Cancel the job under way; the next begins."""

@@ -1,7 +1,6 @@
 """The tour: its course through the stops, its card and frame, and its presenter, which detects finished parts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
@@ -109,35 +108,21 @@ _AROUND = 5
 """Pixels between a control and its frame."""
 
 
-@dataclass(frozen=True)
-class TourActions:
-    end: Action
-    back: Action
-    help: Action
-    next: Action
-
-
 class TourCard(QGroupBox):
     """One stop: a title, a sentence or two, what to press, and the buttons."""
 
-    def __init__(self, can: TourActions, parent: QWidget | None = None) -> None:
+    def __init__(self, end: Action, back: Action, help_: Action, next_: Action, parent: QWidget) -> None:
         super().__init__(parent)
-        self.can = can
         self.setProperty("look", "tour")
         self._count = build.label(look="muted", name="Stop of the tour")
         self._title = build.words("heading", name="Title of the stop")
         self._text = build.words(name="About this stop")
         self.hint = build.words(name="What to press", rich=True)
-        self.end_button = ActionButton(can.end, look="link")
-        self.back_button, self.help_button, self.next_button = (
-            ActionButton(one) for one in (can.back, can.help, can.next)
-        )
-        head = build.row((self._count, 1), self.end_button)
+        self.back_button, self.help_button, self.next_button = map(ActionButton, (back, help_, next_))
+        head = build.row((self._count, 1), ActionButton(end, look="link"))
         buttons = build.row(self.back_button, 1, self.help_button, self.next_button)
-        column = build.fill(
-            VBoxLayout(self), [head, self._title, self._text, self.hint, buttons], (BROAD, GAP, BROAD, WIDE)
-        )
-        column.insertSpacing(4, TIGHT)
+        parts = head, self._title, self._text, self.hint, buttons
+        build.fill(VBoxLayout(self), parts, (BROAD, GAP, BROAD, WIDE)).insertSpacing(4, TIGHT)
         self.hide()
 
     @property
@@ -151,7 +136,7 @@ class TourCard(QGroupBox):
         self._text.setText(text)
         self.setAccessibleName(f"Tour, stop {number} of {count}: {title}")
         self.setAccessibleDescription(text)
-        self.can.back.set_reason("" if number > 1 else "This is the first stop.")
+        self.back_button.action.set_reason("" if number > 1 else "This is the first stop.")
 
     def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
         """Show what to do next. ``help_text``: title of the button that does it; no button if empty."""
@@ -161,10 +146,10 @@ class TourCard(QGroupBox):
         if not help_text and self.help_button.hasFocus():
             self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.help_button.setVisible(bool(help_text))
-        self.can.help.setText(help_text)
-        self.can.help.set_reason(why_no_help)
-        self.can.next.setText("Finish" if last else "Next" if done else "Skip")
-        self.can.next.set_tip("End the tour" if last else "Go to the next stop")
+        self.help_button.action.setText(help_text)
+        self.help_button.action.set_reason(why_no_help)
+        self.next_button.action.setText("Finish" if last else "Next" if done else "Skip")
+        self.next_button.action.set_tip("End the tour" if last else "Go to the next stop")
         set_look(self.next_button, "primary" if done else "")
         said = self.said
         for button in (self.help_button, self.next_button):
@@ -195,7 +180,7 @@ class TourCard(QGroupBox):
 class TourFrame(QWidget):
     """A frame around a control; mouse events pass through."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -227,13 +212,12 @@ class TourPresenter(Presenter):
         self.course: Course | None = None
         self._application: QObject = QApplication.instance() or self
         add = services.actions.add
-        actions = TourActions(
-            end=add("End tour", self.end, "End the tour (Esc)"),
-            back=add("Back", lambda: self._go(-1), "The stop before"),
-            help=add("Do it for me", self._help, "Have it done, to see what happens"),
-            next=add("Next", lambda: self._go(1)),
+        end, back = (
+            add("End tour", self.end, "End the tour (Esc)"),
+            add("Back", lambda: self._go(-1), "The stop before"),
         )
-        self.card = TourCard(actions, services.window)
+        do = add("Do it for me", self._help, "Have it done, to see what happens")
+        self.card = TourCard(end, back, do, add("Next", lambda: self._go(1)), services.window)
         self.frame = TourFrame(services.window)
         self._before: QWidget | None = None
         """Last focused widget outside the card."""
@@ -268,22 +252,18 @@ class TourPresenter(Presenter):
         had = self._has_focus
         self.card.hide()
         self.frame.hide()
-        if not had:
-            return
-        if self._before is not None and isValid(self._before) and self._before.isVisible():
+        if had and self._before is not None and isValid(self._before) and self._before.isVisible():
             self._before.setFocus(Qt.FocusReason.OtherFocusReason)
-        else:
+        elif had:
             self._workspaces.enter()
 
     def _go(self, by: int) -> None:
         course = self.course
-        if course is None:
-            return
-        if by > 0 and course.is_last:
+        if course is not None and by > 0 and course.is_last:
             self.end()
-            return
-        course.go(by)
-        self._show_stop(course)
+        elif course is not None:
+            course.go(by)
+            self._show_stop(course)
 
     def _show_stop(self, course: Course) -> None:
         stop, self._helping, self._seen = course.stop, None, None
@@ -340,14 +320,12 @@ class TourPresenter(Presenter):
             self._bring_forward(course.part.place or course.stop.place)
         self._show_part(course)
         self._place(course)
-        if not more:
-            return
-        if course.part is None:
+        if more and course.part is None:
             self._helping = None
             announce(self.card, f"{_DONE} {self.card.next_button.text()}.")
-        else:
+        elif more:
             announce(self.card, self.card.hint.text())
-        if self._has_focus:
+        if more and self._has_focus:
             self.card.take_focus()
 
     def _show_part(self, course: Course) -> None:
@@ -358,11 +336,7 @@ class TourPresenter(Presenter):
         if self._helping is not None and self._helping is not part and not running and not part.why_not():
             self._help()
         reason = part.why_not()
-        hint = f"<b>Now:</b> {part.hint}"
-        if running:
-            hint = f"{running[0].kind.value}…"
-        elif reason:
-            hint = reason
+        hint = f"{running[0].kind.value}…" if running else reason or f"<b>Now:</b> {part.hint}"
         self.card.show_part(hint, part.help_text, reason, False, course.is_last)
 
     def _bring_forward(self, place: str) -> None:

@@ -98,7 +98,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._restore()
         self._refresh()
-        later = {name: build for presenter in self.features for name, build in presenter.later.items()}
+        later = {name: build for presenter in self.features.values() for name, build in presenter.later.items()}
         # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
         fronts = [place.name for place in self.workspaces.shown.places]
         self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in fronts))
@@ -128,7 +128,7 @@ class MainWindow(QMainWindow):
             made,
         )
         for feature in features:
-            made.add(feature.name, feature.make(services))
+            made[feature.name] = feature.make(services)
         return made
 
     def _connect(self) -> None:
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
         bridge.happened.connect(self._handle)
         bridge.progress.connect(self.status.show_progress)
         bridge.telemetry.connect(self.header.show_telemetry)
-        for presenter in self.features:
+        for presenter in self.features.values():
             bridge.progress.connect(presenter.show_progress)
             bridge.telemetry.connect(presenter.show_telemetry)
             bridge.reports.connect(presenter.show_reports)
@@ -164,7 +164,7 @@ class MainWindow(QMainWindow):
             state.selection.changed,
             state.comparison.changed,
             self.jobs.changed,
-            *(presenter.changed for presenter in self.features),
+            *(presenter.changed for presenter in self.features.values()),
             # If the wanted model cannot be loaded yet, tick the present one again.
             action.model_wanted,
         ):
@@ -244,7 +244,7 @@ class MainWindow(QMainWindow):
         if self._engine is not None or self._closing:
             return
         self._begin_engine()
-        for presenter in self.features:
+        for presenter in self.features.values():
             presenter.engine_starts()
         # If the process dies while loading, for lack of memory, the next start chooses another model.
         self.settings.setValue(_LOADING, self.state.selection.model_id)
@@ -291,7 +291,7 @@ class MainWindow(QMainWindow):
             focus = self.focusWidget()
             if focus is None or self.header.isAncestorOf(focus):
                 self.workspaces.enter()  # The front panel was not there at the first paint.
-            for presenter in self.features:
+            for presenter in self.features.values():
                 presenter.panels_built()
             self.built.emit()
 
@@ -307,13 +307,13 @@ class MainWindow(QMainWindow):
         self.notices.record(event)
         self.status.follow(event)
         self.state.follow(event)
-        for presenter in self.features:
+        for presenter in self.features.values():
             presenter.follow(event)
         self.jobs.handle(event)
 
     def _refresh(self) -> None:
         self.action.refresh()
-        for presenter in self.features:
+        for presenter in self.features.values():
             presenter.refresh()
         self.header.refresh()
         self.workspaces.look_again()
@@ -359,7 +359,7 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(20, self._wait_for_engine)
             return
         self.is_closed = True
-        for presenter in reversed(list(self.features)):
+        for presenter in reversed(self.features.values()):
             presenter.shut_down()
         self.results.shut_down()
         self.close()

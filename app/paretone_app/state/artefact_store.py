@@ -23,18 +23,19 @@ class ArtefactStore(ArtefactSource):
     technique's feature reads files and says which artefact fits. ``kind`` is the artefacts' class, with
     ``fingerprint``, ``compatibility`` and ``to_json()``."""
 
+    technique: ClassVar[Technique]
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""
     """Message about a file that could not be written, with ``{path}`` and ``{reason}``."""
 
-    def __init__(self, state: AppState, technique: Technique, folder: Path, parent: QObject | None = None) -> None:
+    def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._state, self._selection, self._technique, self.folder = state, state.selection, technique, folder
+        self._state, self._selection, self.folder = state, state.selection, folder
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
         self.kept: list[Any] = self._stored(folder)
         """The artefacts in the folder, oldest first."""
-        state.artefacts.add(technique.name, self)
+        state.artefacts.add(self.technique.name, self)
         state.selection.conditions_changed.connect(self._find)
 
     def _stored(self, folder: Path) -> list[Any]:
@@ -78,10 +79,10 @@ class ArtefactStore(ArtefactSource):
     def compatibility(self) -> Compatibility | None:
         """Compatibility required of an artefact; ``None`` without a loaded model of the technique's families."""
         chosen = self._selection
-        if not chosen.ready or chosen.loaded.family not in self._technique.families:
+        if not chosen.ready or chosen.loaded.family not in self.technique.families:
             return None
         try:
-            return compatibility_of(chosen.loaded, chosen.setting, of_flow=self._technique.of_mel_flow)
+            return compatibility_of(chosen.loaded, chosen.setting, of_flow=self.technique.of_mel_flow)
         except SettingError:
             return None
 
@@ -116,10 +117,16 @@ class ArtefactStore(ArtefactSource):
             write(path, json.dumps(self.artefact.to_json()).encode())
         return self.artefact is not None
 
+    def _take_in(self, job: int, artefact: Any) -> None:
+        """Keep what ``job`` made, and use it if it fits."""
+        self.keep(artefact)
+        self.made[job] = artefact
+        self._find()
+
     def _use(self, artefact: Any) -> None:
         self.artefact = artefact
         if artefact is not None:
-            self._selection.put_knobs(self._technique.name, **self.knobs_of(artefact))
+            self._selection.put_knobs(self.technique.name, **self.knobs_of(artefact))
         self.changed.emit()
 
     def _find(self) -> None:

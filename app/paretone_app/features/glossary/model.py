@@ -65,15 +65,13 @@ def _declared() -> Iterator[Term]:
     owned += [(form.title, "", form.knobs) for form in training_forms()]
     owned += [(view.title, "", view.knobs(_LAYERS)) for view in views()]
     owned += [("Sampler", "", entry.options) for entry in catalogue.models()]
-    yield from (_of_knob(knob, owner, source) for owner, source, knobs in owned for knob in knobs)
-
-
-def _of_knob(knob: Knob, owner: str, source: str) -> Term:
-    text = knob.meaning
-    if isinstance(knob, Number) and abs(knob.minimum) < 1e9 and abs(knob.maximum) < 1e9:
-        text += f" From {knob.minimum:g} to {knob.maximum:g}."
-    text += f" Takes effect {knob.effect.value}."
-    return Term(knob.title, text, knob.symbol, knob.unit, source, owner)
+    for owner, source, knobs in owned:
+        for knob in knobs:
+            text = knob.meaning
+            if isinstance(knob, Number) and abs(knob.minimum) < 1e9 and abs(knob.maximum) < 1e9:
+                text += f" From {knob.minimum:g} to {knob.maximum:g}."
+            text += f" Takes effect {knob.effect.value}."
+            yield Term(knob.title, text, knob.symbol, knob.unit, source, owner)
 
 
 TERMS = (

@@ -1,7 +1,7 @@
 """The glossary, opened at the term of the focused control."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -55,11 +55,8 @@ class GlossaryDialog(QDialog):
 
     def go_to(self, term: Term | None) -> None:
         self.search.clear()
-        row = self._terms.index(term) if term is not None else 0
-        self.list.setCurrentRow(row)
-        item = self.list.item(row)
-        if item is not None:
-            self.list.scrollToItem(item, QListWidget.ScrollHint.PositionAtCenter)
+        self.list.setCurrentRow(self._terms.index(term) if term is not None else 0)
+        self.list.scrollToItem(self.list.currentItem(), QListWidget.ScrollHint.PositionAtCenter)
         (self.search if term is None else self.list).setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -85,26 +82,18 @@ class GlossaryDialog(QDialog):
         facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
         rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)
         self.page.setHtml(f"<h3>{escape(term.label)}</h3><p>{escape(term.text)}</p>{rows}")
-        item = self.list.currentItem()
-        if item is not None:
-            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
+        self.list.currentItem().setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
 
 
 class GlossaryPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._named = services.terms
-        self._terms: tuple[Term, ...] = ()
-        self._actions.bind(self._actions["glossary"], self.open)
+        self._actions.bind(self._actions["glossary"], lambda: self.show(self.term_of(QApplication.focusWidget())))
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
-        if not self._terms:
-            self._terms = all_terms(term for name in self._named for term in imported(name))
-        return self._terms
-
-    def open(self) -> None:
-        self.show(self.term_of(QApplication.focusWidget()))
+        return all_terms(term for name in self._named for term in imported(name))
 
     def show(self, term: Term | None) -> None:
         dialog = GlossaryDialog(self.terms, self._window)

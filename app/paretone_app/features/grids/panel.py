@@ -43,16 +43,17 @@ class Ruler(QWidget):
     def __init__(self, colours: Colours) -> None:
         super().__init__()
         self._colours = colours
-        self.rows: tuple[Row, ...] = ()
+        self.rows: Sequence[Row] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        self.rows = tuple(rows)
-        said = []
-        for one in rows:
-            figure = f" ({one.figure})" if one.figure else ""
-            said.append(f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}{figure}")
+        self.rows = rows
+        said = [
+            f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}"
+            + (f" ({one.figure})" if one.figure else "")
+            for one in rows
+        ]
         self.setAccessibleDescription("; ".join(said))
         self.setToolTip("\n".join(said))
         self.updateGeometry()
@@ -91,27 +92,23 @@ class GridPanel(QWidget):
     def __init__(self, colours: Colours, search: Action, open_: Action, save: Action) -> None:
         super().__init__()
         self._search = search
-        search.changed.connect(self._show)
         self._grid: PlacedGrid | None = None
         self._searched: Searched | None = None
         self._objective = ""
         self._trial: Trial | None = None
         self._trials = 0
-        self._build(colours, (open_, save))
-        self._show()
-
-    def _build(self, colours: Colours, files: tuple[Action, Action]) -> None:
         self.headline = build.words("title", name="Summary")
         self.details = build.words("muted", name="Details", selectable=True)
-        self.search_button = ActionButton(self._search, look="primary")
-        self.open_button, self.save_button = map(ActionButton, files)
-        top = build.row((self.headline, 1), self.search_button, self.open_button, self.save_button)
+        self.search_button = ActionButton(search, look="primary")
+        top = build.row((self.headline, 1), self.search_button, ActionButton(open_), ActionButton(save))
         self.ruler = build.named(Ruler(colours), "Times of the evaluations, from noise to speech")
         self.pages = Invited(build.column(top, self.ruler, self.details, 1))
-        self.pages.offer(self._search)
-        self.pages.offer(files[0])
+        self.pages.offer(search)
+        self.pages.offer(open_)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.ruler)
+        search.changed.connect(self._show)
+        self._show()
 
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
         """Show the grid in use; ``None`` if the selection has none. ``searched``: the search by ``objective`` that
@@ -125,9 +122,7 @@ class GridPanel(QWidget):
 
     def add_trials(self, trials: list[Trial]) -> None:
         self._trials += len(trials)
-        for one in trials:
-            if one.best:
-                self._trial = one
+        self._trial = next((one for one in reversed(trials) if one.best), self._trial)
         self._show()
 
     def end(self) -> None:

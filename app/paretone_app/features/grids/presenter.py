@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
-
 from paretone.errors import ProfileError, SettingError
 from paretone.sampling.grid_search import Trial
 from paretone.session.commands import Prepare
@@ -29,7 +27,6 @@ from paretone.techniques.searched_grid import (
 from paretone_app.features.presenter import Services, StorePresenter
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs
-from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind
@@ -42,13 +39,10 @@ NAME = TECHNIQUE.name
 
 
 class GridState(ArtefactStore):
-    kind, request = PlacedGrid, SearchRequest
+    technique, kind, request = TECHNIQUE, PlacedGrid, SearchRequest
     unwritten = "The placed grid could not be written to {path} ({reason}). It can be used until the window closes."
     artefact: PlacedGrid | None
-
-    def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
-        super().__init__(state, TECHNIQUE, folder, parent)
-        self.searched: Searched | None = None
+    searched: Searched | None = None
 
     def read(self, path: Path) -> PlacedGrid:
         from paretone.techniques.searched_grid.command import read  # It imports all commands.
@@ -60,8 +54,7 @@ class GridState(ArtefactStore):
 
     @property
     def origin(self) -> tuple[str, str] | None:
-        grid = self.artefact
-        if grid is None:
+        if (grid := self.artefact) is None:
             return None
         return "Placed grid", ", ".join(filter(None, (f"{grid.steps} evaluations", grid.origin)))
 
@@ -123,9 +116,7 @@ class GridState(ArtefactStore):
     def follow(self, event: Event) -> None:
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             self.searched = event.result
-            self.keep(event.result.grid)
-            self.made[event.job] = event.result.grid
-            self._find()
+            self._take_in(event.job, event.result.grid)
 
 
 class GridsPresenter(StorePresenter):
@@ -144,9 +135,8 @@ class GridsPresenter(StorePresenter):
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
         ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")
-        none = "There is no grid yet."
-        keep = self._ask_where_to_keep
-        self._save = add("Save &grid…", keep, "Save as JSON, for --grid", lambda: "" if state.artefact else none)
+        none, tip = "There is no grid yet.", "Save as JSON, for --grid"
+        self._save = add("Save &grid…", self._ask_where_to_keep, tip, lambda: "" if state.artefact else none)
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
@@ -162,8 +152,7 @@ class GridsPresenter(StorePresenter):
 
     def follow(self, event: Event) -> None:
         super().follow(event)
-        if isinstance(event, Prepared) and isinstance(event.result, Searched):
-            found = event.result
+        if isinstance(event, Prepared) and isinstance(found := event.result, Searched):
             starts = ", ".join(
                 f"{one.title} {general(figure_of(one.trial.value, self._objective), 4)}" for one in found.starts
             )

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
-
 from paretone.audio.recording import write_sound
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
@@ -20,7 +18,6 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Services, StorePresenter, built
 from paretone_app.shell import file_dialogs
-from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Kind
@@ -33,12 +30,9 @@ NAME = TECHNIQUE.name
 
 
 class GroupsState(ArtefactStore):
-    kind, request = Groups, FindGroups
+    technique, kind, request = TECHNIQUE, Groups, FindGroups
     unwritten = "The token groups could not be written to {path} ({reason}). They can be used until the window closes."
     artefact: Groups | None
-
-    def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
-        super().__init__(state, TECHNIQUE, folder, parent)
 
     def read(self, path: Path) -> Groups:
         from paretone.techniques.token_groups.command import read  # It imports all commands.
@@ -74,7 +68,7 @@ class GroupsState(ArtefactStore):
         if not any(one.name == NAME for one in self._selection.techniques):
             return f"{self._selection.entry.title} has no speech tokens: choose another model in Setup."
         info = self._selection.info
-        return (self._technique.not_offered(info) if info else "") or self._selection.why_not_ready()
+        return (TECHNIQUE.not_offered(info) if info else "") or self._selection.why_not_ready()
 
     def why_not_hear(self) -> str:
         """Why no group can be heard now, as a sentence, or ``""``."""
@@ -93,9 +87,7 @@ class GroupsState(ArtefactStore):
 
     def follow(self, event: Event) -> None:
         if isinstance(event, Prepared) and isinstance(event.result, GroupsFound):
-            self.keep(event.result.groups)
-            self.made[event.job] = event.result.groups
-            self._find()
+            self._take_in(event.job, event.result.groups)
 
 
 class GroupsPresenter(StorePresenter):
@@ -118,12 +110,8 @@ class GroupsPresenter(StorePresenter):
         self._play = add("&Play group", self._hear, tip, self._why_not_hear)
         tip = "Save that sound as a WAV file"
         self._save_sound = add("Save soun&d…", self._ask_where_to_put_sound, tip, self._why_not_hear)
-        self._save = add(
-            "Save &groups…",
-            self._ask_where_to_keep,
-            "Save as JSON, for --groups",
-            lambda: "" if state.artefact else "There are no groups yet.",
-        )
+        none, tip = "There are no groups yet.", "Save as JSON, for --groups"
+        self._save = add("Save &groups…", self._ask_where_to_keep, tip, lambda: "" if state.artefact else none)
         self.state.changed.connect(self.refresh)
 
     def refresh(self) -> None:
@@ -138,8 +126,19 @@ class GroupsPresenter(StorePresenter):
 
     def follow(self, event: Event) -> None:
         super().follow(event)
-        if isinstance(event, Prepared) and isinstance(event.result, GroupHeard):
-            self._put(event.result)
+        if not isinstance(event, Prepared) or not isinstance(heard := event.result, GroupHeard):
+            return
+        path, self._asked = self._asked, None
+        if path is None:
+            listed = ", ".join(map(str, heard.members))
+            self._player.hear_sound(Sound(heard.samples, heard.sample_rate, f"Tokens {listed}"))
+            return
+
+        def write_it() -> None:
+            remarks = write_sound(path, heard.samples, heard.sample_rate)
+            self._notices.note(" ".join([f"Wrote {path}.", *remarks]) if remarks else f"Wrote {path}")
+
+        self._actions.attempt(write_it)
 
     def _build_groups(self) -> GroupsPanel:
         from paretone_app.features.groups.panel import GroupsPanel
@@ -163,19 +162,6 @@ class GroupsPresenter(StorePresenter):
         """Decode ``members`` into the WAV file ``path``. Raises :class:`SettingError` if that is not possible."""
         self.state.hear(members)
         self._asked = path
-
-    def _put(self, heard: GroupHeard) -> None:
-        path, self._asked = self._asked, None
-        if path is None:
-            listed = ", ".join(map(str, heard.members))
-            self._player.hear_sound(Sound(heard.samples, heard.sample_rate, f"Tokens {listed}"))
-            return
-
-        def write_it() -> None:
-            remarks = write_sound(path, heard.samples, heard.sample_rate)
-            self._notices.note(" ".join([f"Wrote {path}.", *remarks]) if remarks else f"Wrote {path}")
-
-        self._actions.attempt(write_it)
 
     def _ask_where_to_keep(self) -> None:
         groups = self.state.artefact

@@ -3,6 +3,7 @@ the checkpoint, from 0. A click, Space or Enter keeps or removes a layer; up and
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter
@@ -79,16 +80,13 @@ class LayerBars(Chart):
 
     @property
     def measures(self) -> tuple[LayerImportance, ...]:
-        if self._record is None:
-            return ()
-        return tuple(one for one in map(self._record.measure, LANES) if one is not None)
+        found = () if self._record is None else map(self._record.measure, LANES)
+        return tuple(one for one in found if one is not None)
 
     @property
     def cut(self) -> tuple[str, float] | None:
         """The measure that separates kept from removed layers, and its threshold; ``None`` if there is none."""
-        if self._record is None or self._by_hand:
-            return None
-        return self._record.cut(len(self._retained))
+        return None if self._record is None or self._by_hand else self._record.cut(len(self._retained))
 
     def move_cursor(self, layer: int) -> None:
         self._cursor = max(0, min(layer, self._layers - 1))
@@ -143,11 +141,8 @@ class LayerBars(Chart):
 
     def layer_at(self, place: QPointF) -> int | None:
         """The layer at a place in widget coordinates, or ``None`` outside them."""
-        for layer in range(self._layers):
-            column = self.column(layer)
-            if column.left() <= place.x() < column.right():
-                return layer
-        return None
+        columns = enumerate(map(self.column, range(self._layers)))
+        return next((layer for layer, one in columns if one.left() <= place.x() < one.right()), None)
 
     def show_again(self) -> None:
         measures, some = self.measures, self._layers > 0
@@ -163,8 +158,11 @@ class LayerBars(Chart):
                 lane.show(measures[row], across, self._logarithmic, self._retained, cut and (cut[1], words))
         self.set_note("No measurement of this checkpoint yet." if some and not measures else "")
         self.arrange(QRectF(self.rect()))
+        removed = [layer for layer in range(self._layers) if layer not in self._retained]
+        runs = (list(run) for _, run in groupby(enumerate(removed), lambda one: one[1] - one[0]))
+        longest = [layer for _, layer in max(runs, key=len, default=[(0, 0)])]
         for lane in self.lanes:
-            lane.middle = self._bare_middle() if some else 0.0
+            lane.middle = (longest[0] + longest[-1]) / 2
         self.refresh()
 
     def refresh(self) -> None:
@@ -185,17 +183,6 @@ class LayerBars(Chart):
     def _place_focus(self) -> None:
         super()._place_focus()
         self._place_cursor()
-
-    def _bare_middle(self) -> float:
-        """Layer at which the cut's label hides least: the middle of the longest run of removed layers."""
-        runs: list[list[int]] = [[]]
-        for layer in range(self._layers):
-            if layer in self._retained:
-                runs.append([])
-            else:
-                runs[-1].append(layer)
-        longest = max(runs, key=len) or [0]
-        return (longest[0] + longest[-1]) / 2
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         layer = self.layer_at(event.position())
@@ -241,7 +228,7 @@ class _Lane:
         self._shown: LayerImportance | None = None
         self._cut: tuple[float, str] | None = None
         self.middle = 0.0
-        """Layer at which the label of the cut is centred."""
+        """Layer at which the cut's label hides least: the middle of the longest run of removed layers."""
         frame.changed.connect(self._measure_beams)
 
     def show(
@@ -281,7 +268,7 @@ class _Lane:
         self._beams.beam = min(_BAR * self.frame.area.width() / max(1, len(self._bars.blocks)) / 4, 5.0)
 
     def _labels(self) -> Iterator[Label]:
-        one, colours, frame = self._shown, self.frame.colours, self.frame
+        one, frame = self._shown, self.frame
         if one is None:
             return
         for layer, count in enumerate(one.run_away):
@@ -289,17 +276,16 @@ class _Lane:
                 yield self._above(frame.place(layer, (one.high or one.values)[layer]), "↻")
         if self._cut is not None:
             place = frame.place(self.middle, max(self._cut[0], frame.up.low))
-            label = self._above(place, self._cut[1])
-            yield Label(label.text, colours.danger, label.spots, always=True, ground=True)
+            yield self._above(place, self._cut[1], ground=True)
 
-    def _above(self, place: QPointF, text: str) -> Label:
+    def _above(self, place: QPointF, text: str, ground: bool = False) -> Label:
         area = self.frame.area
 
         def spots(size: QSizeF) -> Iterator[QRectF]:
             left = max(area.left(), min(place.x() - size.width() / 2, area.right() - size.width()))
             yield QRectF(left, place.y() - 1.15 * size.height(), size.width(), size.height())
 
-        return Label(text, self.frame.colours.danger, spots, always=True)
+        return Label(text, self.frame.colours.danger, spots, always=True, ground=ground)
 
 
 class _Switches(Layer):

@@ -30,13 +30,6 @@ _INVITATION = (
 
 
 @dataclass(frozen=True)
-class MeasurePlan:
-    word_errors: bool
-    """Speak and recognise sentences without each layer, in addition to the quick measures."""
-    sentences: int
-
-
-@dataclass(frozen=True)
 class LayersActions:
     by_importance: Action
     hear: Mapping[str, Action]
@@ -86,9 +79,9 @@ class LayersPanel(QWidget):
         build.fill(VBoxLayout(hearing), [*map(ActionButton, (*can.hear.values(), can.train))], (GAP,) * 4)
 
         measuring = QGroupBox("Measure")
+        self.sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
         tip = "Number of Harvard sentences; intervals are over them"
-        sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
-        self.sentences = build.named(sentences, "Sentences to measure on", tip)
+        build.named(self.sentences, "Sentences to measure on", tip)
         self.sentences.valueChanged.connect(
             lambda count: self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
         )
@@ -146,10 +139,6 @@ class LayersPanel(QWidget):
         if reason != self._reason:
             self._reason = reason
             self._show()
-
-    @property
-    def plan(self) -> MeasurePlan:
-        return MeasurePlan(self.word_errors.isChecked(), self.sentences.value())
 
     def begin(self) -> None:
         self._measuring = True

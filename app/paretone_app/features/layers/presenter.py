@@ -29,7 +29,7 @@ from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
-    from paretone_app.features.layers.panel import LayersPanel, MeasurePlan
+    from paretone_app.features.layers.panel import LayersPanel
 
 
 _DEPTH_EDIT = 2
@@ -96,18 +96,15 @@ class LayerChoice(QObject):
     def take_up(self, record: ImportanceRecord) -> None:
         info = self._state.selection.info
         if info is not None and record.checkpoint == info.fingerprint:
-            self.record = record
-            if self._state.machine.host:
-                self._keep_here(record, own_place(info.id))
+            self.record, folder = record, own_place(info.id)
+            if self._state.machine.host:  # Its files are not read from here.
+                try:
+                    # Another checkpoint's record stays.
+                    if not (folder / FILE).exists() or read_record([folder], record.checkpoint) is not None:
+                        record.write(folder / FILE)
+                except PlainError as error:
+                    self.problem.emit(str(error))
             self.measured.emit()
-
-    def _keep_here(self, record: ImportanceRecord, folder: Path) -> None:
-        """Keep what a host measured: its files are not read from here. Another checkpoint's record stays."""
-        try:
-            if not (folder / FILE).exists() or read_record([folder], record.checkpoint) is not None:
-                record.write(folder / FILE)
-        except PlainError as error:
-            self.problem.emit(str(error))
 
     def look(self) -> None:
         """Read the measurement of the loaded checkpoint, if there is one."""
@@ -160,8 +157,9 @@ class LayersPresenter(Presenter):
         }
         tip = "Open Training to train a student with these layers"
         self._train = add("&Train a student…", self._propose_training, tip, self.why_not)
+        waits = partial(services.state.jobs.why_one, Kind.LAYERS, "Layers are being measured.")
         tip = "Measure the importance of each layer"
-        self._measure = add("Measure &layers", lambda: self.measure(built(self.layers).plan), tip, self._why_not_now)
+        self._measure = add("Measure &layers", self.measure, tip, lambda: self.why_not() or waits())
         self._cancel = self._add_cancel("Ca&ncel", Kind.LAYERS)
         tip = "Several voices and seeds; can be paused and resumed"
         self._study = add("Word errors as a stud&y…", self._propose_study, tip, self.why_not)
@@ -178,9 +176,6 @@ class LayersPresenter(Presenter):
         choice = self.choice
         self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
         self.layers.set_reason(self.why_not())
-
-    def _why_not_now(self) -> str:
-        return self.why_not() or self._state.jobs.why_one(Kind.LAYERS, "Layers are being measured.")
 
     def why_not(self) -> str:
         """Why no layers of the model can be removed, as a sentence, or ``""``."""
@@ -215,7 +210,7 @@ class LayersPresenter(Presenter):
     def _propose_study(self) -> None:
         from paretone_app.features.layers.study import KIND
 
-        self._features.find(StudiesPresenter).new_of_kind(KIND.name, built(self.layers).plan.sentences)
+        self._features.find(StudiesPresenter).new_of_kind(KIND.name, built(self.layers).sentences.value())
 
     def _propose_training(self) -> None:
         kept = self.choice.retained
@@ -226,16 +221,15 @@ class LayersPresenter(Presenter):
         if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
             self.choice.take_up(event.result.record)
 
-    def measure(self, plan: MeasurePlan) -> None:
-        state = self._state
+    def measure(self) -> None:
+        """Measure on the panel's number of sentences, and word errors if ticked. Raises :class:`SettingError`."""
+        state, panel = self._state, built(self.layers)
         require(self.why_not() or state.availability.why_not_synthesise())
-        measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if plan.word_errors else []))
-        spoken = tuple(
-            Utterance(text, state.selection.speaker) for text in catalogue.harvard_sentences()[: plan.sentences]
-        )
-        setting = state.selection.baseline_setting
-        built(self.layers).begin()
-        request = ImportanceRequest(setting, spoken, measures)
+        measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if panel.word_errors.isChecked() else []))
+        texts = catalogue.harvard_sentences()[: panel.sentences.value()]
+        spoken = tuple(Utterance(text, state.selection.speaker) for text in texts)
+        request = ImportanceRequest(state.selection.baseline_setting, spoken, measures)
+        panel.begin()
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
         self._own_job = job.number
 

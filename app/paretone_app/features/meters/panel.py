@@ -69,6 +69,11 @@ TERMS = (
 )
 
 
+def _inks(colours: Colours) -> dict[str, str]:
+    """By part of a synthesis."""
+    return {"text": colours.good, "backbone": colours.accent, "decoder": colours.warning, "other": colours.disabled}
+
+
 class PartsBar(QWidget):
     """Seconds of one take by part: text, backbone, decoder and the rest, on a scale shared by A and B."""
 
@@ -93,10 +98,8 @@ class PartsBar(QWidget):
 
     def show_measurements(self, measurements: Measurements | None, scale: float) -> None:
         """Show the seconds by part; ``scale``: seconds of a full bar."""
-        self._scale = scale
-        if measurements is None:
-            self.parts = ()
-        else:
+        self._scale, self.parts = scale, ()
+        if measurements is not None:
             known = measurements.text_seconds + measurements.backbone_seconds + measurements.decoder_seconds
             self.parts = (
                 ("text", measurements.text_seconds),
@@ -119,11 +122,10 @@ class PartsBar(QWidget):
             area = QRectF(self.rect())
             painter.setBrush(QColor(self._colours.raised))
             painter.drawRoundedRect(area, 3, 3)
-            fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
-            left = area.left()
-            for (_, seconds), fill in zip(self.parts, fills, strict=False):
+            inks, left = _inks(self._colours), area.left()
+            for name, seconds in self.parts:
                 width = area.width() * seconds / self._scale if self._scale else 0.0
-                painter.setBrush(QColor(fill))
+                painter.setBrush(QColor(inks[name]))
                 painter.drawRect(QRectF(left, area.top(), width, area.height()))
                 left += width
 
@@ -237,15 +239,9 @@ class MetersPanel(QScrollArea):
         self._draw()
         for bar in self.parts.values():
             bar.set_colours(colours)
-        names = (
-            ("text", colours.good),
-            ("backbone", colours.accent),
-            ("decoder", colours.warning),
-            ("other", colours.disabled),
-        )
-        self._legend.setText(
-            " ".join(f'<small><span style="color:{colour}">■</span>&nbsp;{name}</small>' for name, colour in names)
-        )
+        inks = _inks(colours).items()
+        legend = (f'<small><span style="color:{ink}">■</span>&nbsp;{name}</small>' for name, ink in inks)
+        self._legend.setText(" ".join(legend))
 
     def show_device(self, device: str) -> None:
         self.figures["device"].show_value(device or "–")
@@ -253,11 +249,7 @@ class MetersPanel(QScrollArea):
     def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
         """Show the live figures of a running synthesis; ``heard``: waits of its playback."""
         if event.job != self._job:
-            self._job = event.job
-            self._times.clear()
-            self._factors.clear()
-            for name in ("first", "gap", "pause", "streaming", "others"):
-                self.figures[name].show_value("–")
+            self._begin(event.job, "first", "gap", "pause", "streaming", "others")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
         self.figures["rate"].show_value(fixed(rate, 1))
@@ -275,6 +267,14 @@ class MetersPanel(QScrollArea):
             self._times.append(event.elapsed_seconds)
             self._factors.append(event.real_time_factor)
             self._draw()
+
+    def _begin(self, job: int, *unknown: str) -> None:
+        """Forget the curve and these figures of the synthesis before."""
+        self._job = job
+        self._times.clear()
+        self._factors.clear()
+        for name in unknown:
+            self.figures[name].show_value("–")
 
     def _name_rates(self, tokens: bool) -> None:
         """Count tokens for models that decode token by token, and solver steps for others."""
@@ -298,17 +298,11 @@ class MetersPanel(QScrollArea):
 
     def forget(self, job: int, outcome: str) -> None:
         """Discard the estimates of synthesis ``job``, which ended without a take."""
-        if job != self._job:
-            return
-        self._job = 0
-        self._times.clear()
-        self._factors.clear()
-        note = "The last synthesis failed" if outcome == "failed" else f"The last synthesis was {outcome}"
-        self._show_factor(None, note, RTF_MEANING)
-        for name, figure in self.figures.items():
-            if name != "device":
-                figure.show_value("–")
-        self._draw()
+        if job == self._job:
+            self._begin(0, *(name for name in self.figures if name != "device"))
+            note = "The last synthesis failed" if outcome == "failed" else f"The last synthesis was {outcome}"
+            self._show_factor(None, note, RTF_MEANING)
+            self._draw()
 
     def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
@@ -349,13 +343,14 @@ class MetersPanel(QScrollArea):
                 self.summaries[name].setText(f"{name}: no take yet")
                 self.summaries[name].setToolTip("")
             else:
-                measured = take.measurements
+                measured, tail = take.measurements, figure_of(metric("first_audio_p90"), take)
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                latest = "" if tail is None else f" (P90 {significant(tail.value, 2)} s)"
                 said = (
                     f"{name}: {label_of(take) or 'take'}{' (busy)' if measured.busy else ''}\n"
-                    f"RTF {factor_words(take)} · {significant(measured.seconds, 2)} s{tokens}\n"
-                    f"TTFA {significant(measured.first_audio_seconds, 2)} s{_tail(take)}"
+                    f"RTF {_factor(take)} · {significant(measured.seconds, 2)} s{tokens}\n"
+                    f"TTFA {significant(measured.first_audio_seconds, 2)} s{latest}"
                 )
                 self.summaries[name].setText(said)
                 self.summaries[name].setToolTip("\n".join((said, *_details(take))))
@@ -363,17 +358,11 @@ class MetersPanel(QScrollArea):
         self.speed_up.setToolTip(basis)
 
 
-def factor_words(take: Take) -> str:
-    measured, interval = take.measurements, spread(take, "real_time_factor")
-    text = significant(measured.real_time_factor)
-    if interval is not None:
-        text += f" ({significant(interval.low)} to {significant(interval.high)}, {len(take.repeats)} repeats)"
-    return text
-
-
-def _tail(take: Take) -> str:
-    tail = figure_of(metric("first_audio_p90"), take)
-    return "" if tail is None else f" (P90 {significant(tail.value, 2)} s)"
+def _factor(take: Take) -> str:
+    text, interval = significant(take.measurements.real_time_factor), spread(take, "real_time_factor")
+    if interval is None:
+        return text
+    return f"{text} ({significant(interval.low)} to {significant(interval.high)}, {len(take.repeats)} repeats)"
 
 
 def _details(take: Take) -> list[str]:

@@ -77,14 +77,10 @@ class Playback(QObject):
         if problem != self._problem and not self.probing:
             self._tell_problem(problem)
         deck.load_when_silent()
-        position, now = player.position, self._heard()
-        playing.show(now)
-        playing.move(position)
-
-    def _heard(self) -> Heard:
-        deck, found = self.deck, self._source()
+        position, found = player.position, self._source()
         own = found.own_seconds or deck.length
-        return replace(found, sounding=self.player.playing, seconds=deck.length, own_seconds=own, loop=deck.loop)
+        playing.show(replace(found, sounding=player.playing, seconds=deck.length, own_seconds=own, loop=deck.loop))
+        playing.move(position)
 
     def _source(self) -> Heard:
         deck, sound = self.deck, self.deck.sound
@@ -144,7 +140,24 @@ class PlayerKeys(QObject):
         """``others``: functions of further keys, M and N."""
         super().__init__(window)
         self._deck = deck
-        actions = {**_actions(deck), **others}
+        lanes = {str(number): partial(deck.choose, lane) for number, lane in enumerate(LANES, start=1)}
+        actions: dict[str, Callable[[], object]] = {
+            **lanes,
+            "A": lambda: deck.choose("A"),
+            "B": lambda: deck.choose("B"),
+            "X": deck.switch,
+            "Space": deck.toggle_play,
+            "S": deck.stop,
+            "L": deck.toggle_loop,
+            "[": lambda: deck.set_loop_end(0),
+            "]": lambda: deck.set_loop_end(1),
+            "Left": lambda: deck.move(-STEP_SECONDS),
+            "Right": lambda: deck.move(STEP_SECONDS),
+            "Shift+Left": lambda: deck.move(-SMALL_STEP_SECONDS),
+            "Shift+Right": lambda: deck.move(SMALL_STEP_SECONDS),
+            "Home": deck.go_to_start,
+            **others,
+        }
         self._shortcuts = {key: QShortcut(QKeySequence(key), window, do) for key, do in actions.items()}
         deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
         application = QApplication.instance()
@@ -157,25 +170,6 @@ class PlayerKeys(QObject):
         for key, shortcut in self._shortcuts.items():
             if isValid(shortcut):
                 shortcut.setEnabled(key not in kept)
-
-
-def _actions(deck: Deck) -> Mapping[str, Callable[[], object]]:
-    lanes = {str(number): partial(deck.choose, lane) for number, lane in enumerate(LANES, start=1)}
-    return lanes | {
-        "A": lambda: deck.choose("A"),
-        "B": lambda: deck.choose("B"),
-        "X": deck.switch,
-        "Space": deck.toggle_play,
-        "S": deck.stop,
-        "L": deck.toggle_loop,
-        "[": lambda: deck.set_loop_end(0),
-        "]": lambda: deck.set_loop_end(1),
-        "Left": lambda: deck.move(-STEP_SECONDS),
-        "Right": lambda: deck.move(STEP_SECONDS),
-        "Shift+Left": lambda: deck.move(-SMALL_STEP_SECONDS),
-        "Shift+Right": lambda: deck.move(SMALL_STEP_SECONDS),
-        "Home": deck.go_to_start,
-    }
 
 
 def own_keys(widget: QWidget | None) -> frozenset[str]:
@@ -191,7 +185,10 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
             # Letters search in the list.
             own = _ALL - {"[", "]"} - _LANE_KEYS
         case QAbstractButton():
-            own = _SPACE | (_MOVES if _is_one_of_several(widget) else frozenset())
+            # The arrow keys move between the buttons of an exclusive group.
+            group: QButtonGroup | None = widget.group()
+            several = widget.autoExclusive() or (group is not None and group.exclusive())
+            own = _SPACE | (_MOVES if several else frozenset())
         case QGroupBox() if widget.isCheckable():
             own = _SPACE
         case QAbstractSlider() | QTabBar() | QScrollArea():
@@ -199,12 +196,6 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
         case _:
             own = frozenset()
     return own | {key for action in widget.actions() for key in _ALL if QKeySequence(key) in action.shortcuts()}
-
-
-def _is_one_of_several(button: QAbstractButton) -> bool:
-    """Whether the arrow keys move between this button and others of its exclusive group."""
-    group: QButtonGroup | None = button.group()
-    return button.autoExclusive() or (group is not None and group.exclusive())
 
 
 _TOGETHER_MILLISECONDS = 80
@@ -225,27 +216,17 @@ class PlayerAnnouncements(QObject):
         playing.changed.connect(self._soon.start)
 
     def _say(self) -> None:
-        before, self._last = self._last, self._playing.now
-        sentence = what_changed(before, self._last)
-        if sentence:
+        before, now, sentence = self._last, self._playing.now, ""
+        self._last = now
+        other = (before.origin, before.key, before.title) != (now.origin, now.key, now.title)
+        if other or now.sounding != before.sounding:
+            sentence = f"Playing: {now.title}" if now.sounding else now.title if other else "Paused"
+        elif now.loop != before.loop:
+            ends = None if now.loop is None else [fixed(one, 2) for one in now.loop]
+            sentence = "Loop off" if ends is None else f"Loop from {ends[0]} to {ends[1]} s"
+        if sentence and Origin.TEST not in (before.origin, now.origin) and now.origin is not Origin.NOTHING:
             announce(self._bar, sentence)
             self.said.emit(sentence)
-
-
-def what_changed(before: Heard, now: Heard) -> str:
-    """Announcement of a change of playback, or ``""``."""
-    if Origin.TEST in (before.origin, now.origin) or now.origin is Origin.NOTHING:
-        return ""
-    other = (before.origin, before.key, before.title) != (now.origin, now.key, now.title)
-    if other and now.sounding:
-        return f"Playing: {now.title}"
-    if other:
-        return now.title
-    if now.sounding != before.sounding:
-        return f"Playing: {now.title}" if now.sounding else "Paused"
-    if now.loop != before.loop:
-        return "Loop off" if now.loop is None else f"Loop from {fixed(now.loop[0], 2)} to {fixed(now.loop[1], 2)} s"
-    return ""
 
 
 class PlayerControl(QObject):

@@ -22,12 +22,7 @@ from paretone_app.widgets.side_panel import SideButtons
 
 _UNITS = 100
 """Slider steps per second."""
-_STEPS_OF_ROOM = 1.5
-"""A stream's time axis grows by this factor, so that its waveform does not shrink all the time."""
-_LEAST_ROOM = 2.0
 _HOW = "Click: play from there. Drag: repeat a part."
-_MARK = 4
-"""Least width of a fault's mark, in pixels."""
 
 
 class WaveStrip(QSlider):
@@ -105,9 +100,9 @@ class WaveStrip(QSlider):
         seconds = max(self._now.seconds, self._envelope.seconds if self._envelope is not None else 0.0)
         if self._now.origin is not Origin.STREAM:
             return max(seconds, 1e-3)
-        room = _LEAST_ROOM
+        room = 2.0
         while room < seconds:
-            room *= _STEPS_OF_ROOM
+            room *= 1.5  # In steps, so that a stream's waveform does not shrink all the time.
         return room
 
     def sizeHint(self) -> QSize:
@@ -176,7 +171,7 @@ class WaveStrip(QSlider):
         band = QColor(self._colours.warning)
         for one in self._faults:
             left = self._place(one.start)
-            width = max(_MARK, self._place(one.end) - left)
+            width = max(4.0, self._place(one.end) - left)
             band.setAlpha(50)
             painter.fillRect(QRectF(left, 0, width, self.height()), band)
             band.setAlpha(255)
@@ -185,9 +180,8 @@ class WaveStrip(QSlider):
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()
 
-    def _at(self, event: QMouseEvent) -> float:
-        seconds = event.position().x() / max(1, self.width()) * self.room
-        return max(0.0, min(seconds, self._now.seconds))
+    def _at(self, x: float) -> float:
+        return max(0.0, min(x / max(1, self.width()) * self.room, self._now.seconds))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self._now.seconds:
@@ -197,8 +191,8 @@ class WaveStrip(QSlider):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pressed is None or (abs(event.position().x() - self._pressed) < 4 and self._drawn is None):
             return
-        start = max(0.0, min(self._pressed / max(1, self.width()) * self.room, self._now.seconds))
-        self._drawn = min(start, self._at(event)), max(start, self._at(event))
+        start, end = sorted(map(self._at, (self._pressed, event.position().x())))
+        self._drawn = start, end
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -206,7 +200,7 @@ class WaveStrip(QSlider):
         if pressed is None:
             return
         if drawn is None:
-            self.sought.emit(self._at(event))
+            self.sought.emit(self._at(event.position().x()))
         elif drawn[1] > drawn[0]:
             self.region_drawn.emit(*drawn)
         self.update()

@@ -60,8 +60,8 @@ class PlayerPresenter(Presenter):
             self.playback.connect_device()
 
     def refresh(self) -> None:
-        for action in (self._actions.compare, self._actions.play):
-            action.refresh()
+        self._actions.compare.refresh()
+        self._actions.play.refresh()
 
     @property
     def _missing(self) -> str:
@@ -148,24 +148,19 @@ class PlayerPresenter(Presenter):
         if not isinstance(event, AudioReady) or event.job == self._left:
             return
         if self._streaming != event.job:
-            if not self._plays(self._state.jobs.find(event.job)):
+            job = self._state.jobs.find(event.job)
+            if not self._plays(job):
                 self._left = event.job
                 return
             self._end_stream()
             self._streaming = event.job
-            self._begin_stream(event)
+            side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
+            title, text = f"Take {side}, streaming" if side else "Streaming", ""
+            if job is not None and isinstance(job.command, Synthesise):
+                title, text = setting_title(job.command.setting, title), job.command.text
+            self.playback.begin_stream(event.sample_rate, title, text, side)
         self.deck.append(event.samples)
         self.playback.follow()
-
-    def _begin_stream(self, event: AudioReady) -> None:
-        job = self._state.jobs.find(event.job)
-        command = job.command if job is not None else None
-        side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
-        what = f"Take {side}, streaming" if side else "Streaming"
-        title, text = what, ""
-        if isinstance(command, Synthesise):
-            title, text = setting_title(command.setting, what), command.text
-        self.playback.begin_stream(event.sample_rate, title, text, side)
 
     def _job_began(self, job: Job) -> None:
         if job.kind in STREAM_SIDES and self._plays(job):

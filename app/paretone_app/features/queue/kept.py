@@ -38,7 +38,17 @@ class QueueError(PlainError):
 
 def write(path: Path, jobs: Iterable[Job]) -> None:
     """Write ``jobs``, without loads, which follow from the others. Raises :class:`OSError`."""
-    rows = [_row(one) for one in jobs if one.kind is not Kind.LOAD]
+    rows = []
+    for job in jobs:
+        if job.kind is Kind.LOAD:
+            continue
+        command = None
+        if keeps(job):
+            with suppress(PlainError):  # A plug-in's undeclared types: read() says so.
+                command = wire.packed(job.command)
+        model = None if job.model is None else wire.packed(job.model)
+        about = {"number": job.number, "kind": job.kind.name, "after": job.after, "asked": job.asked}
+        rows.append({**about, "model": model, "command": command})
     files.write_atomically(path, wire.message("queue", rows, VERSION))
 
 
@@ -77,16 +87,6 @@ def resumed(command: commands.Command) -> commands.Command:
     if isinstance(command, commands.Prepare) and isinstance(command.request, TrainingRequest):
         return replace(command, request=replace(command.request, begun_again=True))
     return command
-
-
-def _row(job: Job) -> dict[str, object]:
-    command = None
-    if keeps(job):
-        with suppress(PlainError):  # A plug-in's undeclared types: read() says so.
-            command = wire.packed(job.command)
-    model = None if job.model is None else wire.packed(job.model)
-    about = {"number": job.number, "kind": job.kind.name, "after": job.after, "asked": job.asked}
-    return {**about, "model": model, "command": command}
 
 
 def _job(row: Mapping[str, Any]) -> Job:

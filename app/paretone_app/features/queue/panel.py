@@ -128,12 +128,8 @@ class QueuePanel(QWidget):
         elif row != self.table.currentRow() or not self.table.selectedItems():
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self.table.setCurrentCell(row, column, flags)
-        self._show_progress()
-
-    def _show_progress(self) -> None:
-        """The running job's state is a bar."""
-        for row, one in enumerate(self._jobs):
-            bar = self.table.cellWidget(row, _STATE)
+        for row, one in enumerate(jobs):
+            bar = self.table.cellWidget(row, _STATE)  # Of the running job.
             if not one.runs or one.share is None:
                 self.table.removeCellWidget(row, _STATE)
                 continue

@@ -3,9 +3,10 @@ with them (B)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QTableWidgetItem
 
@@ -90,16 +91,15 @@ class RooflineTable(TextsTable):
 
     def show_report(self, report: RooflineReport | None) -> None:
         self._report = report
-        self.blockSignals(True)
-        self.clearSpans()
-        self.setRowCount(0)
-        self._lines.clear()
-        if report is not None:
-            self._fill(report)
-        self.blockSignals(False)
+        with QSignalBlocker(self):
+            self.clearSpans()
+            self.setRowCount(0)
+            self._lines.clear()
+            if report is not None:
+                self._fill(report)
 
     def _fill(self, report: RooflineReport) -> None:
-        number = 0
+        number, sides = 0, Qt.AlignmentFlag
         bold = text_font(self.font(), strong=True)
         texts = [cells(report, phase, one) for phase in report.phases for one in phase.rows()]
         places = [max(map(decimals, column), default=0) for column in zip(*texts, strict=True)]
@@ -120,7 +120,8 @@ class RooflineTable(TextsTable):
                 tip = " ".join(f"{part}." for part in parts if part)
                 for column, text in enumerate(texts[number]):
                     item = QTableWidgetItem(aligned(text, places[column]) if column else f"    {text}")
-                    item.setTextAlignment(_aligned(column))
+                    side = sides.AlignLeft if column in (0, len(COLUMNS) - 1) else sides.AlignRight
+                    item.setTextAlignment(side | sides.AlignVCenter)
                     item.setData(_ROW, number)
                     item.setToolTip(tip)
                     self.setItem(line, column, item)
@@ -129,9 +130,8 @@ class RooflineTable(TextsTable):
 
     def choose(self, row: int) -> None:
         if row in self._lines:
-            self.blockSignals(True)
-            self.setCurrentCell(self._lines[row], 0)
-            self.blockSignals(False)
+            with QSignalBlocker(self):
+                self.setCurrentCell(self._lines[row], 0)
 
     def as_text(self) -> str:
         lines, report = ["\t".join(title for title, _ in COLUMNS)], self._report
@@ -148,11 +148,6 @@ class RooflineTable(TextsTable):
             self.row_chosen.emit(row)
 
 
-def _aligned(column: int) -> Qt.AlignmentFlag:
-    left = column in (0, len(COLUMNS) - 1)
-    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
-
-
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
 """Widths of the table's columns, as shares of the sheet's width."""
@@ -160,27 +155,9 @@ _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
 Reports = dict[str, RooflineReport | None]
 
 
-def write(
-    reports: Reports, at: RooflinePoint | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
-) -> None:
-    """Write the reports as ``.svg``, ``.png`` or ``.csv``, by the ending of ``path``; ``at``: the component to mark,
-    ``description``: of the SVG. Raises :class:`PlainError` for another ending, or if the file cannot be written."""
-    files.write(
-        path,
-        {
-            ".svg": lambda: _sheet(reports, at, font, colours).svg("Roofline", description),
-            ".png": lambda: _sheet(reports, at, font, colours).png(),
-            ".csv": lambda: table(reports).encode(),
-        },
-    )
-
-
-def table(reports: Reports) -> str:
-    """All figures as CSV, A's and then B's, each after a line with its side."""
-    return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
-
-
-def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Colours) -> Sheet:
+def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont) -> Sheet:
+    """``at``: the component to mark."""
+    colours = LIGHT
     plot, bars = RooflinePlot(colours, on_paper=True), Waterfall(colours, on_paper=True)
     for chart in (plot, bars):
         chart.show_reports(reports)
@@ -236,7 +213,7 @@ class RooflinePanel(SidePanel):
     def __init__(self, colours: Colours, can: RooflineActions) -> None:
         super().__init__("the table of", colours, first="A")
         self.can = can
-        self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
+        self._reports: Reports = dict.fromkeys(SIDES)
         self._running: str | None = None
         self._said, self._look = "", "muted"
         self._build(colours)
@@ -254,7 +231,11 @@ class RooflinePanel(SidePanel):
         self.again_button = ActionButton(can.again)
         top.addWidget(self.again_button)
         tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
-        cards = [(one.device, one) for one in self._known_cards()]
+        cards: list[tuple[str, Ceilings]] = []
+        try:
+            cards = [(one.device, one) for one in ceilings.cards().values()]
+        except PlainError as error:
+            self._said, self._look = str(error), "warning"
         # Narrow, so that Cancel and the progress of a measurement have room next to it and push nothing away.
         self.ceilings_box = build.narrow(build.combo("Ceilings", [("This machine", None), *cards], tip), 8)
         self.ceilings_box.currentIndexChanged.connect(self._show)
@@ -321,7 +302,17 @@ class RooflinePanel(SidePanel):
         self._show_state()
 
     def write(self, path: Path) -> None:
-        write(self.reports, self.plot.at, self.bars.describe(), path, self.font())
+        """Write the reports as SVG, PNG or CSV, by the ending of ``path``. Raises :class:`PlainError` if that fails."""
+        reports = self.reports
+        sheet = partial(_sheet, reports, self.plot.at, self.font())
+        table = "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
+        described = self.bars.describe()
+        content = {
+            ".svg": lambda: sheet().svg("Roofline", described),
+            ".png": lambda: sheet().png(),
+            ".csv": table.encode,
+        }
+        files.write(path, content)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
@@ -330,18 +321,11 @@ class RooflinePanel(SidePanel):
         self.side_buttons.set_colours(colours)
 
     @property
-    def reports(self) -> dict[str, RooflineReport | None]:
+    def reports(self) -> Reports:
         """As shown: measured, or on paper for the chosen card."""
         card = self.ceilings_box.currentData()
         measured = self._reports.items()
         return {side: one if one is None or card is None else on_paper(one, card) for side, one in measured}
-
-    def _known_cards(self) -> tuple[Ceilings, ...]:
-        try:
-            return tuple(ceilings.cards().values())
-        except PlainError as error:
-            self._said, self._look = str(error), "warning"
-            return ()
 
     def has_side(self, side: str) -> bool:
         return self._reports[side] is not None

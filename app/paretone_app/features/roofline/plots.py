@@ -141,9 +141,8 @@ class Waterfall(Chart):
         for _, report, name, bar in self._bars_of():
             left, right = sorted(bar.x)
             bars.append(bar)
-            if bar.outline is not None:
-                continue
-            floors.append(Block((left, min(left + _floors(report).get(name, 0.0), right)), bar.y, hatch))
+            if bar.outline is None:
+                floors.append(Block((left, min(left + _floors(report).get(name, 0.0), right)), bar.y, hatch))
         self._bars.blocks, self._floors.blocks = bars, floors
         for layer in (self._bars, self._floors, self.legend):
             layer.redraw()
@@ -237,15 +236,6 @@ class RooflinePoint:
         return self.component.work.operations / self.seconds
 
 
-def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoint]:
-    """Components of ``report`` that can be plotted: with operations, traffic and time, which on paper is the floor."""
-    if report is None:
-        return
-    for row, (phase, one) in enumerate(report.components()):
-        if one.work.operations and one.work.bytes and one.seconds != 0:
-            yield RooflinePoint(side, phase, one, row, report)
-
-
 def label(report: RooflineReport, phase: Phase, component: Component) -> str:
     """A component's title, with its phase if other phases have the same component."""
     several = sum(one.name == component.name for _, one in report.components()) > 1
@@ -291,7 +281,14 @@ class RooflinePlot(Chart):
 
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
         self._reports = dict(reports)
-        self.points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
+        # Components with operations, traffic and time, which on paper is the floor.
+        self.points = tuple(
+            RooflinePoint(side, phase, one, row, report)
+            for side, report in reports.items()
+            if report is not None
+            for row, (phase, one) in enumerate(report.components())
+            if one.work.operations and one.work.bytes and one.seconds != 0
+        )
         self._at = -1
         self.show_again()
 
@@ -436,10 +433,8 @@ class RooflinePlot(Chart):
 
     def describe(self, index: int) -> str:
         point = self.points[index]
-        report, one = point.report, point.component
-        known = report.ceilings
-        below = one.why_below_floor(known)
-        ratio = one.ratio(known)
+        report, one, known = point.report, point.component, point.report.ceilings
+        below, ratio = one.why_below_floor(known), one.ratio(known)
         floor = "on paper" if ratio is None else f"{fixed(ratio, 2)}× the floor"
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "

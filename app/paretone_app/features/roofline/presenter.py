@@ -52,10 +52,8 @@ class RooflinePresenter(Presenter):
         return "A" if self.roofline is None else self.roofline.side
 
     def refresh(self) -> None:
-        if self.roofline is None:
-            return
-        state = self._state
-        self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
+        if self.roofline is not None:
+            self.roofline.set_model(self._state.selection.model_id if self._state.selection.ready else "")
 
     def _why_not_now(self, side: str) -> str:
         measuring = "The roofline is being measured, or waits for it in the queue."

@@ -86,8 +86,7 @@ class ServersPanel(QWidget):
         self.reference = build.named(
             QLineEdit(placeholderText="for similarity"), "Recording of the voice", "A file with the voice of the server"
         )
-        self.reference.textChanged.connect(measure.refresh)
-        for field in (self.url, self.clients, self.requests):
+        for field in (self.url, self.clients, self.requests, self.reference):
             field.textChanged.connect(measure.refresh)
         own = ActionButton(measure)
         buttons = build.row(own, ActionButton(cancel), ActionButton(forget), 1)

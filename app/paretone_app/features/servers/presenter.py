@@ -52,18 +52,14 @@ class ServersPresenter(Presenter):
         """Jobs that judge: key of the record, number of the load, and its takes."""
         self.servers: ServersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
-        self._measure = services.actions.add(
-            "Me&asure", self.measure, "Ask this server under each load", self._why_not_measure
-        )
-        self._cancel = services.actions.add(
+        add = services.actions.add
+        tip = "Ask this server under each load"
+        self._measure = add("Me&asure", self.measure, tip, lambda: self._why_not(forget=False))
+        self._cancel = add(
             "Ca&ncel", self.cancel, why_not=lambda: "" if self._worker or self._judging else "Nothing is measured."
         )
-        self._forget = services.actions.add(
-            "Forge&t",
-            self.forget,
-            "Delete the selected measurement; Trade-off loses its point, its takes stay",
-            self._why_not_forget,
-        )
+        tip = "Delete the selected measurement; Trade-off loses its point, its takes stay"
+        self._forget = add("Forge&t", self.forget, tip, lambda: self._why_not(forget=True))
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
         self._told.connect(self._hear)
         self._state.jobs.ended.connect(self._job_ended)
@@ -193,15 +189,13 @@ class ServersPresenter(Presenter):
             self._results.read_servers()
             self.changed.emit()
 
-    def _why_not_forget(self) -> str:
+    def _why_not(self, forget: bool) -> str:
+        panel = self.servers
         if self._worker is not None:
             return "A server is being measured; wait, or cancel it."
-        return "" if self.servers is not None and self.servers.selected is not None else "Select a measurement first."
-
-    def _why_not_measure(self) -> str:
-        if self._worker is not None:
-            return "A server is being measured; wait, or cancel it."
-        return self.servers.problem if self.servers is not None else ""
+        if forget:
+            return "" if panel is not None and panel.selected is not None else "Select a measurement first."
+        return panel.problem if panel is not None else ""
 
     def refresh(self) -> None:
         for action in (self._measure, self._cancel, self._forget):

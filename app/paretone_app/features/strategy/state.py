@@ -96,7 +96,7 @@ _THRESHOLD_EDIT = 1
 class StrategyState(ArtefactStore):
     """Calibrations are kept; the tables in use are derived from them."""
 
-    kind, request = StrategyTable, CalibrationRequest
+    technique, kind, request = TECHNIQUE, StrategyTable, CalibrationRequest
     unwritten = "The calibration could not be written to {path} ({reason}). It can be used until the window closes."
     artefact: StrategyTable | None
     kept: list[CalibrationRecord]
@@ -105,7 +105,7 @@ class StrategyState(ArtefactStore):
         self, state: AppState, folder: Path, parent: QObject | None = None, shipped: Path | None = None
     ) -> None:
         """``shipped``: folder with further calibrations, which count as older than those in ``folder``."""
-        super().__init__(state, TECHNIQUE, folder, parent)
+        super().__init__(state, folder, parent)
         self.kept.sort(key=lambda one: one.created)
         if shipped is not None:
             self.kept = [*self._stored(shipped), *self.kept]

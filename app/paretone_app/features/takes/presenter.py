@@ -120,9 +120,8 @@ class TakesPresenter(Presenter):
         self._asked: set[str] = set()
         """Takes of earlier sessions that are checked again because they are lanes."""
         services.workspaces.put("takes", self.takes)
-        actions.bind(
-            actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else "Make takes A and B first."
-        )
+        none = "Make takes A and B first."
+        actions.bind(actions["swap"], self._swap, lambda: "" if len(self._compared) == 2 else none)
         ask = partial(self._ask_for_folder, "Folder for the WAV files", self.save_wavs)
         actions.bind(actions["save_wav"], ask, lambda: "" if self._compared else "Make a take first.")
         actions.bind(
@@ -171,8 +170,8 @@ class TakesPresenter(Presenter):
         self._compare_again()
 
     def refresh(self) -> None:
-        for name in ("swap", "save_wav"):
-            self._actions[name].refresh()
+        self._actions["swap"].refresh()
+        self._actions["save_wav"].refresh()
 
     @property
     def _compared(self) -> dict[str, Take]:

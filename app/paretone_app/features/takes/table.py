@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -142,8 +143,7 @@ def _figure(name: str, places: int, unit: str = "", title: str = "", width: int 
         if isinstance(take, Unmade):
             return None
         if one.of_runs:
-            figure = figure_of(one, take)
-            return None if figure is None else figure.value
+            return None if (figure := figure_of(one, take)) is None else figure.value
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def shown(found: float) -> str:
@@ -164,22 +164,13 @@ def _figure(name: str, places: int, unit: str = "", title: str = "", width: int 
 
     def key(take: TakeSummary) -> float:
         found = value(take)
-        return float("inf") if found is None else found
+        return math.inf if found is None else found
 
     meaning = f"{one.label}. {one.definition}{absent}"
     return Column(title or one.title, meaning, text, key, True, places, width, one.wall_time, spread=spread)
 
 
 _LEVELS = "dBTP", "LUFS"
-
-
-def _streaming_level(take: TakeSummary) -> float:
-    level = take.measurements.streaming_difference
-    return float("-inf") if level is None else level
-
-
-def _streaming(take: TakeSummary) -> str:
-    return NOT_MEASURED if isinstance(take, Unmade) else streaming_text(take.measurements)
 
 
 def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
@@ -218,7 +209,7 @@ COLUMNS = (
         "Number of faults that the checks found, such as clicks, loops and missing words. Play the take to see where. "
         "Measured in the background.",
         lambda take: NOT_MEASURED if take.metrics.faults is None else fixed(take.metrics.faults, 0),
-        lambda take: float("inf") if take.metrics.faults is None else take.metrics.faults,
+        lambda take: math.inf if take.metrics.faults is None else take.metrics.faults,
         True,
     ),
     _figure("loudness", 1, "LUFS", width=12),
@@ -234,7 +225,14 @@ COLUMNS = (
     _figure("pause_seconds", 2, "s", "Waits"),
     _figure("peak_memory", 0, "MiB", "Memory", width=11),
     _text("Note", "The note written in its lane; words with # are tags", lambda take: take.remark, 20),
-    Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, width=11),
+    Column(
+        "Streaming",
+        STREAMING_MEANING,
+        lambda take: NOT_MEASURED if isinstance(take, Unmade) else streaming_text(take.measurements),
+        lambda take: -math.inf if (level := take.measurements.streaming_difference) is None else level,
+        True,
+        width=11,
+    ),
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
     Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
 )
@@ -428,12 +426,11 @@ class TakesModel(QAbstractTableModel):
         return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section].title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section].meaning
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return COLUMNS[section].alignment
+        match role if orientation is Qt.Orientation.Horizontal else None:
+            case Qt.ItemDataRole.DisplayRole:
+                return COLUMNS[section].title
+            case Qt.ItemDataRole.ToolTipRole:
+                return COLUMNS[section].meaning
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return COLUMNS[section].alignment
         return None

@@ -185,10 +185,10 @@ class Histogram(ErrorPlot):
         return self._bars.blocks
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
-        error, index = self.figure_at(place), 0
         if not self.counts or not self.frame.area.contains(place):
             return None
-        index = min(max(int(np.searchsorted(self.edges, error)) - 1, 0), len(self.edges) - 2)
+        after = int(np.searchsorted(self.edges, self.figure_at(place)))
+        index = min(max(after - 1, 0), len(self.edges) - 2)
         temporal, branch = (int(self.counts[one][index]) for one in (SkipAction.TS, SkipAction.BS))
         ends = f"{general(self.edges[index], 4)} to {general(self.edges[index + 1], 4)}"
         words = f"{ends}: {temporal} temporal, {branch} branch skips"
@@ -228,9 +228,8 @@ class SharePlot(ErrorPlot):
         if not len(self.thresholds) or not self.frame.area.contains(place):
             return None
         index = int(np.argmin(np.abs(self.frame.to_x(self.thresholds) - place.x())))
-        return f"δ = {general(self.thresholds[index], 4)}: {percent(self.shares[index] / 100, 1)} skipped", QRectF(
-            self.rect()
-        )
+        words = f"δ = {general(self.thresholds[index], 4)}: {percent(self.shares[index] / 100, 1)} skipped"
+        return words, QRectF(self.rect())
 
     def as_text(self) -> str:
         rows = zip(self.thresholds.tolist(), self.shares.tolist(), strict=True)
@@ -377,7 +376,8 @@ class ThresholdPanel(QWidget):
         lines = [f"{head}\t({UNITS[self._metric]})", *rows, "", "threshold\tskipped share"]
         if self.record is not None:
             thresholds = np.arange(THRESHOLD.minimum, THRESHOLD.maximum + THRESHOLD.step / 2, THRESHOLD.step)
-            lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self.record, one):.4f}" for one in thresholds]
+            tables = [(one, self.record.derive(float(one)).table) for one in thresholds]
+            lines += [f"{one:.{DECIMALS}f}\t{table.skipped_share:.4f}" for one, table in tables]
         return "\n".join(lines)
 
     def _drag(self, position: float) -> None:
@@ -421,11 +421,10 @@ class ThresholdPanel(QWidget):
         record, logarithmic = self.record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
         calibrated = self.threshold if record is None else record.threshold
+        most, least = 2.2 * max(calibrated, THRESHOLD.step), 10.0**-DECIMALS
         if every.size:
             most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
-            least = max(float(every.min()), 10.0**-DECIMALS)
-        else:
-            most, least = 2.2 * max(calibrated, THRESHOLD.step), 10.0**-DECIMALS
+            least = max(float(every.min()), least)
         across = Scale(least, max(most, 2 * least), True) if logarithmic else Scale(0.0, most)
         edges = _spread(across, BINS + 1)
         counts = {
@@ -435,7 +434,7 @@ class ThresholdPanel(QWidget):
         thresholds = shares = np.empty(0)
         if record is not None:
             thresholds = np.unique([*_spread(across, SHARE_POINTS), max(record.threshold, across.low)])
-            shares = np.array([100 * _skipped_share(record, one) for one in thresholds])
+            shares = np.array([100 * record.derive(float(one)).table.skipped_share for one in thresholds])
         self.share.show_curve(across, thresholds, shares)
         self._show()
 
@@ -459,43 +458,39 @@ class ThresholdPanel(QWidget):
                 ratio = derivation.table.ops_ratio(operations)
                 figures["Operations"].setText(percent(ratio, 1))
                 figures["Allows up to"].setText(f"{fixed(1 / ratio, 2)}×" if ratio else "–")
-        self._say_verdict()
+        verdict, look = self._verdict()
+        self.verdict.setText(verdict)
+        set_look(self.verdict, look)
+        self.pages.show_content(self.record is not None)
+        self._top.setVisible(self.record is not None)
+        if self.record is None:
+            self.pages.invite(verdict)
         exact = derivation is not None and derivation.exact
         self._calibrate.setText(f"Calibrate at δ = {general(self.threshold)}")
         self.calibrate_button.setVisible(not exact)
         set_look(self.calibrate_button, "" if derivation is None else "primary")
         self.return_button.setEnabled(self.record is not None and self.record.threshold != self.threshold)
-        said = f"δ is {general(self.threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
+        said = f"δ is {general(self.threshold)}. {verdict} Skipped: {figures['Skipped'].text()}."
         for plot in (self.histogram, self.share):
             plot.summary = said
             plot.refresh()
         for name, label in figures.items():
             label.setAccessibleName(f"{name}: {label.text()}")
 
-    def _say_verdict(self) -> None:
+    def _verdict(self) -> tuple[str, str]:
+        """What is known of the table at δ, and the look of that sentence."""
         derivation, record = self.derivation, self.record
-        self.pages.show_content(record is not None)
-        self._top.setVisible(record is not None)
         if derivation is None or record is None:
             yet = f"No measurements yet: {self._yet}, then drag δ to see what would be skipped."
-            self.verdict.setText(self._reason or yet)
-            self.pages.invite(self.verdict.text())
-            set_look(self.verdict, "muted")
-            return
+            return self._reason or yet, "muted"
         if record.is_for_end:
             budget = f"{percent(record.knobs['operations'] / 100)} of the operations"
-            self.verdict.setText(f"✓ Calibrated for {budget}: δ does not change the table.")
-            set_look(self.verdict, "good")
-            return
+            return f"✓ Calibrated for {budget}: δ does not change the table.", "good"
         if derivation.exact:
             low, high = record.exact_interval
             until = f"to {general(high, 4)}" if np.isfinite(high) else "upwards"
-            self.verdict.setText(
-                f"✓ Exact: a calibration at δ = {general(self.threshold)} gives the same table "
-                f"(as for every δ from {general(low, 4)} {until})."
-            )
-            set_look(self.verdict, "good")
-            return
+            here = f"✓ Exact: a calibration at δ = {general(self.threshold)} gives the same table"
+            return f"{here} (as for every δ from {general(low, 4)} {until}).", "good"
         text, first = "△ Predicted: needs a calibration at this δ.", derivation.differs_at
         if first is not None:
             text += (
@@ -504,15 +499,10 @@ class ThresholdPanel(QWidget):
             )
         if derivation.unmeasured:
             text += f" Branch skipping was not measured for {derivation.unmeasured} of the computed cells."
-        self.verdict.setText(text)
-        set_look(self.verdict, "warning")
+        return text, "warning"
 
 
 def _spread(scale: Scale, count: int) -> np.ndarray:
     """``count`` values evenly spaced along an axis, ends included."""
     inner = (scale.at(share) for share in np.linspace(0.0, 1.0, count)[1:-1].tolist())
     return np.array([scale.low, *inner, scale.high])
-
-
-def _skipped_share(record: CalibrationRecord, threshold: float) -> float:
-    return record.derive(float(threshold)).table.skipped_share

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QWidget
 
 from paretone.errors import SettingError
@@ -164,7 +164,6 @@ def _running_mean(values: list[float]) -> list[float]:
 
 _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
-_LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,7 @@ class TrainingPanel(QWidget):
             controls.addWidget(made)
         self.remark = build.words("muted")
         self.minutes = DoubleSpinBox(decimals=1, suffix=" min")
-        self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
+        self.minutes.setRange(0.1, 100_000.0)
         self.minutes.setValue(15)
         tip = "CPU minutes, independent of the machine's load; minutes on a GPU."
         build.named(self.minutes, "Training minutes", tip)
@@ -336,14 +335,12 @@ class TrainingPanel(QWidget):
     def choose(self, name: str, **knobs: object) -> None:
         """Choose the training called ``name``, and set some of its knobs."""
         index = self.chooser.findData(name)
-        if index < 0:
-            return
-        one = training(name)
-        self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
-        if index == self.chooser.currentIndex():
+        if index >= 0:
+            one = training(name)
+            self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
+            with QSignalBlocker(self.chooser):
+                self.chooser.setCurrentIndex(index)
             self._choose()
-        else:
-            self.chooser.setCurrentIndex(index)
 
     def follow(self, name: str) -> None:
         """Choose the training called ``name``, unless one runs."""
@@ -352,9 +349,8 @@ class TrainingPanel(QWidget):
 
     def set_corpus(self, spoken: bool) -> None:
         """Set whether training speech can be synthesised without a manifest."""
-        self._spoken = spoken
-        hint = "synthesised speech"
-        self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")
+        self._spoken, of_model = spoken, spoken and self.training.needs_manifest
+        self.manifest.setPlaceholderText("synthesised speech" if of_model else "manifest.csv")
         self._show()
 
     def set_estimate(self, text: str) -> None:
@@ -387,8 +383,7 @@ class TrainingPanel(QWidget):
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
         self.progress.setFormat(f"Step {grouped(progress.step)}: {percent(progress.share)}{left}")
         ran = training(self._running)
-        first = ran.found[0]
-        if first.name in progress.validation:
+        if (first := ran.found[0]).name in progress.validation:
             found = figure_wording(first, progress.validation[first.name])
             self._say(ran.progress.format(step=progress.step, found=found))
 
@@ -452,7 +447,11 @@ class TrainingPanel(QWidget):
     def _show(self) -> None:
         one, values = self.training, self._values[self.training.name]
         self.knobs.set_knobs(one.knobs, values)
-        self._align_fields()
+        # The fields of all rows begin and end below each other.
+        letters = self.fontMetrics().horizontalAdvance
+        lead = self.knobs.align(max(letters(one.text().replace("&", "")) for one in self._titles))
+        for title in self._titles:
+            title.setMinimumWidth(lead - GAP)
         self.remark.setText(localised(one.remark(values)))
         self.remark.setVisible(bool(self.remark.text()))
         for control in self._inputs:
@@ -473,13 +472,6 @@ class TrainingPanel(QWidget):
             long = f"{general(epochs)} epochs" if epochs else f"about {rough_duration(60 * minutes, tenths=False)}"
             self.pages.invite(f"Loss and validation are drawn here during training, which takes {speech} and {long}.")
         self._show_state()
-
-    def _align_fields(self) -> None:
-        """Let the fields of all rows begin and end below each other."""
-        letters = self.fontMetrics().horizontalAdvance
-        lead = self.knobs.align(max(letters(one.text().replace("&", "")) for one in self._titles))
-        for title in self._titles:
-            title.setMinimumWidth(lead - GAP)
 
     def _missing(self) -> str:
         """Which input is missing, as a sentence, or ``""``."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.extras import why_no_training
-from paretone.models.base import ModelInfo
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared, Progress
 from paretone.techniques import technique
@@ -102,19 +101,17 @@ class TrainingPresenter(Presenter):
             return
         if isinstance(event, Prepared) and isinstance(event.result, Trained):
             self.training.show_result(event.result)
-            self._make_ready(event.technique, event.result, event.info or self._state.selection.info)
-
-    def _make_ready(self, name: str, trained: Trained, info: ModelInfo | None) -> None:
-        """Choose the new weights and set their knobs, so that the user only has to switch the technique on."""
-        weights = technique(name).weights
-        there = weights.all_of(info) if weights is not None and info is not None else ()
-        made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
-        knobs, sentence = training(name).ready(trained.figures)
-        for knob, value in knobs.items():
-            self._state.selection.set_knob(name, knob, value)
-        if sentence:
-            self._notices.say(localised(sentence), "info")
-        self._state.selection.choose_weights(name, made)
+            # Choose the new weights and set their knobs, so that the user only has to switch the technique on.
+            name, info = event.technique, event.info or self._state.selection.info
+            weights = technique(name).weights
+            there = weights.all_of(info) if weights is not None and info is not None else ()
+            made = next((one.fingerprint for one in there if one.path == event.result.checkpoint), "")
+            knobs, sentence = training(name).ready(event.result.figures)
+            for knob, value in knobs.items():
+                self._state.selection.set_knob(name, knob, value)
+            if sentence:
+                self._notices.say(localised(sentence), "info")
+            self._state.selection.choose_weights(name, made)
 
     def propose(self, technique: str, **knobs: object) -> None:
         """Open Training, ready to train for ``technique`` with these knobs."""

@@ -95,9 +95,8 @@ class TransferPanel(QWidget):
 
     def show_report(self, report: TransferReport | None) -> None:
         self.report = report
-        rows = [] if report is None else [("own", one) for one in report.calibrated]
-        rows += [] if report is None else [("unseen", one) for one in report.unseen]
-        self.table.show_rows([_cells(kind, one) for kind, one in rows])
+        kinds = () if report is None else (("own", report.calibrated), ("unseen", report.unseen))
+        self.table.show_rows([_cells(kind, one) for kind, found in kinds for one in found])
         self._show()
 
     @property
@@ -113,8 +112,7 @@ class TransferPanel(QWidget):
     @property
     def advised(self) -> tuple[Utterance, ...]:
         """The report's advice for calibration: the table's own sentences and the badly served ones."""
-        report = self.report
-        if report is None:
+        if (report := self.report) is None:
             return ()
         voices = {one.id: one for one in self._voices}
         worse = [one.sentence for name in report.ill_served for one in report.groups[name]]
@@ -137,9 +135,8 @@ class TransferPanel(QWidget):
     def _show_verdict(self) -> None:
         report = self.report
         if report is None:
-            self.verdict.setText(
-                self.measure.reason or "Press Measure transfer to test the table on the ticked sentences."
-            )
+            press = "Press Measure transfer to test the table on the ticked sentences."
+            self.verdict.setText(self.measure.reason or press)
             self.pages.invite(self.verdict.text())
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")

@@ -88,16 +88,14 @@ class ViewsPanel(QWidget):
 
     def set_model(self, info: ModelInfo | None) -> None:
         """Set the loaded model, for the list of views and their knobs."""
-        if info == self._info:
-            return
-        self._info = info
-        if info is not None:
-            self._offer()
-        self._show_view()
+        if info != self._info:
+            self._info = info
+            if info is not None:
+                self._offer()
+            self._show_view()
 
     def choose(self, name: str) -> None:
-        index = self.chooser.findData(name)
-        if index >= 0:
+        if (index := self.chooser.findData(name)) >= 0:
             self.chooser.setCurrentIndex(index)
 
     def begin(self, view: str) -> None:
@@ -183,8 +181,7 @@ class ViewsPanel(QWidget):
         self.pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(localised(figure.caption))
-            made = figure.provenance
-            self.caption.setToolTip(f"{made.line}; {made.machine}")
+            self.caption.setToolTip(f"{figure.provenance.line}; {figure.provenance.machine}")
         self.enlarge_button.setEnabled(figure is not None)
         self.enlarge_button.setToolTip("Show the figure in a separate window" if figure is not None else _NO_FIGURE)
         for action in self._save:
@@ -195,8 +192,7 @@ class ViewsPanel(QWidget):
         running, failure = self._running, self._failures.get(self.view.name, "")
         self.cancel_button.setVisible(running is not None)
         self.progress.setVisible(running is not None)
-        provenance = None if self.figure is None else self.figure.provenance
-        made = ""
+        provenance, made = None if self.figure is None else self.figure.provenance, ""
         if isinstance(provenance, Provenance):
             # A figure stays after a change of model, so it names its model.
             made = f"{provenance.model}, computed in {rough_duration(provenance.seconds)}."

@@ -30,11 +30,8 @@ class ViewsPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        if self.views is None:
-            return
-        state = self._state
-        info = state.selection.info if state.selection.ready else None
-        self.views.set_model(info)
+        if self.views is not None:
+            self.views.set_model(self._state.selection.info if self._state.selection.ready else None)
 
     def _why_not_compute(self) -> str:
         state = self._state
@@ -64,12 +61,11 @@ class ViewsPresenter(Presenter):
 
     def open(self, name: str) -> None:
         """Show the view called ``name``, and compute it if it has no figure yet."""
-        if self.views is None:
-            return
-        self.views.choose(name)
-        self._workspaces.go_to("views")
-        if self.views.figure is None:
-            self._compute.trigger()
+        if self.views is not None:
+            self.views.choose(name)
+            self._workspaces.go_to("views")
+            if self.views.figure is None:
+                self._compute.trigger()
 
     def _compute_chosen(self) -> None:
         panel = built(self.views)
