@@ -1,7 +1,5 @@
 """Windows with a small model of another family than flow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A view without content shows one sentence, and a button that fills it or says why it cannot; nothing is drawn."""
 
-from __future__ import annotations
-
 import itertools
 
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget

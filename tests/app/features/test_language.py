@@ -1,7 +1,5 @@
 """A small speech language model in the real window on the real engine: its tokens, its layers, and hearing both."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """The take library in trouble while the application runs: it says so and goes on, and the library stays whole. Damage
 and a full disk: ``tests/app/shell/test_window.py``."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path

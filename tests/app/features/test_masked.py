@@ -1,8 +1,6 @@
 """A small masked model in the real window on the real engine: spoken whole and in blocks, heard, and what is not for
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Features are declared in their folders and made from one list; the window knows none of them by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Decoding panel as people use it: real key presses and clicks on the real widget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

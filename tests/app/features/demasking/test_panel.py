@@ -1,7 +1,5 @@
 """The Demasking panel as people use it: real key presses and clicks on the real widgets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt

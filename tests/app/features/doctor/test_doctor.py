@@ -1,7 +1,5 @@
 """Help › Check installation: what is found is shown, and copied without private folders."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

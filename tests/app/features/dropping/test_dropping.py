@@ -1,7 +1,5 @@
 """What is dropped on the window goes where it belongs, and where that is is shown while it is held over it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Edit menu in the real window: undo wherever the focus is, copying, finding, preferences."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from PySide6.QtCore import Qt

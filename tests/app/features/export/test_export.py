@@ -1,7 +1,5 @@
 """Profiles in the window: the dialog that exports one, and what opening one selects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +15,7 @@ from safetensors import safe_open
 from paretone.export.copied import paretone_profile
 from paretone.export.programs.f5_tts import TARGET as F5_TTS
 from paretone.models import catalogue, load_model
-from paretone.models.base import DraftWeights, ModelInfo, SpeechModel, StudentWeights
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.session.commands import ExportProfile
 from paretone.session.events import TakeReady
@@ -27,9 +25,8 @@ from paretone.techniques.guidance_free import SAFETENSORS
 from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, loading, ready
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
-from tests.engine import small_speech
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def opened(presenter: Presenter, qtbot: QtBot) -> ProfileDialog:
     return dialog
 
 
-def contents(dialog: ProfileDialog) -> str:
+def contents(dialog: ProfileDialog | WeightsDialog) -> str:
     return "\n".join(label.text() for label in dialog.findChildren(QLabel))
 
 
@@ -57,10 +54,9 @@ def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
 
 
 def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) -> None:
-    text = contents(opened(presenter, qtbot))
-    assert "Small, small, SHA-256 0000000000000000…" in text
-    assert f"{presenter.strategy.table.layers} × {presenter.strategy.table.steps}" in text
-    assert "synthesise this setting first" in text
+    text, table = contents(opened(presenter, qtbot)), presenter.strategy.table
+    for said in ("SHA-256 0000000000000000…", f"{table.layers} × {table.steps}", "synthesise this setting first"):
+        assert said in text
     presenter.state.follow(TakeReady(3, presenter.take(presenter.state.selection.setting, "fast"), OPERATIONS))
     assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
 
@@ -101,7 +97,9 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
         assert words in dialog.note.text() and dialog.export_button.isEnabled() is possible
 
 
-def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+def test_keys_choose_whom_it_is_for_each_keeps_its_path_and_return_exports(
+    presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
     dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "mine.json", qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
@@ -110,18 +108,13 @@ def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(presenter: Presenter
     assert dialog.path.accessibleName() == "Folder to write to"
     qtbot.keyClick(dialog.target, Qt.Key.Key_Up)
     assert dialog.path.text() == str(tmp_path / "mine.json")
-
-
-def test_return_hands_the_export_to_the_engine(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(presenter, qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     type_path(dialog, tmp_path / "out", qtbot)
     assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be created."
     with qtbot.assertNotEmitted(dialog.written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
-    assert not dialog.isVisible()
     command = presenter.sent[-1]
-    assert isinstance(command, ExportProfile)
+    assert not dialog.isVisible() and isinstance(command, ExportProfile)
     assert (command.target, command.folder) == (F5_TTS.name, str(tmp_path / "out"))
     assert command.profile == ProfileExport(presenter.state).profile()
 
@@ -187,28 +180,18 @@ def opened_weights(qtbot: QtBot, model: str = "lm-mini") -> WeightsDialog:
     return dialog
 
 
-def said(dialog: WeightsDialog) -> str:
-    return "\n".join(label.text() for label in dialog.findChildren(QLabel))
-
-
-def test_it_says_what_is_written_for_whom(qtbot: QtBot) -> None:
+def test_it_says_what_is_written_for_whom_and_return_asks_for_it(qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened_weights(qtbot)
     assert [dialog.weights.itemText(index) for index in range(2)] == [
         f"Student with 2 layers, 45 min of training ({Path(STUDENT.path).stem})",
         f"Draft with 3 layers ({Path(DRAFT.path).stem})",
     ]
-    assert "Layers 0, 2. The folder will hold a Hugging Face checkpoint" in said(dialog)
-    assert "SSD" not in said(dialog)
+    assert "Layers 0, 2. The folder will hold a Hugging Face checkpoint" in contents(dialog)
+    assert "SSD" not in contents(dialog) and Path(dialog.path.text()).name == "lm-mini-student-2"
     dialog.weights.setCurrentIndex(1)
-    assert "SSD's current settings are included" in said(dialog)
-    assert "llm.pt" in said(opened_weights(qtbot, "CosyVoice2-0.5B"))
-
-
-def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened_weights(qtbot)
-    assert Path(dialog.path.text()).name == "lm-mini-student-2"
-    dialog.weights.setCurrentIndex(1)
+    assert "SSD's current settings are included" in contents(dialog)
     assert Path(dialog.path.text()).name == "lm-mini-draft-3"
+    assert "llm.pt" in contents(opened_weights(qtbot, "CosyVoice2-0.5B"))
     dialog.path.clear()
     assert "Type a folder." in dialog.note.text() and not dialog.export_button.isEnabled()
     qtbot.keyClicks(dialog.path, str(tmp_path / "out"))
@@ -362,14 +345,9 @@ def test_the_model_that_it_is_for_is_loaded_first(
 ) -> None:
     """Given on the command line, before the engine has started; and one for a model that is not there."""
     path = tmp_path / "language.json"
-    model = entry("lm-mini")
-    setting = Setting("lm-mini", model.options_with(speed=1.25), (), seed=7)
+    setting = Setting("lm-mini", entry("lm-mini").options_with(speed=1.25), (), seed=7)
     made = load_model("lm-mini")
-
-    def load(model: str, *asked: object, **named: object) -> SpeechModel:
-        return made if model == made.info.id else small_speech.load(model, *asked, **named)
-
-    window = make_window(load, parts=f"{SMALL} strategy export profiles")
+    window = make_window(loading("lm-mini"), parts=f"{SMALL} strategy export profiles")
     Profile.of(setting, made.info).save(path)
     window.features["profiles"].open(path)
     window.show()

@@ -1,7 +1,5 @@
 """Optional packages in the window: what is missing disables with the reason, and one click installs it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every knob and figure of the window has an entry, which F1 opens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """Grids and token groups: found, shown, kept and written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

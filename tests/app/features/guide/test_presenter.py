@@ -1,7 +1,5 @@
 """The guide ticks what was done for what is selected now; what was done for another selection shows as changed."""
 
-from __future__ import annotations
-
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow

@@ -1,7 +1,5 @@
 """The Layers panel as people use it: real key presses and clicks on the real widget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The log keeps everything and shows what is wanted."""
 
-from __future__ import annotations
-
 from pytestqt.qtbot import QtBot
 
 from paretone_app.features.log import LogPanel

@@ -1,7 +1,5 @@
 """The meters show what the engine says, live and afterwards."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fixtures of tests that have a :class:`tests.app.features.player.host.Host`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Listen and the player in one small window, connected as in the application's."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 import numpy as np

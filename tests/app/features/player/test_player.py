@@ -1,7 +1,5 @@
 """The player as people use it: real key presses and clicks on the real bar."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -32,17 +30,11 @@ from tests.sound import NullSink, null_sink  # noqa: F401
 def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
     heard = []
     panel.deck.changed.connect(lambda: heard.append(panel.deck.heard))
-    press(panel, "b")
-    press(panel, "b")
-    press(panel, "a")
-    press(panel, "x")
-    press(panel, "x")
+    press(panel, "bbaxx")
     assert [side for side, _ in itertools.groupby(heard)] == ["B", "A", "B", "A"]
     press(panel, "b")
-    assert panel.deck.heard == "B"
-    assert panel.player.choice == 1
-    assert named(panel, "Hear take B").isChecked()
-    assert not named(panel, "Hear take A").isChecked()
+    assert panel.deck.heard == "B" and panel.player.choice == 1
+    assert named(panel, "Hear take B").isChecked() and not named(panel, "Hear take A").isChecked()
     QTest.mouseClick(named(panel, "Switch between A and B"), Qt.MouseButton.LeftButton)
     assert panel.deck.heard == "A"
     with qtbot.waitSignal(panel.control.announcements.said) as said:
@@ -61,10 +53,9 @@ def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
 
 
 def test_the_loop_by_keyboard(panel: Host) -> None:
-    panel.deck.seek(1.0)
-    press(panel, "[")
-    panel.deck.seek(2.0)
-    press(panel, "]")
+    for seconds, key in ((1.0, "["), (2.0, "]")):
+        panel.deck.seek(seconds)
+        press(panel, key)
     assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
     press(panel, "l")
     assert panel.player.mixer.state.loop is None
@@ -182,9 +173,9 @@ def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qt
 
 
 def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarray) -> None:
-    assert "Take A · F5 mini · baseline" in text(panel, "What is heard")
-    press(panel, "b")
-    assert "Take B · F5 mini · baseline" in text(panel, "What is heard")
+    for key, side in ("aA", "bB"):
+        press(panel, key)
+        assert f"Take {side} · F5 mini · baseline" in text(panel, "What is heard")
     panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study “f5 <trade-off>” · point 7", "A text", "another"))
     assert "Study “f5 &lt;trade-off&gt;” · point 7" in text(panel, "What is heard")
     assert not named(panel, "Hear take A").isChecked() and not named(panel, "Hear take B").isChecked()
@@ -221,8 +212,7 @@ def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.nd
     deck.seek(0.5)
     press(panel, "]")
     assert deck.loop == pytest.approx((0.0, 0.5), abs=0.001)
-    press(panel, "l")
-    press(panel, "s")
+    press(panel, "ls")
     deck.seek(3.0)
     assert panel.player.position == pytest.approx(1.0, abs=0.001), "not beyond its end"
     panel.playback.follow()
@@ -286,19 +276,14 @@ def test_faults_are_marked_said_and_reached_by_a_key(panel: Host, qtbot) -> None
     strip = panel.bar.strip
     plain, sought = strip.grab().toImage(), []
     strip.sought.connect(sought.append)
-    strip.set_faults(
-        (
-            Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),
-            Finding("missing", 1.0, 1.4, 0.8, "“seven” is missing."),
-        )
-    )
+    gap, missing = ("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."), ("missing", 1.0, 1.4, 0.8, "“seven” is missing.")
+    strip.set_faults((Finding(*gap), Finding(*missing)))
     assert strip.grab().toImage() != plain
     assert "2 faults: 0.50 s: Gap." in strip.accessibleDescription()
     assert "1.00 s: Words missing. “seven” is missing." in strip.toolTip()
-    strip.set_position(0.6)
-    QTest.keyClick(strip, Qt.Key.Key_F)
-    strip.set_position(1.2)
-    QTest.keyClick(strip, Qt.Key.Key_F)
+    for seconds in (0.6, 1.2):
+        strip.set_position(seconds)
+        QTest.keyClick(strip, Qt.Key.Key_F)
     assert sought == [1.0, 0.5], "after the last one the first"
     strip.set_faults(())
     assert strip.accessibleDescription() == "" and "fault" not in strip.toolTip()
@@ -318,12 +303,11 @@ def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.nd
         press(panel, "ab x[]")
         assert player.choice == 1, "the keys belong to the test"
         shown.append(panel.bar.grab().toImage())
-        labels = [one for one in panel.bar.findChildren(QWidget) if one.isVisibleTo(panel.bar)]
-        told = " ".join(
-            str(part)
-            for one in labels
-            for part in (one.accessibleName(), one.accessibleDescription(), one.toolTip(), getattr(one, "text", str)())
-        )
+        told = ""
+        for one in panel.bar.findChildren(QWidget):
+            if one.isVisibleTo(panel.bar):
+                told += f"{one.accessibleName()} {one.accessibleDescription()} {one.toolTip()} "
+                told += str(getattr(one, "text", str)())
         assert "Take" not in told and "mini" not in told and "0.5" not in told
     assert shown[0] == shown[1]
     assert panel.playing.now.title == panel.playing.now.letter == panel.playing.now.key == ""
@@ -370,9 +354,7 @@ def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtb
     table, done = QTableView(), []
     table.setModel(model)
     table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
-    action = QAction("Set A", table)
-    action.setShortcut("A")
-    action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+    action = QAction("Set A", table, shortcut="A", shortcutContext=Qt.ShortcutContext.WidgetShortcut)
     action.triggered.connect(lambda: done.append("A"))
     table.addAction(action)
     pressed(panel, table, "ax")
@@ -384,5 +366,4 @@ def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtb
         assert {"A", "Space", "Left", "Home"} <= own_keys(one)
     group = QGroupBox("Technique", checkable=True)
     qtbot.addWidget(group)
-    assert own_keys(group) == {"Space"}
-    assert not own_keys(QWidget()) and not own_keys(None)
+    assert own_keys(group) == {"Space"} and not own_keys(QWidget()) and not own_keys(None)

@@ -1,7 +1,5 @@
 """The queue in the real window, with the bundled models: order, grouping, pause, cancelling, and a restart."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

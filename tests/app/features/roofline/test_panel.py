@@ -1,7 +1,5 @@
 """The Roofline panel as people use it: real key presses and clicks on the real widgets."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

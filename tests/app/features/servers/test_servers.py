@@ -1,7 +1,5 @@
 """Servers in the real window, against a real server on the loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

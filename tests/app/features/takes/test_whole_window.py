@@ -1,8 +1,6 @@
 """In the real window: takes are played and compared by keys, a cancelled text leaves what was spoken, and takes are
 judged while nothing else is to be done."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -179,30 +177,24 @@ def test_takes_are_judged_one_after_the_other_which_is_no_job(
     assert said == [(take(index).id, {"naturalness": 4.0}) for index in range(2)]
 
 
-def test_a_job_that_begins_goes_first(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
+def test_a_job_that_begins_goes_first_and_nothing_is_judged_while_somebody_listens(
+    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
+) -> None:
     judged.add(take(0))
     qtbot.waitUntil(lambda: bool(submitted))
     first = submitted[0].job
     job = jobs.start(Kind.LOAD, lambda number: LoadModel(number, "f5-mini"))
-    assert [type(one) for one in submitted[1:]] == [LoadModel, Cancel]
-    assert submitted[-1].target == first
+    assert [type(one) for one in submitted[1:]] == [LoadModel, Cancel] and submitted[-1].target == first
     judged.follow(JobCancelled(first))
     qtbot.wait(50)
     assert len(submitted) == 3, "the job still runs"
-    jobs.handle(JobFinished(job.number))
-    qtbot.waitUntil(lambda: len(submitted) == 4)
-    assert submitted[-1].take == take(0).id
-
-
-def test_nothing_is_judged_while_somebody_listens(
-    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
-) -> None:
     jobs.hold()
-    judged.add(take(0))
+    jobs.handle(JobFinished(job.number))
     qtbot.wait(50)
-    assert not any(isinstance(one, JudgeTake) for one in submitted)
+    assert not any(isinstance(one, JudgeTake) for one in submitted[1:])
     jobs.release()
     qtbot.waitUntil(lambda: isinstance(submitted[-1], JudgeTake))
+    assert submitted[-1].take == take(0).id
 
 
 def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submitted: SUBMITTED, qtbot: QtBot) -> None:
@@ -224,9 +216,8 @@ def test_the_engine_judges_takes_of_any_model(
     engine = EngineThread(events.append, small_speech.load)
     engine.start()
     judged, said = TakeJudging(Jobs(engine.submit)), []
-    judged.judged.connect(lambda one, figures: said.append((one, figures)))
-    faults = []
-    judged.checked.connect(lambda one, findings: faults.append((one, findings)))
+    for signal in (judged.judged, judged.checked):
+        signal.connect(lambda one, found: said.append((one, found)))
     heard = read_recording(voice(FIRST).audio)
     samples = np.concatenate([heard.samples, np.zeros(2 * heard.sample_rate, np.float32)])
     text = voice(FIRST).transcript
@@ -240,10 +231,8 @@ def test_the_engine_judges_takes_of_any_model(
         engine.join()
     for event in events:
         judged.follow(event)
-    ((one, figures),) = said
-    assert one == spoken.id
-    assert 0 < figures["pitch_range"] < 1
-    ((_, findings),) = faults
+    (one, figures), (_, findings) = said
+    assert one == spoken.id and 0 < figures["pitch_range"] < 1
     assert figures["faults"] == len(findings) == 1 and findings[0].fault == "silence"
     assert findings[0].start == pytest.approx(heard.seconds, abs=0.6)
 

@@ -1,7 +1,5 @@
 """The Threshold panel as people use it: δ dragged, clicked, typed and stepped on the real widget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The tour in the real window: eight stops whose things are done with the real controls, by hand or for the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The Training panel: what is missing is said, what is filled in is asked for, and how it goes is shown."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

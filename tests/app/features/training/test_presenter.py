@@ -1,7 +1,5 @@
 """The training presenter on the real engine: a manifest becomes weights, and what goes wrong is said in the panel."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Transfer panel: what is ticked is asked for; what was measured is shown with its verdict and what is advised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

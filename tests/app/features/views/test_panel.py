@@ -1,7 +1,5 @@
 """The Views panel as people use it: real key presses on the real widget."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
 from pathlib import Path
