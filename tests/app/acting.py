@@ -1,9 +1,13 @@
-"""Actions that do nothing, for panels on their own."""
+"""Actions that do nothing, for panels on their own, and keys that people press there."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from paretone_app.widgets.action import Action
 
@@ -22,6 +26,11 @@ class NamedActs(dict[str, Action]):
 
 def acts(number: int) -> list[Action]:
     return [Action(f"Action {index + 1}") for index in range(number)]
+
+
+def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    for key in keys:
+        QTest.keyClick(widget, key, modifier)
 
 
 def acts_of(kind: type[Acts], **given: object) -> Acts:

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.models.base import AttentionCapture
 from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
-from tests.app.acting import acts
+from tests.app.acting import acts, press
 from tests.app.conftest import SMALL, in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
@@ -41,15 +40,6 @@ def capture(branches: int = 2, size: int = 100, layer: int = 2, step: int = 3) -
     return AttentionCapture(layer, step, FRAMES, PROMPT, maps, similarities)
 
 
-def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    for key in keys:
-        QTest.keyClick(widget, key, modifier)
-
-
-def click(panel: AttentionPanel, layer: int, step: int) -> None:
-    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=panel.grid.cell_rectangle(layer, step).center())
-
-
 def shown(panel: AttentionPanel) -> list:
     return [plot for plot in panel.plots if plot.isVisible()]
 
@@ -60,19 +50,16 @@ def seen(plot) -> list[tuple[float, float]]:
     return [(frame.across.low, frame.across.high), (frame.up.high, frame.up.low)]
 
 
-# --- Choosing a cell -------------------------------------------------------------------------------------------------
 def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel) -> None:
     wanted: list[tuple[int, int]] = []
     panel.grid.cell_activated.connect(lambda layer, step: wanted.append((layer, step)))
-    click(panel, 3, 4)
+    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=panel.grid.cell_rectangle(3, 4).center())
     press(panel.grid, KEY.Key_Up, KEY.Key_Left)
     assert wanted == [(3, 4)], "moving about captures nothing"
-    press(panel.grid, KEY.Key_Space)
-    press(panel.grid, KEY.Key_Home, KEY.Key_Return)
+    press(panel.grid, KEY.Key_Space, KEY.Key_Home, KEY.Key_Return)
     assert wanted == [(3, 4), (2, 3), (2, 0)]
 
 
-# --- Similarities ----------------------------------------------------------------------------------------------------
 def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: AttentionPanel) -> None:
     record = calibrate(0.1, 0)
     half = record.similarities.copy()
@@ -90,11 +77,9 @@ def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: Attent
     panel.grab()
 
 
-# --- Captured attention ----------------------------------------------------------------------------------------------
 def test_before_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
     assert "Select a cell" in panel.status.text()
-    assert not shown(panel)
-    assert not panel.levels_box.isEnabled()
+    assert not shown(panel) and not panel.levels_box.isEnabled()
     panel.say("The GPU is out of memory; choose a shorter sentence.")
     assert panel.status.text() == "The GPU is out of memory; choose a shorter sentence."
     assert panel.status.property("look") == "warning"
@@ -122,9 +107,8 @@ def test_diagonal_or_striped_is_judged_by_the_cut(panel: AttentionPanel) -> None
     assert "striped" not in panel.titles[1].text(), "no verdict without a cut"
     cut = sum(captured.similarities) / 2
     panel.set_similarities(np.full((LAYERS, STEPS), cut), cut)
-    assert "diagonal" in panel.titles[0].text()
     assert "striped or spread" in panel.titles[1].text()
-    assert "striped or spread" not in panel.titles[0].text()
+    assert "diagonal" in panel.titles[0].text() and "striped or spread" not in panel.titles[0].text()
 
 
 def test_queries_run_down_and_keys_to_the_right(panel: AttentionPanel) -> None:
@@ -166,8 +150,7 @@ def test_zoom_and_pan_are_shared_by_the_branches_and_work_from_the_keyboard(pane
     assert zoomed[0][1] - zoomed[0][0] == pytest.approx(zoomed[1][1] - zoomed[1][0])
     assert zoomed[0][1] - zoomed[0][0] < 0.8 * FRAMES
     press(one, KEY.Key_Right, KEY.Key_Down)
-    assert seen(one)[0][0] > zoomed[0][0]
-    assert seen(one)[1][0] > zoomed[1][0]
+    assert seen(one)[0][0] > zoomed[0][0] and seen(one)[1][0] > zoomed[1][0]
     assert seen(other) == seen(one)
     panel.show_capture(capture(2, layer=4))
     assert seen(shown(panel)[0]) != whole, "another cell of the same speech keeps the zoom"

@@ -14,7 +14,7 @@ from paretone.setting.take import Take, Trace
 from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.app.acting import acts
+from tests.app.acting import acts, press
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
@@ -54,11 +54,8 @@ def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel
     drafted, plain = take("SSD", SSD, decoding=TRACE), take("Baseline", decoding=PLAIN)
     student = UsedTechnique("spade")
     by_student = replace(drafted, setting=SSD.with_technique(student))
-    for baseline, shown in (
-        (replace(plain, text="Two."), drafted),
-        (replace(plain, voice="bella"), drafted),
-        (plain, by_student),
-    ):
+    others = replace(plain, text="Two."), replace(plain, voice="bella")
+    for baseline, shown in (*((one, drafted) for one in others), (plain, by_student)):
         panel.set_takes(baseline, shown)
         panel.show_side("B")
         assert panel.values["measured"].text() == "– (no baseline)"
@@ -68,29 +65,21 @@ def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel
     assert panel.values["measured"].text() == "1.16×"
 
 
-def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> None:
+def test_keys_go_along_the_tokens_and_hear_from_there_as_a_click_does(panel: DecodingPanel) -> None:
     heard = QSignalSpy(panel.hear_wanted)
     assert panel.strip.hasFocus()
-    QTest.keyClick(panel.strip, KEY.Key_Right)
-    QTest.keyClick(panel.strip, KEY.Key_PageDown)
+    press(panel.strip, KEY.Key_Right, KEY.Key_PageDown)
     assert panel.strip.cursor_token == 4, "the next cycle"
-    QTest.keyClick(panel.strip, KEY.Key_Right)
+    press(panel.strip, KEY.Key_Right)
     assert "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7." in panel.reading.text()
     assert "sampled by the target model in place of" in panel.reading.toolTip()
-    QTest.keyClick(panel.strip, KEY.Key_Space)
-    assert heard.at(0) == ["B", pytest.approx(0.1)]
-    QTest.keyClick(panel.strip, KEY.Key_End)
-    assert panel.strip.cursor_token == 7
-    QTest.keyClick(panel.strip, KEY.Key_Home)
-    assert panel.strip.cursor_token == 0
-
-
-def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot) -> None:
-    heard = QSignalSpy(panel.hear_wanted)
+    for key, token in ((KEY.Key_Space, 5), (KEY.Key_End, 7), (KEY.Key_Home, 0)):
+        press(panel.strip, key)
+        assert panel.strip.cursor_token == token
     place = panel.strip.token_rectangle(6).center().toPoint()
-    qtbot.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=place)
-    assert heard.at(0) == ["B", pytest.approx(2.0)]
+    QTest.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=place)
     assert panel.strip.cursor_token == 6
+    assert [heard.at(index) for index in range(heard.count())] == [["B", pytest.approx(one)] for one in (0.1, 2.0)]
 
 
 def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
@@ -102,7 +91,7 @@ def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPa
 
 
 def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
-    QTest.keyClick(panel.strip, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    press(panel.strip, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "outcome"]
     assert lines[6] == "6\t0.100\t9\tresampled\t2\t6 7"

@@ -12,7 +12,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
 from paretone_app.features.demasking.panel import DemaskingPanel, committed
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.app.acting import acts
+from tests.app.acting import acts, press
 from tests.app.conftest import in_front
 
 KEY = Qt.Key
@@ -44,8 +44,7 @@ def panel(qtbot: QtBot) -> DemaskingPanel:
 
 def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
-    shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
-    assert panel.headline.text() == shown
+    assert panel.headline.text() == "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
     assert panel.count.text() == "Step 6 of 6: 10 now, 60 of 60 (100 %)"
     assert committed(panel.passage) == (10,) * STEPS
     assert [panel.passages.itemText(index) for index in range(2)] == ["Passage 1 of 2", "Passage 2 of 2"]
@@ -56,14 +55,10 @@ def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
 def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -> None:
     panel.slider.setValue(2)
     assert panel.step == 1 and panel.count.text() == "Step 2 of 6: 10 now, 20 of 60 (33 %)"
-    QTest.keyClick(panel.grid, KEY.Key_PageUp)
-    assert panel.step == 0
-    QTest.keyClick(panel.grid, KEY.Key_PageUp)
-    assert panel.step == -1 and "0 now, 0 of 60" in panel.count.text()
-    QTest.keyClick(panel.grid, KEY.Key_PageUp)
-    assert panel.step == -1
-    QTest.keyClick(panel.grid, KEY.Key_PageDown)
-    assert panel.step == 0 and panel.slider.value() == 1
+    for key, step in ((KEY.Key_PageUp, 0), (KEY.Key_PageUp, -1), (KEY.Key_PageUp, -1), (KEY.Key_PageDown, 0)):
+        press(panel.grid, key)
+        assert panel.step == step == panel.slider.value() - 1
+        assert step == 0 or "0 now, 0 of 60" in panel.count.text()
     bars = panel.bars
     QTest.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(bars.width() * 4.5 / STEPS), 5))
     assert panel.step == 4
@@ -88,10 +83,10 @@ def test_cells_say_what_became_of_them(panel: DemaskingPanel) -> None:
     assert grid.describe(1, 0).endswith("at step 3 of 6, just now.")
     assert "still masked; code 40 comes with probability 1.00 at step 5 of 6" in grid.describe(2, 0)
     for key, at in ((KEY.Key_Right, (0, 1)), (KEY.Key_Up, (1, 1)), (KEY.Key_End, (1, 19)), (KEY.Key_Down, (0, 19))):
-        QTest.keyClick(grid, key)
+        press(grid, key)
         assert grid.cursor_cell == at
     assert panel.reading.text().startswith("Codebook 1, 0.76 s (frame 20): code 19, committed")
-    QTest.keyClick(grid, KEY.Key_Home)
+    press(grid, KEY.Key_Home)
     assert grid.cursor_cell == (0, 0)
 
 
@@ -100,12 +95,11 @@ def test_a_click_chooses_a_cell_and_space_hears_from_it(panel: DemaskingPanel) -
     place = panel.grid.cell(2, 10).center().toPoint()
     QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=place)
     assert panel.grid.cursor_cell == (2, 10)
-    QTest.keyClick(panel.grid, KEY.Key_Space)
-    assert heard.at(0) == ["B", pytest.approx(0.4)]
+    press(panel.grid, KEY.Key_Space)
     panel.passages.setCurrentIndex(1)
     panel.grid.move_cursor(0, 5)
-    QTest.keyClick(panel.grid, KEY.Key_Space)
-    assert heard.at(1) == ["B", pytest.approx(1.0)]
+    press(panel.grid, KEY.Key_Space)
+    assert [heard.at(index) for index in range(2)] == [["B", pytest.approx(0.4)], ["B", pytest.approx(1.0)]]
 
 
 def test_the_canvas_is_drawn_as_it_stood(panel: DemaskingPanel) -> None:
@@ -127,14 +121,12 @@ def test_the_canvas_is_drawn_as_it_stood(panel: DemaskingPanel) -> None:
 
 
 def test_what_is_heard_is_followed(panel: DemaskingPanel) -> None:
-    panel.set_position("B", 0.5)
-    assert panel.passages.currentIndex() == 0 and panel.grid.position == pytest.approx(12.5)
-    panel.set_position("B", 1.0)
-    assert panel.passages.currentIndex() == 1 and panel.grid.position == pytest.approx(5.0)
-    panel.set_position("A", 1.0)
-    assert panel.grid.position is None
-    panel.set_position("B", None)
-    assert panel.grid.position is None
+    for seconds, passage, frame in ((0.5, 0, 12.5), (1.0, 1, 5.0)):
+        panel.set_position("B", seconds)
+        assert panel.passages.currentIndex() == passage and panel.grid.position == pytest.approx(frame)
+    for nothing in (("A", 1.0), ("B", None)):
+        panel.set_position(*nothing)
+        assert panel.grid.position is None
 
 
 def test_the_canvas_at_a_step_is_asked_for(panel: DemaskingPanel) -> None:
@@ -148,7 +140,7 @@ def test_the_canvas_at_a_step_is_asked_for(panel: DemaskingPanel) -> None:
 
 
 def test_the_canvas_is_copied_as_text(panel: DemaskingPanel) -> None:
-    QTest.keyClick(panel.grid, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    press(panel.grid, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 1 + CODEBOOKS * FRAMES
     assert lines[1].split("\t") == ["1", "1", "0.000", "0", "1", "1.0000"]

@@ -27,30 +27,19 @@ from paretone_app.features.layers.presenter import LayerChoice
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.acting import acts, acts_of
+from tests.app.acting import acts, acts_of, press
 from tests.app.conftest import in_front
 from tests.engine.known_model import LANGUAGE
 
 KEY = Qt.Key
-RECORD = ImportanceRecord(
-    "Small",
-    "0" * 64,
-    4,
-    (
-        LayerImportance(
-            WORD_ERROR,
-            (0.9, 0.1, 0.05, 0.2),
-            (0.5, 0.05, 0.02, 0.1),
-            (1.2, 0.2, 0.1, 0.3),
-            ((0, 0), (1, 3), (2, 3), (1, 2)),
-            0.02,
-            6,
-            (3, 0, 0, 0),
-        ),
-        LayerImportance(DIVERGENCE, (7.2, 0.05, 0.04, 0.27), utterances=6),
-        LayerImportance(COSINE, (0.4, 0.1, 0.2, 0.3), utterances=6),
-    ),
+VALUES, LOW, HIGH = (0.9, 0.1, 0.05, 0.2), (0.5, 0.05, 0.02, 0.1), (1.2, 0.2, 0.1, 0.3)
+RANKS = ((0, 0), (1, 3), (2, 3), (1, 2))
+MEASURES = (
+    LayerImportance(WORD_ERROR, VALUES, LOW, HIGH, RANKS, 0.02, 6, (3, 0, 0, 0)),
+    LayerImportance(DIVERGENCE, (7.2, 0.05, 0.04, 0.27), utterances=6),
+    LayerImportance(COSINE, (0.4, 0.1, 0.2, 0.3), utterances=6),
 )
+RECORD = ImportanceRecord("Small", "0" * 64, 4, MEASURES)
 
 
 def layers_panel() -> LayersPanel:
@@ -86,9 +75,8 @@ def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
 
 
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
-    assert panel.depth_box.text() == "2 of 4"
+    assert panel.depth_box.text() == "2 of 4" and "2.00× faster" in panel.kept.text()
     assert "Layers 0, 3 are kept (by word errors)" in panel.kept.text()
-    assert "2.00× faster" in panel.kept.text()
     assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
     assert [one.measure for one in panel.bars.measures] == [WORD_ERROR, DIVERGENCE, COSINE]
     words = panel.bars.describe(0)
@@ -110,37 +98,26 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
         assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words are between layers 1 and 2"
 
 
-def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
+def test_keys_choose_toggle_and_cut_and_a_click_toggles_the_layer_under_it(panel: LayersPanel) -> None:
     toggled, depth = QSignalSpy(panel.toggled), QSignalSpy(panel.depth_changed)
     assert panel.bars.hasFocus()
-    QTest.keyClick(panel.bars, KEY.Key_Right)
-    QTest.keyClick(panel.bars, KEY.Key_Space)
-    QTest.keyClick(panel.bars, KEY.Key_End)
-    QTest.keyClick(panel.bars, KEY.Key_Return)
-    assert [toggled.at(index) for index in range(toggled.count())] == [[1], [3]]
-    QTest.keyClick(panel.bars, KEY.Key_Up)
-    QTest.keyClick(panel.bars, KEY.Key_Down)
-    assert [depth.at(0), depth.at(1)] == [[3], [1]]
-
-
-def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) -> None:
-    toggled = QSignalSpy(panel.toggled)
+    press(panel.bars, KEY.Key_Right, KEY.Key_Space, KEY.Key_End, KEY.Key_Return)
     column = panel.bars.column(2).center().toPoint()
-    qtbot.mouseClick(panel.bars, Qt.MouseButton.LeftButton, pos=column)
-    assert toggled.at(0) == [2]
+    QTest.mouseClick(panel.bars, Qt.MouseButton.LeftButton, pos=column)
     panel.bars.move_cursor(0)
-    qtbot.mousePress(panel.bars, Qt.MouseButton.LeftButton, pos=column)
-    qtbot.mouseRelease(panel.bars, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
-    assert toggled.count() == 1, "released elsewhere"
+    QTest.mousePress(panel.bars, Qt.MouseButton.LeftButton, pos=column)
+    QTest.mouseRelease(panel.bars, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))  # Released elsewhere.
+    assert [toggled.at(index) for index in range(toggled.count())] == [[1], [3], [2]]
+    press(panel.bars, KEY.Key_Up, KEY.Key_Down)
+    assert [depth.at(0), depth.at(1)] == [[3], [1]]
 
 
 def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
     wanted = QSignalSpy(panel.can.by_importance.triggered)
     assert not panel.by_importance.isVisible()
     panel.set_layers(4, RECORD, (1, 2, 3), 2, by_hand=True)
-    assert panel.bars.cut is None
-    assert "by hand" in panel.kept.text()
-    QTest.keyClick(panel.by_importance, KEY.Key_Space)
+    assert panel.bars.cut is None and "by hand" in panel.kept.text()
+    press(panel.by_importance, KEY.Key_Space)
     assert wanted.count() == 1
 
 
@@ -162,37 +139,39 @@ def test_what_cannot_be_done_says_why(panel: LayersPanel) -> None:
 def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
     wanted, cancelled = QSignalSpy(panel.can.measure.triggered), QSignalSpy(panel.can.cancel.triggered)
     panel.sentences.setValue(3)
-    QTest.keyClick(panel.word_errors, KEY.Key_Space)
-    QTest.keyClick(panel.measure_button, KEY.Key_Space)
+    press(panel.word_errors, KEY.Key_Space)
+    press(panel.measure_button, KEY.Key_Space)
     assert wanted.count() == 1 and panel.word_errors.isChecked()
     panel.begin()
     panel.progress.show_progress(30, 120, 42.0)
     assert panel.progress.value() == 30
-    QTest.keyClick(panel.cancel_button, KEY.Key_Space)
+    press(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("It failed because of this.", failed=True)
     assert panel.state.text() == "It failed because of this."
 
 
 def test_values_that_differ_by_orders_of_magnitude_get_axes_down_to_the_smallest(panel: LayersPanel) -> None:
-    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
+    def show(measure: LayerImportance, *retained: int) -> None:
+        panel.set_layers(4, replace(RECORD, measures=(measure,)), retained, len(retained), by_hand=False)
+
+    show(RECORD.measures[2], 0, 3)
     assert not panel.logarithmic.isChecked()
     values = (300.0, 2.0, 0.004, 0.0003)
     wide = replace(RECORD.measures[1], values=values, low=(200.0, 1.0, 0.001, 0.00002), high=(400.0, 3.0, 0.01, 0.002))
-    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (wide,)), (0, 1, 2, 3), 4, by_hand=False)
+    show(wide, 0, 1, 2, 3)
     assert panel.logarithmic.isChecked()
     up = next(one for one in panel.bars.lanes if one.frame.isVisible()).frame.up
     assert up.low <= 0.00002 and up.high >= 400.0
     shares = [float(up.share(np.array([value]))[0]) for value in values]
     assert shares == sorted(shares, reverse=True) and shares[-1] > 0.05, "every bar is seen"
-    without = replace(wide, values=(300.0, 0.0, 0.0, 0.0))
-    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (without,)), (0, 1, 2, 3), 4, by_hand=False)
+    show(replace(wide, values=(300.0, 0.0, 0.0, 0.0)), 0, 1, 2, 3)
     assert panel.logarithmic.isChecked(), "also where the median is 0"
     panel.bars.grab()
 
 
 def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:
-    QTest.keyClick(panel.bars, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    press(panel.bars, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
     assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
@@ -206,9 +185,8 @@ def state(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppS
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     made = AppState(Jobs(lambda command: None))
     made.selection.model_id = "lm-mini"
-    made.selection.info = replace(
-        LANGUAGE, fingerprint="f" * 64, checkpoint=str(tmp_path / "model" / "model.safetensors")
-    )
+    checkpoint = str(tmp_path / "model" / "model.safetensors")
+    made.selection.info = replace(LANGUAGE, fingerprint="f" * 64, checkpoint=checkpoint)
     return made
 
 

@@ -17,6 +17,7 @@ from paretone.wording import percent
 from paretone_app.features.threshold.panel import ThresholdPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.widgets.action import Action
+from tests.app.acting import press
 from tests.app.conftest import in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, calibrate
 
@@ -44,10 +45,6 @@ def panel(empty: ThresholdPanel, record: CalibrationRecord) -> ThresholdPanel:
     return empty
 
 
-def press(widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    QTest.keyClick(widget, key, modifier)
-
-
 def place(plot, value: float) -> QPoint:
     """Position of an axis value in the plot."""
     return QPoint(round(float(plot.frame.to_x(value))), round(plot.frame.area.center().y()))
@@ -62,17 +59,12 @@ def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
     QApplication.sendEvent(plot, event)
 
 
-def shown_share(panel: ThresholdPanel) -> str:
-    return panel.figures["Skipped"].text()
-
-
-# --- Exact or predicted ----------------------------------------------------------------------------------------------
 def test_at_its_own_threshold_it_is_exact_and_elsewhere_it_says_that_it_predicts_and_offers_a_calibration(
     panel: ThresholdPanel, record: CalibrationRecord, qtbot
 ) -> None:
     assert panel.verdict.text().startswith("✓ Exact") and panel.verdict.property("look") == "good"
     assert panel.calibrate_button.isHidden() and not panel.return_button.isEnabled()
-    press(panel.histogram, KEY.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    press(panel.histogram, KEY.Key_Right, modifier=Qt.KeyboardModifier.ShiftModifier)
     assert panel.threshold == 0.2
     assert panel.verdict.text().startswith("△ Predicted: needs a calibration at this δ.")
     first = record.derive(0.2).differs_at
@@ -95,21 +87,15 @@ def test_a_calibration_for_the_end_has_no_threshold(empty: ThresholdPanel, recor
     assert empty.calibrate_button.isHidden()
 
 
-# --- Moving δ --------------------------------------------------------------------------------------------------------
 def test_keys_step_and_jump_and_return(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     moved: list[float] = []
     panel.threshold_changed.connect(moved.append)
     press(panel.histogram, KEY.Key_Right)
-    press(panel.share, KEY.Key_Left)
-    press(panel.share, KEY.Key_Left)
-    press(panel.histogram, KEY.Key_PageUp)
-    press(panel.histogram, KEY.Key_PageDown)
-    press(panel.histogram, KEY.Key_Home)
+    press(panel.share, KEY.Key_Left, KEY.Key_Left)
+    press(panel.histogram, KEY.Key_PageUp, KEY.Key_PageDown, KEY.Key_Home)
     assert moved == [0.11, 0.1, 0.09, 0.19, 0.09, 0.1]
-    press(panel.histogram, KEY.Key_PageDown)
-    press(panel.histogram, KEY.Key_PageDown)
-    assert panel.threshold == 0.0
-    assert panel.derivation.table.skipped_share == 0
+    press(panel.histogram, KEY.Key_PageDown, KEY.Key_PageDown)
+    assert panel.threshold == 0.0 == panel.derivation.table.skipped_share
 
 
 def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) -> None:
@@ -138,17 +124,13 @@ def test_many_positions_in_one_turn_of_the_event_loop_are_one_change(panel: Thre
     assert panel.threshold == panel.spin_box.value() == 0.05
 
 
-# --- What is shown ---------------------------------------------------------------------------------------------------
 def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for threshold in (0.05, 0.1, 0.3):
         panel.set_threshold(threshold)
         table = record.derive(threshold).table
         ratio = table.ops_ratio(OPERATIONS)
-        assert [one.text() for one in panel.figures.values()] == [
-            f"{percent(table.skipped_share, 1)}",
-            f"{percent(ratio, 1)}",
-            f"{1 / ratio:.2f}×",
-        ]
+        expected = [percent(table.skipped_share, 1), percent(ratio, 1), f"{1 / ratio:.2f}×"]
+        assert [one.text() for one in panel.figures.values()] == expected
 
 
 def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record: CalibrationRecord) -> None:
@@ -190,11 +172,9 @@ def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
     section = panel.histogram.frame.across
     assert section == panel.share.frame.across != whole
     assert panel.histogram.frame.up.low == 0.0, "up, all is shown"
-    press(panel.histogram, KEY.Key_Right, Qt.KeyboardModifier.ControlModifier)
+    press(panel.histogram, KEY.Key_Right, modifier=Qt.KeyboardModifier.ControlModifier)
     assert panel.share.frame.across.low > section.low and panel.threshold == 0.1
-    press(panel.histogram, KEY.Key_Home)
-    for _ in range(40):
-        press(panel.histogram, KEY.Key_Left)
+    press(panel.histogram, KEY.Key_Home, *[KEY.Key_Left] * 40)
     assert panel.threshold == 0.0 and panel.share.frame.across.low == 0.0, "δ stays in view"
     press(panel.share, KEY.Key_0)
     assert panel.histogram.frame.across == panel.share.frame.across == whole
@@ -208,7 +188,7 @@ def test_each_plot_can_be_read_as_a_table_and_by_the_mouse_and_the_data_be_copie
         assert len(rows) > 20 and len({len(row) for row in rows}) == 1
         assert words in plot.tip_at(QPointF(place(plot, 0.05)))[0]
         assert plot.tip_at(QPointF(0, 0)) is None
-    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    press(panel.histogram, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
     rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
     split = rows.index(["threshold", "skipped share"])
     counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
@@ -228,12 +208,10 @@ def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: Calibrat
 
 
 def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibration(empty: ThresholdPanel, qtbot) -> None:
-    assert "calibrate once" in empty.verdict.text()
-    assert shown_share(empty) == "–"
+    assert "calibrate once" in empty.verdict.text() and empty.figures["Skipped"].text() == "–"
     with qtbot.waitSignal(empty.threshold_changed):
         press(empty.histogram, KEY.Key_Right)
-    assert empty.derivation is None
-    assert empty.threshold == 0.11
+    assert empty.derivation is None and empty.threshold == 0.11
     assert empty.pages.is_empty and empty.pages.empty.buttons[0].isEnabled()
 
 
@@ -241,7 +219,7 @@ def test_screen_readers_hear_threshold_verdict_and_share(panel: ThresholdPanel) 
     press(panel.histogram, KEY.Key_Right)
     for plot in (panel.histogram, panel.share):
         assert plot.accessibleName() and "δ is 0.11." in plot.accessibleDescription()
-        assert shown_share(panel) in plot.accessibleDescription()
+        assert panel.figures["Skipped"].text() in plot.accessibleDescription()
     panel.set_threshold(2.0)
     for plot in (panel.histogram, panel.share):
         assert plot.frame.area.contains(QPointF(place(plot, 2.0))), "in view, beyond all errors"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QSignalSpy, QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtTest import QSignalSpy
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -21,15 +20,13 @@ from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action, ActionButton
-from tests.app.acting import acts
+from tests.app.acting import acts, press
 from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 from tests.app.holding import Posts
 from tests.app.plotting.test_sheet import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
 
 KEY = Qt.Key
-
-
 INFO = ModelInfo("m", "M", "flow", "", "", "f" * 64, "", "cpu", "float32", 24000, 8, 2, 0, "")
 
 
@@ -47,11 +44,6 @@ def panel(qtbot: QtBot) -> ViewsPanel:
 def figure(name: str = views()[0].name, *panels: object) -> Figure:
     made = of(*(panels or (MAP, LINES, BARS)))
     return Figure(name, made.title, made.question, made.source, made.panels, made.caption, made.provenance)
-
-
-def press(widget: QWidget, *keys: Qt.Key) -> None:
-    for key in keys:
-        QTest.keyClick(widget, key)
 
 
 def test_a_view_is_chosen_set_and_computed_by_keys(panel: ViewsPanel) -> None:
@@ -103,17 +95,15 @@ def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
     assert panel.cancel_button.isHidden()
     panel.begin("tables")
     panel.progress.show_progress(30, 120, 42.0)
-    assert panel.progress.isVisible()
+    assert panel.progress.isVisible() and panel.state.text().startswith("Computing: ")
     assert (panel.progress.value(), panel.progress.maximum()) == (30, 120)
     assert "42 s left" in panel.progress.format()
-    assert panel.state.text().startswith("Computing: ")
     press(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("Cancelled; no results were kept.")
     panel.chooser.setCurrentIndex(panel.chooser.findData("tables"))
     assert panel.state.text().startswith("Cancelled")
-    assert panel.compute_button.isEnabled()
-    assert panel.progress.isHidden()
+    assert panel.compute_button.isEnabled() and panel.progress.isHidden()
 
 
 def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
@@ -163,12 +153,6 @@ def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> No
 
 
 @pytest.fixture
-def posts(shared_posts: Posts) -> Posts:
-    """By which the window's engine can be held."""
-    return shared_posts
-
-
-@pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
     return borrowed_window
 
@@ -184,11 +168,9 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
     window.state.selection.set_option("steps", 3)
     for name in ("temporal-redundancy", "attention-similarity", "branch-redundancy"):
         panel = opened(window, name)
-        QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
+        press(panel.compute_button, KEY.Key_Space)
         assert panel.cancel_button.isEnabled()
-        qtbot.waitUntil(
-            lambda name=name, panel=panel: name in panel.figures and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-        )
+        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
         assert len(panel.canvas.plots) == len(panel.figure.panels)
     made = panel.figure.provenance
     assert made.setting.options == window.state.selection.options
@@ -198,24 +180,23 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
     assert (tmp_path / "figure.csv").read_text(encoding="utf-8") == panel.figure.to_csv()
 
 
-def test_a_view_is_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
+def test_a_view_is_cancelled(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     panel = opened(window, "ablation")
     progress: list[Progress] = []
     window.bridge.progress.connect(progress.append)
-    posts.hold_at(Progress)
-    QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
+    shared_posts.hold_at(Progress)
+    press(panel.compute_button, KEY.Key_Space)
     qtbot.waitUntil(lambda: bool(progress), timeout=PATIENCE_MILLISECONDS)
-    QTest.keyClick(panel.cancel_button, Qt.Key.Key_Space)
-    posts.go_on()
+    press(panel.cancel_button, KEY.Key_Space)
+    shared_posts.go_on()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert panel.figure is None
+    assert panel.figure is None and panel.compute_button.isEnabled()
     assert panel.state.text().startswith("Cancelled")
-    assert panel.compute_button.isEnabled()
 
 
 def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWindow, qtbot: QtBot) -> None:
     panel = opened(window, "guidance-weight")
-    QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
+    press(panel.compute_button, KEY.Key_Space)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert "train some, for example with w = 0.5" in panel.state.text()
     panel.chooser.setCurrentIndex(0)
