@@ -20,15 +20,11 @@ ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export
 PARTS = f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
 
 
-def tour_of(window: MainWindow) -> TourPresenter:
-    return window.features.find(TourPresenter)
-
-
 def begin(window: MainWindow, qtbot: QtBot) -> TourPresenter:
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     window.action["tour"].trigger()
-    return tour_of(window)
+    return window.features.find(TourPresenter)
 
 
 def wait_until_done(tour: TourPresenter, qtbot: QtBot) -> None:
@@ -70,19 +66,13 @@ def test_what_was_done_stays_done_and_parts_follow_each_other() -> None:
 
 def test_the_card_keeps_off_what_it_speaks_of() -> None:
     room, card = QRect(0, 0, 1000, 700), QSize(300, 200)
-    for target in (
-        QRect(10, 10, 80, 30),
-        QRect(900, 600, 90, 90),
-        QRect(0, 0, 1000, 400),
-        QRect(0, 0, 500, 700),
-        QRect(450, 300, 100, 100),
-    ):
+    small = (10, 10, 80, 30), (900, 600, 90, 90), (450, 300, 100, 100)
+    for target in (QRect(*one) for one in (*small, (0, 0, 1000, 400), (0, 0, 500, 700))):
         place = QRect(placed(card, target, room), card)
         assert room.contains(place) and not place.intersects(target)
     step, bar = QRect(100, 40, 80, 24), QRect(90, 36, 900, 60)
     assert not QRect(placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
-    everything = QRect(placed(card, room, room), card)
-    assert room.contains(everything)
+    assert room.contains(QRect(placed(card, room, room), card))
 
 
 def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:

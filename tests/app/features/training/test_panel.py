@@ -41,16 +41,14 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
     assert not panel.start_button.isEnabled()
     panel.work.setText(str(tmp_path))
     assert panel.state.text() == ""
-    assert panel.start_button.isEnabled()
-    assert not panel.resume_button.isEnabled()
+    assert panel.start_button.isEnabled() and not panel.resume_button.isEnabled()
     panel.manifest.clear()
     assert "or have the model say sentences" in panel.state.text() and not panel.start_button.isEnabled()
     panel.fit({"sentences": 30})
     assert panel.state.text() == "" and panel.start_button.isEnabled()
     assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
     panel.can.start.set_reason("The model is not loaded yet.")
-    assert panel.state.text() == "The model is not loaded yet."
-    assert not panel.start_button.isEnabled()
+    assert panel.state.text() == "The model is not loaded yet." and not panel.start_button.isEnabled()
 
 
 def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
@@ -64,16 +62,9 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
     with qtbot.waitSignal(panel.can.start.triggered):
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
-    assert panel.plan(resume=False) == TrainingPlan(
-        "guidance_free",
-        "speech.csv",
-        str(tmp_path),
-        40,
-        False,
-        False,
-        defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation"),
-        validation="seed-tts/en/meta.lst",
-    )
+    knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation")
+    wanted = TrainingPlan("guidance_free", "speech.csv", str(tmp_path), 40, False, False, knobs)
+    assert panel.plan(resume=False) == replace(wanted, validation="seed-tts/en/meta.lst")
     panel.validation.setText("librispeech_pc.lst")
     assert panel.recordings.isVisibleTo(panel)
     arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
@@ -88,8 +79,7 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
     (tmp_path / CHECKPOINT).write_bytes(b"")
     panel.manifest.setText("speech.csv")
     panel.work.setText(str(tmp_path))
-    assert not panel.start_button.isEnabled()
-    assert "earlier run" in panel.state.text()
+    assert not panel.start_button.isEnabled() and "earlier run" in panel.state.text()
     with qtbot.waitSignal(panel.can.resume.triggered):
         qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
 
@@ -102,16 +92,14 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
     assert not panel.manifest.isEnabled() and panel.state.text() == ""
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
-    assert panel.progress.value() == 250
-    assert "Step 7: 25 %, 30 s left" in panel.progress.text()
+    assert panel.progress.value() == 250 and "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40 %" in panel.state.text()
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
     summary = "One branch has learned 90 % of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
-    assert "90 %" in panel.state.text()
-    assert "w.safetensors" in panel.state.text()
+    assert "90 %" in panel.state.text() and "w.safetensors" in panel.state.text()
     assert panel.manifest.isEnabled()
 
 
@@ -125,8 +113,7 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
         QCoreApplication.sendPostedEvents()
         return [(one.mapTo(panel, QPoint(0, 0)).x(), one.mapTo(panel, QPoint(0, 0)).y()) for one in controls]
 
-    assert "which takes" in panel.pages.invitation.text()
-    assert panel.pages.empty.buttons[0].isVisible()
+    assert "which takes" in panel.pages.invitation.text() and panel.pages.empty.buttons[0].isVisible()
     before = places()
     panel.begin(resume=False)
     panel.show_preparing(3, 12, 60.0, "Speaking sentence 4 of 12")
@@ -146,10 +133,13 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
     assert panel.estimate.text() == "About seven minutes."
 
 
+def offered(panel: TrainingPanel) -> list[str]:
+    return [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
+
+
 def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
     panel.offer("language")
-    assert panel.training is DRAFT
-    assert panel.chooser.isVisible()
+    assert panel.training is DRAFT and panel.chooser.isVisible() and offered(panel) == ["speculative", "spade"]
     panel.work.setText(str(tmp_path))
     assert panel.start_button.isEnabled(), "a language model learns from what it speaks itself"
     sentences = panel.knobs.editor("sentences")
@@ -164,17 +154,10 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
     assert "Keeps layers 0, 2, 11." in panel.remark.text()
     plan = panel.plan(resume=False)
     assert plan.training == "spade" and plan.knobs["layers"] == "0,2,11"
-
-
-def test_bundled_models_are_made_from_the_command_line_only(panel: TrainingPanel) -> None:
-    panel.offer("language")
-    offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
-    assert offered == ["speculative", "spade"]
     panel.offer("language", mel_flow=MelFlow(()))
-    offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
-    assert offered == ["speculative", "spade", "average_velocity"], "a flow makes mel frames of its tokens"
+    assert offered(panel) == ["speculative", "spade", "average_velocity"], "a flow makes mel frames of its tokens"
     panel.offer("masked")
-    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == offered
+    assert len(offered(panel)) == 3, "none is for these: the list stays"
 
 
 @pytest.fixture
@@ -209,9 +192,8 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
 
 
 def test_a_resumed_run_takes_the_place_of_what_it_repeats(curves: TrainingCurves) -> None:
-    for number in (1, 2, 3, 4):
-        curves.add(step(number, 1.0))
-    curves.add(step(3, 0.5))
+    for number, loss in ((1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0), (3, 0.5)):
+        curves.add(step(number, loss))
     assert (curves.steps, curves.terms) == ([1, 2, 3], {"loss": [1.0, 1.0, 0.5]})
     curves.clear()
     assert curves.steps == []
@@ -228,8 +210,7 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
     assert list(curves.loss.curves[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([-3, -3])
     assert list(curves.validation.curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
-    assert "nats" in curves.legend.text()
-    assert "attention" in curves.losses.text()
+    assert "nats" in curves.legend.text() and "attention" in curves.losses.text()
 
 
 def test_curves_are_read_by_keys_and_copied_as_a_table(curves: TrainingCurves, qtbot: QtBot) -> None:
@@ -262,25 +243,17 @@ def plan(one: TrainingForm, **knobs: object) -> TrainingPlan:
     return TrainingPlan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
 
 
-def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
+def test_techniques_carry_out_what_they_are_asked_to_train_and_say_how_it_goes() -> None:
     for one in training_forms():
         found = preparation_for(one.name, one.request(PLACE, plan(one)))
         assert found.finds_weights and not found.on_loaded_model
+        said = figure_wording(one.found[0], 0.25)
+        assert training(one.name) is one and said in one.progress.format(step=3, found=said)
+    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in training_forms()}
+    assert len(folders) == len(training_forms()), "each has its own"
+    assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
     assert GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE)).variant == "small"
     assert GUIDANCE_FREE.request(replace(PLACE, vocoder="/vocos"), plan(GUIDANCE_FREE)).vocoder == "/vocos"
-
-
-def test_work_folders_tell_trainings_apart() -> None:
-    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in training_forms()}
-    assert len(folders) == len(training_forms())
-    assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
-
-
-def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
-    for one in training_forms():
-        assert training(one.name) is one
-        first = one.found[0]
-        assert figure_wording(first, 0.25) in one.progress.format(step=3, found=figure_wording(first, 0.25))
 
 
 NAME = average_velocity.NAME

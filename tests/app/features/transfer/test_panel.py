@@ -43,17 +43,13 @@ def tick(panel: TransferPanel, qtbot: QtBot, row: int) -> None:
     qtbot.keyClick(panel.sentences, Qt.Key.Key_Space)
 
 
-def test_combinations_are_the_engines() -> None:
-    assert tuple(name for name, _ in COMBINATIONS) == ditreducio.COMBINATIONS
-
-
 def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot: QtBot) -> None:
+    assert tuple(name for name, _ in COMBINATIONS) == ditreducio.COMBINATIONS
     tick(panel, qtbot, 0)
     tick(panel, qtbot, 2)
     panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
     wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
-    assert "2 sentences × 2 voices = 4 to speak" in panel.count.text()
-    assert panel.chosen == wanted
+    assert panel.chosen == wanted and "2 sentences × 2 voices = 4 to speak" in panel.count.text()
     assert panel.measure.isEnabled() and panel.calibrate.isEnabled()
     qtbot.keyClick(panel.combine, Qt.Key.Key_Down)
     assert panel.combination == "mean"
@@ -73,10 +69,9 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
     assert not panel.advised_button.isVisibleTo(panel)
     row = [panel.table.item(0, column).text() for column in range(6)]
     assert row == ["own", "ann", "100", "0.1500", "0.100", "0 %"]
-    panel.set_table("table")
-    assert panel.table.rowCount() == 3
-    panel.set_table("another table")
-    assert panel.table.rowCount() == 0
+    for table, rows in (("table", 3), ("another table", 0)):
+        panel.set_table(table)
+        assert panel.table.rowCount() == rows
     rows = tuple(measured("Two.", voice, 0.1, 0.78) for voice in ("ann", "ben"))
     panel.show_report(TransferReport("table", 0.1, "mae", (measured("One.", "ann", 0.1, 0.75),), rows))
     assert panel.verdict.property("look") == "warning"
@@ -85,8 +80,7 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
 def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, qtbot: QtBot) -> None:
     panel.set_own((Utterance("One.", ANN),))
     panel.show_report(report(0.4))
-    assert "voice ben" in panel.verdict.text()
-    assert panel.advised_button.isVisible()
+    assert "voice ben" in panel.verdict.text() and panel.advised_button.isVisible()
     assert panel.advised == (Utterance("One.", ANN), Utterance("Two.", BEN)) and panel.combination == "worst"
 
 
@@ -108,13 +102,8 @@ def window(shared_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     qtbot.waitUntil(lambda: not shared_window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
 
 
-@pytest.fixture
-def shown(window: MainWindow) -> TransferPanel:
-    return window.panels["transfer"]
-
-
-def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
-    strategy = window.features["strategy"].state
+def test_a_table_is_measured_on_what_it_has_not_seen(window: MainWindow, qtbot: QtBot) -> None:
+    strategy, shown = window.features["strategy"].state, window.panels["transfer"]
     # Without a table the reason is said.
     assert not shown.measure_button.isEnabled() and "calibrate first" in shown.verdict.text()
     assert shown.calibrate_button.isEnabled()
@@ -139,13 +128,12 @@ def test_a_table_is_measured_on_what_it_has_not_seen(shown: TransferPanel, windo
     assert window.jobs.running[0].command.request.calibrated == ()
 
 
-def test_several_sentences_give_one_table(shown: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
+def test_several_sentences_give_one_table(window: MainWindow, qtbot: QtBot) -> None:
+    strategy, shown = window.features["strategy"].state, window.panels["transfer"]
     chosen = shown.chosen
     assert len(chosen) == 2
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
         shown.calibrate_button.click()
     # The small model reads full stops as ends of passages.
-    assert window.features["strategy"].state.calibrated_on == tuple(
-        replace(one, text=one.text.rstrip(".")) for one in chosen
-    )
-    assert "worst error of 2 sentences" in window.features["strategy"].state.table.origin
+    assert strategy.calibrated_on == tuple(replace(one, text=one.text.rstrip(".")) for one in chosen)
+    assert "worst error of 2 sentences" in strategy.table.origin
