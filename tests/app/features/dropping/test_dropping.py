@@ -53,10 +53,8 @@ def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
     assert dropped([], " ").target is Target.NOTHING
     assert "one thing at a time, not 2" in dropped([tmp_path / "me.wav", tmp_path / "words.txt"], "").sentence
     assert "this computer" in dropped([], "", remote=True).sentence
-    assert (
-        "picture.png cannot be used here: Paretone opens a recording, a text"
-        in dropped([tmp_path / "picture.png"], "").sentence
-    )
+    said = dropped([tmp_path / "picture.png"], "").sentence
+    assert "picture.png cannot be used here: Paretone opens a recording, a text" in said
 
 
 @pytest.mark.parametrize(
@@ -74,10 +72,7 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
     found = dropped([made(tmp_path / name, *files)], "")
     assert (found.target, found.model) == (Target.MODEL, model)
     assert found.sentence == f"Load as {catalogue.entry(model).title}"
-    one = dropped(
-        [next(path for path in (tmp_path / name).rglob("*") if path.suffix in (".pt", ".safetensors", ".ckpt"))], ""
-    )
-    assert one.target is Target.MODEL
+    assert dropped([tmp_path / name / files[0]], "").target is Target.MODEL, "by a file of it, too"
 
 
 BUNDLED = [one.id for one in catalogue.models() if one.bundled]
@@ -112,9 +107,8 @@ class Hand:
         if text:
             self.data.setText(text)
         actions = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
-        rest = actions, self.data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-        self._rest = rest
-        self._event(QDragEnterEvent(QPoint(9, 9), *rest))
+        self._rest = actions, self.data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        self._event(QDragEnterEvent(QPoint(9, 9), *self._rest))
 
     def _event(self, event: QDropEvent) -> None:
         event.setDropAction(Qt.DropAction.MoveAction)  # As with Shift.
@@ -159,18 +153,18 @@ def test_a_text_becomes_the_text_and_is_undone(borrowed_window: MainWindow, tmp_
     assert window.features["dropping"].overlay.sentence == "Use as text"
     hand.drop()
     assert chosen.text == "From a file."
-    path.write_bytes(b"\xff\xfe\x00")
-    Hand(window, address(path)).drop()
-    assert "words.txt is not UTF-8 (byte 1); save" in window.notices.banner.text and chosen.text == "From a file."
-    path.write_text(" ")
-    Hand(window, address(path)).drop()
-    assert "There is no text to speak" in window.notices.banner.text and chosen.text == "From a file."
+    for content, said in (
+        (b"\xff\xfe\x00", "words.txt is not UTF-8 (byte 1); save"),
+        (b" ", "There is no text to speak"),
+    ):
+        path.write_bytes(content)
+        Hand(window, address(path)).drop()
+        assert said in window.notices.banner.text and chosen.text == "From a file."
     path.write_text("word " * 60_000)
     Hand(window, address(path)).drop()
     assert len(chosen.text) == 299_999, "the window speaks it in parts"
-    window.state.undo_stack.undo()
-    window.state.undo_stack.undo()
-    window.state.undo_stack.undo()
+    for _ in range(3):
+        window.state.undo_stack.undo()
     assert chosen.text == before
 
 

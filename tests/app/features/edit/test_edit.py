@@ -33,7 +33,11 @@ def setup_of(window: MainWindow):
     return window.panels["setup"]
 
 
-# --- Undo -------------------------------------------------------------------------------------------------------------
+def undo_all(window: MainWindow) -> None:
+    while window.action.undo.isEnabled():
+        window.action.undo.trigger()
+
+
 def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     panel, state = setup_of(borrowed_window), borrowed_window.state
     before = state.selection.seed
@@ -53,8 +57,7 @@ def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWi
         QTest.keyClicks(panel.seed, "5")
         undo()
         assert state.selection.seed == 7 == panel.seed.value(), "not yet taken over"
-    while borrowed_window.action.undo.isEnabled():
-        borrowed_window.action.undo.trigger()
+    undo_all(borrowed_window)
     QTest.keyClick(borrowed_window, KEY.Key_Z, CONTROL)
     assert borrowed_window.status.text == "Nothing to undo."
 
@@ -98,7 +101,6 @@ def test_fields_keep_their_keys_only_while_they_have_something_to_undo(qtbot: Qt
     assert not keeps(line) and not keeps(text)
 
 
-# --- Copying ----------------------------------------------------------------------------------------------------------
 def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     focus(setup_of(window).seed, qtbot)
@@ -123,7 +125,6 @@ def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(borrowed_wind
     assert QApplication.clipboard().text() == tradeoff.plot.as_text(), "the panel's plot"
 
 
-# --- Finding ----------------------------------------------------------------------------------------------------------
 def make_take(window: MainWindow, qtbot: QtBot) -> str:
     with qtbot.waitSignal(window.jobs.ended, timeout=120_000):
         window.action.baseline.trigger()
@@ -209,8 +210,7 @@ def test_techniques_settings_and_voices_are_chosen_by_name_and_come_first_next_t
         assert [one.title for one in again.found[:1]] == [voice]
         again.reject()
     finally:
-        while window.action.undo.isEnabled():
-            window.action.undo.trigger()
+        undo_all(window)
 
 
 def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -231,14 +231,12 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: Ma
     opened(window, qtbot).reject()
 
 
-# --- Preferences ------------------------------------------------------------------------------------------------------
 def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     borrowed_window.action["preferences"].trigger()
     dialog = borrowed_window.findChild(PreferencesDialog)
     qtbot.waitUntil(dialog.isVisible)
     theme = borrowed_window.theme
-    other = Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
-    kept = theme.scheme
+    kept, other = theme.scheme, Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
     dialog.scheme.setCurrentIndex(dialog.scheme.findData(other))
     dialog.scheme.activated.emit(dialog.scheme.currentIndex())
     assert theme.scheme is other

@@ -21,8 +21,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
-
-
+MISSING = replace(TRAIN, modules=("nowhere_to_be_found",))
 needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
 PARTS = f"{SMALL} training extras"
 
@@ -62,7 +61,7 @@ def test_the_list_of_optional_packages_says_which_are_there(
 ) -> None:
     there = Extra("search", "Searches", ("json",))
     for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.EXTRAS"):
-        monkeypatch.setattr(place, (there, replace(TRAIN, modules=("nowhere_to_be_found",))))
+        monkeypatch.setattr(place, (there, MISSING))
     borrowed_window.action["extras"].trigger()
     dialog = borrowed_window.features["extras"].dialog
     offers = dialog.offers
@@ -75,7 +74,7 @@ def test_what_fails_for_want_of_a_package_offers_it(
     borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = borrowed_window
-    monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
+    monkeypatch.setattr(extras, "EXTRAS", (MISSING,))
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
     window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)
@@ -84,51 +83,34 @@ def test_what_fails_for_want_of_a_package_offers_it(
     window.notices.clear()
 
 
-@pytest.fixture
-def sent() -> list[Command]:
-    return []
-
-
-@pytest.fixture
-def offer(sent: list[Command], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> InstallOffer:
-    """A button without any engine."""
-    monkeypatch.setattr(extras, "why_no_installing", lambda: "")
-    monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
-    jobs = Jobs(sent.append)
-    made = InstallOffer()
-    qtbot.addWidget(made)
-    made.installing = Installing(jobs, made)
-    made.jobs = jobs
-    made.follow(made.installing)
-    return made
-
-
-def test_the_button_cancels_while_it_installs_and_says_what_is_done(
-    offer: InstallOffer, sent: list[Command], qtbot: QtBot
+def test_the_button_installs_cancels_and_says_what_is_done_one_at_a_time(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(extras, "why_no_installing", lambda: "")
+    monkeypatch.setattr(extras, "EXTRAS", (MISSING,))
+    sent: list[Command] = []
+    offer, jobs = InstallOffer(), Jobs(sent.append)
+    qtbot.addWidget(offer)
+    installing = Installing(jobs, offer)
+    offer.follow(installing)
     offer.offer("Nothing is missing.")
     assert offer.isHidden()
     offer.offer(extras.NO_TRAINING)
     assert not offer.isHidden()
     qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
     assert sent == [InstallExtra(1, "train")]
-    offer.installing.show_progress(Progress(1, 1, 3, None, "Downloading one.whl (2 MB)"))
+    installing.show_progress(Progress(1, 1, 3, None, "Downloading one.whl (2 MB)"))
     assert offer.said.text() == "Downloading one.whl (2 MB)"
     qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
     assert sent[1] == Cancel(0, 1)
-    offer.jobs.handle(JobCancelled(1))
+    jobs.handle(JobCancelled(1))
     assert offer.button.text() == "Install nowhere_to_be_found" and offer.said.text() == ""
-
-
-def test_one_is_installed_at_a_time_and_offered_again_after_a_failure(
-    offer: InstallOffer, sent: list[Command], qtbot: QtBot
-) -> None:
-    offer.jobs.start(Kind.INSTALL, lambda job: InstallExtra(job, "other"))
+    jobs.start(Kind.INSTALL, lambda job: InstallExtra(job, "other"))
     offer.offer(extras.NO_TRAINING)
     assert not offer.button.isEnabled() and "are being installed" in offer.button.toolTip()
-    offer.jobs.handle(JobCancelled(1))
+    jobs.handle(JobCancelled(2))
     offer.offer(extras.NO_TRAINING)
     assert offer.button.isEnabled()
     qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
-    offer.jobs.handle(JobFailed(2, "It could not be installed."))
+    jobs.handle(JobFailed(3, "It could not be installed."))
     assert offer.button.text() == "Install nowhere_to_be_found" and offer.button.isEnabled()

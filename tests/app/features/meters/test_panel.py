@@ -44,14 +44,12 @@ def test_live_figures_and_curve(meters: MetersPanel) -> None:
 
 def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(meters: MetersPanel) -> None:
     pause = meters.figures["pause"].value
-    meters.show_telemetry(telemetry(1, 0.5, 0.6))
-    assert pause.text() == "0.00 s"
-    meters.show_telemetry(telemetry(1, 1.0, 0.6), (1, 0.42))
-    assert pause.text() == "0.42 s (1 wait)"
-    meters.show_take(take(1.0), (2, 0.5))
-    assert pause.text() == "0.50 s (2 waits)"
-    meters.show_take(take(1.0))
-    assert pause.text() == "–"
+    for heard, text in (((0, 0.0), "0.00 s"), ((1, 0.42), "0.42 s (1 wait)")):
+        meters.show_telemetry(telemetry(1, 0.5, 0.6), heard)
+        assert pause.text() == text
+    for heard, text in (((2, 0.5), "0.50 s (2 waits)"), ((0, 0.0), "–")):
+        meters.show_take(take(1.0), heard)
+        assert pause.text() == text
 
 
 def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(meters: MetersPanel) -> None:
@@ -60,9 +58,7 @@ def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(meters: MetersPanel)
     assert meters.factor.text() == "0.600", "that was another job"
     meters.forget(7, "cancelled")
     assert (meters.factor.text(), meters.factor_note.text()) == ("–", "The last synthesis was cancelled")
-    assert {name: one.value.text() for name, one in meters.figures.items() if name != "device"} == dict.fromkeys(
-        (name for name in meters.figures if name != "device"), "–"
-    )
+    assert {one.value.text() for name, one in meters.figures.items() if name != "device"} == {"–"}
     assert list(meters.plot.series[0].y) == []
 
 
@@ -77,25 +73,23 @@ def test_an_estimate_and_a_measured_factor_are_told_apart(meters: MetersPanel) -
 
 def test_models_with_tokens_are_measured_in_tokens(meters: MetersPanel) -> None:
     live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12, 0.03)
+
+    def shown(*names: str) -> list[str]:
+        return [meters.figures[name].value.text() for name in names]
+
     meters.show_telemetry(live)
     assert meters.figures["rate"].name.text() == "Tokens/s"
-    assert meters.figures["rate"].value.text() == "52.5"
-    assert meters.figures["step"].value.text() == "41 of about 120"
-    assert meters.figures["gap"].value.text() == "0.12 s"
-    assert meters.figures["pause"].value.text() == "0.03 s"
-    assert meters.figures["first"].value.text() == "0.31 s"
+    expected = ["52.5", "41 of about 120", "0.12 s", "0.03 s", "0.31 s"]
+    assert shown("rate", "step", "gap", "pause", "first") == expected
     spoken = replace(take(2.0), measurements=Measurements(3.0, 2.0, 0.4, 0.25, 0.1, 2.0, 0.5, tokens=90))
     meters.show_take(spoken)
-    assert meters.figures["rate"].value.text() == "45.0"
-    assert meters.figures["gap"].value.text() == "0.25 s"
-    assert meters.figures["pause"].value.text() == "–"
+    assert shown("rate", "gap", "pause") == ["45.0", "0.25 s", "–"]
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, pause_seconds=0.0)))
-    assert meters.figures["pause"].value.text() == "0.00 s"
-    assert meters.figures["streaming"].value.text() == "exact"
+    assert shown("pause", "streaming") == ["0.00 s", "exact"]
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
-    assert meters.figures["streaming"].value.text() == "−24 dB"
+    assert shown("streaming") == ["−24 dB"]
     meters.show_take(take(2.0))
-    assert meters.figures["streaming"].value.text() == "–"
+    assert shown("streaming") == ["–"]
     meters.show_comparison(spoken, None)
     assert "45 tokens/s" in meters.summaries["A"].text()
     assert meters.summaries["A"].text().endswith("TTFA 0.40 s")

@@ -17,7 +17,8 @@ from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Origin
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, ready
+from tests.app.acting import press
+from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
 
 PARTS = f"{SMALL} strategy queue"
 
@@ -62,14 +63,13 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     window.header.queue.click()
     table = queue.panel.table
     table.setCurrentCell(2, 0)
-    qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
-    qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    press(table, Qt.Key.Key_Up, Qt.Key.Key_Up, modifier=Qt.KeyboardModifier.AltModifier)
     assert texts(window)[:3] == ["Three.", "One.", "Two."] and table.currentRow() == 0, "the row stays chosen"
     window.action.undo.trigger()
     assert texts(window)[:3] == ["One.", "Three.", "Two."]
     window.action.redo.trigger()
-    queue.panel.table.setCurrentCell(2, 0)
-    qtbot.keyClick(table, Qt.Key.Key_Delete)
+    table.setCurrentCell(2, 0)
+    press(table, Qt.Key.Key_Delete)
     assert queue.panel.chosen is not None and "Four." in queue.panel.chosen.title, "the next one is chosen"
     window.action.undo.trigger()
     assert texts(window).count("Two.") == 1, "a cancelled job comes back"
@@ -79,7 +79,6 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     wanted = ["Four.", "Three.", "One.", "In another model."]
     assert texts(window) == wanted
     pause.trigger()
-    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: len(loaded) == 2 and not jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert made(window) == wanted and rows.rowCount() == 4
     assert [one.info.id for one in loaded] == ["lm-mini", "f5-mini"], "the selected one is there again at the end"
@@ -173,13 +172,11 @@ def test_what_cannot_be_restored_is_said(make_window: Callable[..., MainWindow],
     window.jobs.stop(True)
     window.features["attention"].capture(0, 0)
     ask(window, "Kept.")
-    window.close()
-    qtbot.waitUntil(lambda: window.is_closed, timeout=PATIENCE_MILLISECONDS)
+    close(window, qtbot)
     again = ready(make_window(parts=PARTS), qtbot)
     assert texts(again) == ["Kept."]
     assert any("Capturing attention: its result is shown" in one.sentence for one in again.notices.history)
-    again.close()
-    qtbot.waitUntil(lambda: again.is_closed, timeout=PATIENCE_MILLISECONDS)
+    close(again, qtbot)
     file = tmp_path / "data" / "queue.bin"
     kept = file.read_bytes()
     file.write_bytes(kept[:-9])

@@ -14,6 +14,7 @@ from paretone.audio.resampling import resample
 from paretone.errors import StudyError
 from paretone.models import catalogue
 from paretone.serving.speech_api import pcm
+from paretone_app.features.servers.panel import ServersPanel
 from paretone_app.features.tradeoff import words
 from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
@@ -68,6 +69,19 @@ def address() -> Iterator[str]:
     thread.join()
 
 
+def filled_in(
+    window: MainWindow, address: str, clients: str, requests: str, keeps: bool, voice: str = ""
+) -> ServersPanel:
+    """The panel, filled in for this server and load."""
+    window.action["measure_server"].trigger()
+    panel = window.panels["servers"]
+    fields = panel.url, panel.clients, panel.requests, panel.voice
+    for field, text in zip(fields, (address, clients, requests, voice), strict=True):
+        field.setText(text)
+    panel.keeps.setChecked(keeps)
+    return panel
+
+
 def measured(window: MainWindow, qtbot: QtBot) -> str:
     """Press *Measure* and wait; what is said then."""
     presenter = window.features["servers"]
@@ -78,26 +92,25 @@ def measured(window: MainWindow, qtbot: QtBot) -> str:
 
 
 def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    borrowed_window.action["measure_server"].trigger()
-    panel, measure = borrowed_window.panels["servers"], borrowed_window.features["servers"]._measure
-    assert "Type the address" in measure.reason
-    panel.url.setText("localhost")
-    assert "is no address" in measure.reason
-    panel.url.setText(address)
-    panel.clients.setText("1 none")
-    assert "numbers of clients" in measure.reason
-    panel.clients.setText("1 2 20/s")
-    panel.requests.setText("soon")
-    assert "number of requests" in measure.reason
+    panel = filled_in(borrowed_window, address, "1 2 20/s", "3", keeps=False)
+    measure = borrowed_window.features["servers"]._measure
+    for field, text, reason in (
+        (panel.url, "", "Type the address"),
+        (panel.url, "localhost", "is no address"),
+        (panel.clients, "1 none", "numbers of clients"),
+        (panel.requests, "soon", "number of requests"),
+    ):
+        typed = field.text()
+        field.setText(text)
+        assert reason in measure.reason
+        field.setText(typed)
     panel.requests.setText("2 s")
     assert (panel.wanted().seconds, measure.reason) == (2.0, "")
     panel.requests.setText("3")
-    panel.keeps.setChecked(False)
     assert measured(borrowed_window, qtbot) == "Measured."
     cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
-    assert [one[:3] for one in cells] == [
-        [address, load, "3 of 3"] for load in ("1 client", "2 clients", "20 requests/s")
-    ]
+    loads = "1 client", "2 clients", "20 requests/s"
+    assert [one[:3] for one in cells] == [[address, load, "3 of 3"] for load in loads]
     assert all(float(one[6]) > 0 and one[10:] == ["", ""] for one in cells)
     assert [one.x for one in panel.canvas.figure.panels[1].curves] == [(1.0, 2.0)], "latency over load"
 
@@ -106,16 +119,7 @@ def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
     borrowed_window: MainWindow, qtbot: QtBot, address: str
 ) -> None:
     borrowed_window.workspaces.go_to("tradeoff")
-    panel, presenter, results = (
-        borrowed_window.panels["servers"],
-        borrowed_window.features["servers"],
-        borrowed_window.results,
-    )
-    borrowed_window.action["measure_server"].trigger()
-    panel.url.setText(address)
-    panel.clients.setText("1 4")
-    panel.requests.setText("2")
-    panel.keeps.setChecked(False)
+    panel, results = filled_in(borrowed_window, address, "1 4", "2", keeps=False), borrowed_window.results
     before = panel.table.rowCount()
     assert measured(borrowed_window, qtbot) == "Measured."
     borrowed_window.workspaces.go_to("tradeoff")
@@ -128,20 +132,14 @@ def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
     assert point.figures["first_audio_seconds"].value > 0 and point.setting is None and not point.published
     assert words.origin(point).startswith("A server at 4 clients") and results.takes_of([point]) == set()
     panel.table.selectRow(0)
-    presenter._forget.trigger()
+    borrowed_window.features["servers"]._forget.trigger()
     qtbot.waitUntil(lambda: point.key not in {one.key for one in points()})
     assert panel.table.rowCount() == before
 
 
 def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    panel, results = borrowed_window.panels["servers"], borrowed_window.results
     borrowed_window.workspaces.go_to("tradeoff")
-    borrowed_window.action["measure_server"].trigger()
-    panel.url.setText(address)
-    panel.voice.setText("anna")
-    panel.clients.setText("2")
-    panel.requests.setText("4")
-    panel.keeps.setChecked(True)
+    panel, results = filled_in(borrowed_window, address, "2", "4", True, "anna"), borrowed_window.results
     panel.reference.setText("nowhere.wav")
     assert "no recording nowhere.wav" in panel.problem
     panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
@@ -169,31 +167,24 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     assert "runs elsewhere" in borrowed_window.action["point_use"].reason
     assert borrowed_window.action["point_a"].isEnabled(), "its replies are takes"
     assert not {one.id for one in takes} & {one.key for one in results.points}, "one point for all of them"
-    borrowed_window.panels["servers"].voice.clear()
 
 
 def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    panel, presenter = borrowed_window.panels["servers"], borrowed_window.features["servers"]
-    panel.url.setText(address)
-    panel.voice.setText("anna")
-    panel.clients.setText("1")
-    panel.requests.setText("8")
-    panel.keeps.setChecked(True)
+    presenter, panel = borrowed_window.features["servers"], filled_in(borrowed_window, address, "1", "8", True, "anna")
     with qtbot.waitSignal(borrowed_window.jobs.began, timeout=PATIENCE_MILLISECONDS):
         presenter._measure.trigger()
     presenter._cancel.trigger()
     qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")
     assert panel.table.item(0, 9).text() == "–" and not presenter._cancel.isEnabled()
-    panel.voice.clear()
 
 
 def test_what_a_server_refuses_is_told_and_cancel_ends_it(
     borrowed_window: MainWindow, qtbot: QtBot, address: str
 ) -> None:
-    panel, presenter = borrowed_window.panels["servers"], borrowed_window.features["servers"]
-    panel.url.setText(address)
-    panel.clients.setText("1")
-    panel.voice.setText("nobody")
+    presenter, panel = (
+        borrowed_window.features["servers"],
+        filled_in(borrowed_window, address, "1", "1", True, "nobody"),
+    )
     assert "does not speak: HTTP 400" in measured(borrowed_window, qtbot)
     panel.voice.setText("slow")
     presenter._measure.trigger()
