@@ -116,11 +116,9 @@ class DoctorPresenter(Presenter):
 
     def follow(self, event: Event) -> None:
         """Ask what to do if a graphics card is present but unused."""
-        if isinstance(event, EngineReady) and event.computing is not None:
-            found = event.computing
-            if found.idle:
-                question = f"Models run on the processor, not on {found.idle}: {found.lacking}."
-                self._notices.ask(question, ("What to do…",), lambda _: self.look())
+        if isinstance(event, EngineReady) and (found := event.computing) is not None and found.idle:
+            question = f"Models run on the processor, not on {found.idle}: {found.lacking}."
+            self._notices.ask(question, ("What to do…",), lambda _: self.look())
 
     def refresh(self) -> None:
         """Show the device, and whether the user chose the processor over a graphics card."""
@@ -147,7 +145,7 @@ class DoctorPresenter(Presenter):
             dialog.show_findings(found)
 
     def shut_down(self) -> None:
-        background, self._background = self._background, None
-        if background is not None:
-            background.shut_down(wait=False)
-            background.deleteLater()
+        if self._background is not None:
+            self._background.shut_down(wait=False)
+            self._background.deleteLater()
+        self._background = None

@@ -112,8 +112,7 @@ def _of_folder(path: Path) -> Dropped:
 
 def _model(folder: Path) -> Dropped:
     """A folder of weights, with the model recognised by its files and its name."""
-    found = catalogue.recognised(folder)
-    if found is None:
+    if (found := catalogue.recognised(folder)) is None:
         return _refused(f"No model here recognises the weights in {folder.name}; choose the model in Setup first.")
     return Dropped(Target.MODEL, f"{Target.MODEL.value} {found.title}", folder, model=found.id)
 
@@ -233,8 +232,7 @@ class DroppingPresenter(Presenter):
             Target.MODEL: setup.model_choice,
             Target.STUDY: self._workspaces.panels.get("studies"),
         }
-        part = parts.get(target)
-        if part is None or part.visibleRegion().isEmpty():
+        if (part := parts.get(target)) is None or part.visibleRegion().isEmpty():
             return self._window.rect()
         shown = part.visibleRegion().boundingRect().translated(part.mapTo(self._window, QPoint()))
         return shown.adjusted(-GAP, -GAP, GAP, GAP).intersected(self._window.rect())

@@ -62,8 +62,7 @@ def _figures(view: QWidget) -> str:
     if isinstance(view, Copyable):
         return view.as_text()
     assert isinstance(view, QTableView | QTreeView)
-    model = view.model()
-    if model is None or not model.rowCount():
+    if (model := view.model()) is None or not model.rowCount():
         return ""
     head = view.horizontalHeader() if isinstance(view, QTableView) else view.header()
     shown = [number for number in range(model.columnCount()) if not head.isSectionHidden(number)]

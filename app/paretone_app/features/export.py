@@ -209,8 +209,7 @@ class ProfileDialog(DestinationDialog):
         rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
         if state.selection.setting.techniques:
             rows.extend(one.origin for one in state.artefacts.sources if one.origin is not None)
-        take = self._export.evidence
-        if take is None:
+        if (take := self._export.evidence) is None:
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:
             measured = take.measurements

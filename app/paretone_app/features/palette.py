@@ -125,8 +125,7 @@ class Palette(QDialog):
 
     def choose(self) -> None:
         """Close and go to the current entry, or show why it is unavailable."""
-        chosen = self.chosen
-        if chosen is None:
+        if (chosen := self.chosen) is None:
             return
         if chosen.why_not:
             self._show_meaning()
@@ -180,8 +179,7 @@ class Palette(QDialog):
             self.meaning.setText(f"Nothing is called anything like “{words.strip()}”.")
 
     def _show_meaning(self) -> None:
-        chosen = self.chosen
-        if chosen is not None:
+        if (chosen := self.chosen) is not None:
             self.meaning.setText(localised(chosen.why_not or chosen.meaning))
 
 

@@ -26,8 +26,7 @@ class SynthesisPresenter(Presenter):
 
     def _ask_if_long(self, setting: Setting, synthesise: Callable[[], None]) -> None:
         """Synthesise at once; ask first if it will take minutes."""
-        long = self._state.cost.why_ask(setting)
-        if not long:
+        if not (long := self._state.cost.why_ask(setting)):
             synthesise()
             return
         question = f"{long} It can be cancelled at any time (Esc)."

@@ -159,8 +159,7 @@ class TourCard(QGroupBox):
 
     def fit(self) -> None:
         width = _WIDTH * self.fontMetrics().height()
-        layout = self.layout()
-        if layout is not None:
+        if (layout := self.layout()) is not None:
             layout.activate()
             self.resize(width, layout.totalHeightForWidth(width))
 
@@ -258,8 +257,7 @@ class TourPresenter(Presenter):
             self._workspaces.enter()
 
     def _go(self, by: int) -> None:
-        course = self.course
-        if course is not None and by > 0 and course.is_last:
+        if (course := self.course) is not None and by > 0 and course.is_last:
             self.end()
         elif course is not None:
             course.go(by)
@@ -312,11 +310,9 @@ class TourPresenter(Presenter):
                 self._before = before
 
     def _look(self) -> None:
-        course = self.course
-        if course is None:
+        if (course := self.course) is None:
             return
-        more = course.look()
-        if more and course.part is not None:
+        if (more := course.look()) and course.part is not None:
             self._bring_forward(course.part.place or course.stop.place)
         self._show_part(course)
         self._place(course)

@@ -412,8 +412,7 @@ class AttentionPanel(QWidget):
             plot.refresh()
 
     def _show_maps(self) -> None:
-        captured = self.captured
-        if captured is None:
+        if (captured := self.captured) is None:
             return
         maps = captured.maps
         high = float(np.percentile(maps, self.levels_box.currentData())) or float(maps.max()) or 1.0

@@ -91,11 +91,11 @@ class AcceptancePlot(Chart):
         self.refresh()
 
     def cursor_text(self) -> str:
-        judged = (one for one in self._positions if one.judged)
         said = (
             f"position {one.position + 1}: {percent(one.share)} of {one.judged} judged, {percent(one.reached)} "
             f"of {one.proposed} proposed"
-            for one in judged
+            for one in self._positions
+            if one.judged
         )
         return "; ".join(said) or "No drafts"
 
@@ -187,11 +187,6 @@ class DecodingPanel(TakePanel):
 
     def __init__(self, colours: Colours, sweep: Action) -> None:
         super().__init__("the tokens of take", colours)
-        self._build(colours, sweep)
-        self.set_colours(colours)
-        self._show()
-
-    def _build(self, colours: Colours, sweep: Action) -> None:
         em = self.fontMetrics().height()
         self.headline = build.words("title", name="Summary")
         top = build.row(self.side_buttons, (self.headline, 1), ActionButton(sweep))
@@ -217,15 +212,10 @@ class DecodingPanel(TakePanel):
         self.values: dict[str, QLabel] = {}
         """The figures, by their names in :data:`_FIGURES`."""
         for row, (name, (title, meaning)) in enumerate(_FIGURES.items()):
-            head, value = QLabel(title), QLabel("–")
-            head.setProperty("look", "muted")
-            value.setProperty("look", "title")
+            self.values[name] = value = build.label("–", "title", tip=meaning)
             value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            for one in (head, value):
-                one.setToolTip(meaning)
-            grid.addWidget(head, row, 0)
+            grid.addWidget(build.label(title, "muted", tip=meaning), row, 0)
             grid.addWidget(value, row, 1)
-            self.values[name] = value
         grid.setRowStretch(len(_FIGURES), 1)
         accepted = "Accepted, %: ▮ of judged, ◆ of drafted"
         running = f"Tokens per target pass, running mean of {WINDOW} passes"
@@ -235,6 +225,8 @@ class DecodingPanel(TakePanel):
         self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.strip)
+        self.set_colours(colours)
+        self._show()
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
@@ -325,8 +317,7 @@ class DecodingPanel(TakePanel):
         self.reading.setToolTip(self.strip.describe(index))
 
     def _hear(self, index: int) -> None:
-        trace = self._trace
-        if trace is not None:
+        if (trace := self._trace) is not None:
             self.hear_wanted.emit(self.side, trace.seconds_of[index])
 
 

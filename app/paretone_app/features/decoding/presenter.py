@@ -26,11 +26,8 @@ class DecodingPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self.decoding: DecodingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
-        self.sweep = services.actions.add(
-            "S&weep β and L_d",
-            lambda: services.features.find(ViewsPresenter).open(VIEW.name),
-            "Measure several tolerances and draft lengths (opens Views)",
-        )
+        tip, find = "Measure several tolerances and draft lengths (opens Views)", services.features.find
+        self.sweep = services.actions.add("S&weep β and L_d", lambda: find(ViewsPresenter).open(VIEW.name), tip)
         self.later = {"decoding": self._build_decoding}
 
     def _build_decoding(self) -> DecodingPanel:

@@ -80,8 +80,7 @@ class DemaskingGrid(LineCanvas):
             self.cursor_moved.emit(codebook, frame)
 
     def describe(self, codebook: int, frame: int) -> str:
-        passage = self._passage
-        if passage is None:
+        if (passage := self._passage) is None:
             return ""
         order = int(passage.order[codebook, frame])
         seconds = passage.start + frame * self._frame_seconds
@@ -253,8 +252,7 @@ class DemaskingGrid(LineCanvas):
             self.move_cursor(*cell)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position())
-        if cell is not None:
+        if (cell := self.cell_at(event.position())) is not None:
             self.activated.emit(cell[1])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

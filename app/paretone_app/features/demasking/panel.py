@@ -96,16 +96,11 @@ class DemaskingPanel(TakePanel):
         partial.explain(lambda: "" if self.step >= 0 else "The canvas is empty before the first step.")
         self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
         self._timer.timeout.connect(self._play_on)
-        self._build(colours)
-        self.set_colours(colours)
-        self._show()
-
-    def _build(self, colours: Colours) -> None:
         self.passages = build.combo("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         self.headline = build.words("title", name="Summary")
         self.codebooks = build.combo("Codebooks", tip="Number of first codebooks to hear; the others add nothing")
-        self.partial_button = ActionButton(self._partial)
+        self.partial_button = ActionButton(partial)
         top = build.row(self.side_buttons, self.passages, (self.headline, 1), self.codebooks, self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
@@ -128,11 +123,12 @@ class DemaskingPanel(TakePanel):
         self.pages = Invited(shown, _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.grid)
+        self.set_colours(colours)
+        self._show()
 
     def go_to(self, step: int) -> None:
         """Show the canvas after ``step``, from 0; −1: before the first."""
-        passage = self.passage
-        if passage is None:
+        if (passage := self.passage) is None:
             return
         self.step = max(-1, min(step, passage.steps - 1))
         self.slider.setValue(self.step + 1)
@@ -149,8 +145,7 @@ class DemaskingPanel(TakePanel):
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position in take ``side``, in seconds; ``None``: nothing plays."""
-        trace = self._trace
-        if trace is None or side != self.side or seconds is None:
+        if (trace := self._trace) is None or side != self.side or seconds is None:
             self.grid.set_position(None)
             return
         ends = [one.start + one.codes.shape[1] * trace.frame_seconds for one in trace.passages]
@@ -205,10 +200,8 @@ class DemaskingPanel(TakePanel):
             return
         codebooks, frames = passage.codes.shape
         if self.codebooks.count() != codebooks:
-            firsts = (
-                (f"First {first} codebooks" if first > 1 else "First codebook", first) for first in range(1, codebooks)
-            )
-            build.offer(self.codebooks, [("All codebooks", 0), *firsts], 0)
+            firsts = [(f"First {first} codebooks", first) for first in range(2, codebooks)]
+            build.offer(self.codebooks, [("All codebooks", 0), ("First codebook", 1), *firsts][:codebooks], 0)
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""

@@ -34,8 +34,7 @@ def search(terms: Sequence[Term], words: str) -> tuple[Term, ...]:
 
 def lookup(terms: Sequence[Term], name: str) -> Term | None:
     """The term with this key, title or symbol, else the one with the longest title contained in ``name`` as words."""
-    asked = name.casefold().strip()
-    if not asked:
+    if not (asked := name.casefold().strip()):
         return None
     for named in (lambda one: one.key.casefold(), lambda one: one.title.casefold(), lambda one: one.symbol):
         exact = next((one for one in terms if named(one) == asked), None)

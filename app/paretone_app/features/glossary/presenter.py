@@ -76,8 +76,7 @@ class GlossaryDialog(QDialog):
             self.page.setHtml(f"<p>Nothing here speaks of “{escape(words)}”.</p>")
 
     def _show_term(self) -> None:
-        term = self.shown
-        if term is None:
+        if (term := self.shown) is None:
             return
         facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
         rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)

@@ -138,11 +138,10 @@ class GridsPresenter(StorePresenter):
     def refresh(self) -> None:
         self._search.refresh()
         self._save.refresh()
-        if self.grids is None:
-            return
-        grid, searched = self.state.artefact, self.state.searched
-        of_it = searched if searched is not None and searched.grid == grid else None
-        self.grids.set_grid(grid, of_it, self._objective)
+        if self.grids is not None:
+            grid, searched = self.state.artefact, self.state.searched
+            of_it = searched if searched is not None and searched.grid == grid else None
+            self.grids.set_grid(grid, of_it, self._objective)
 
     def follow(self, event: Event) -> None:
         super().follow(event)
@@ -180,7 +179,6 @@ class GridsPresenter(StorePresenter):
         return self.grids
 
     def _ask_where_to_keep(self) -> None:
-        grid = self.state.artefact
-        if grid is not None:
+        if (grid := self.state.artefact) is not None:
             name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
             self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)

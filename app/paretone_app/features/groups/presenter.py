@@ -156,7 +156,6 @@ class GroupsPresenter(StorePresenter):
         self._asked = path
 
     def _ask_where_to_keep(self) -> None:
-        groups = self.state.artefact
-        if groups is not None:
+        if (groups := self.state.artefact) is not None:
             name = f"token-groups-{groups.model}-{groups.cosine:g}.json"
             self._ask_where_to_write("Token groups", file_dialogs.JSON, name, self.write)

@@ -76,12 +76,10 @@ class LayerChoice(QObject):
 
     def toggle(self, layer: int) -> None:
         """Keep ``layer``, or remove it if it is kept. Raises :class:`SettingError` for the last kept layer."""
-        kept = set(self.retained) ^ {layer}
-        if not kept:
+        if not (kept := set(self.retained) ^ {layer}):
             raise SettingError("Keep at least one layer.")
-        listed = ",".join(map(str, sorted(kept)))
         verb = "keep" if layer in kept else "remove"
-        self._edit(f"{verb} layer {layer}", layers=listed)
+        self._edit(f"{verb} layer {layer}", layers=",".join(map(str, sorted(kept))))
 
     def set_depth(self, depth: int) -> None:
         """Keep the ``depth`` most important layers; discards manual selection."""
@@ -94,8 +92,7 @@ class LayerChoice(QObject):
             self._edit("keep the most important layers", layers="")
 
     def take_up(self, record: ImportanceRecord) -> None:
-        info = self._state.selection.info
-        if info is not None and record.checkpoint == info.fingerprint:
+        if (info := self._state.selection.info) is not None and record.checkpoint == info.fingerprint:
             self.record, folder = record, own_place(info.id)
             if self._state.machine.host:  # Its files are not read from here.
                 try:
@@ -171,11 +168,10 @@ class LayersPresenter(Presenter):
         )
 
     def refresh(self) -> None:
-        if self.layers is None:
-            return
-        choice = self.choice
-        self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
-        self.layers.set_reason(self.why_not())
+        if self.layers is not None:
+            choice = self.choice
+            self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
+            self.layers.set_reason(self.why_not())
 
     def why_not(self) -> str:
         """Why no layers of the model can be removed, as a sentence, or ``""``."""

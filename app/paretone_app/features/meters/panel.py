@@ -222,9 +222,7 @@ class MetersPanel(QScrollArea):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Set the content's minimum height from its wrapped lines, which Qt's minimum size omits."""
         if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
-            layout = self._content.layout()
-            if layout is not None:
-                self._content.setMinimumHeight(layout.totalMinimumHeightForWidth(self._content.width()))
+            self._content.setMinimumHeight(self._layout.totalMinimumHeightForWidth(self._content.width()))
         return super().eventFilter(watched, event)
 
     def minimumSizeHint(self) -> QSize:

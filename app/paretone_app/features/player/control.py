@@ -90,8 +90,7 @@ class Playback(QObject):
             return Heard(Origin.SOUND, sound.title, sound.detail, letter, start, sound.key)
         if self.player.streaming:
             return self._stream
-        take = deck.takes[deck.heard]
-        if take is None:
+        if (take := deck.takes[deck.heard]) is None:
             return Heard()
         title = take_title(take, f"{'Take' if deck.heard in SIDES else 'Lane'} {deck.heard}")
         return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
@@ -258,7 +257,7 @@ class PlayerControl(QObject):
         bar.match.toggled.connect(deck.set_matching)
         bar.strip.sought.connect(deck.seek)
         bar.strip.region_drawn.connect(lambda start, end: deck.set_loop((start, end)))
-        bar.disabled.connect(self._fall_silent)
+        bar.disabled.connect(lambda: None if deck.lent else deck.player.pause())
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_deck)
         playback.problem_changed.connect(lambda problem: bar.show_problem(problem, playback.looked))
@@ -274,8 +273,10 @@ class PlayerControl(QObject):
         short = "" if deck.analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
         self.bar.show_gains(parts, short)
         for side in SIDES:
-            take = deck.takes[side]
-            self.bar.show_name(side, None if take is None else take_title(take, f"Take {side}"))
+            title = f"No take {side} yet"
+            if (take := deck.takes[side]) is not None:
+                title = f"{take_title(take, f'Take {side}')} ({side})"
+            self.bar.sides.buttons[side].setToolTip(title)
         self._show_heard()
 
     def _show_heard(self) -> None:
@@ -284,7 +285,3 @@ class PlayerControl(QObject):
         self.bar.show_heard(now, there)
         self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)
-
-    def _fall_silent(self) -> None:
-        if not self.deck.lent:
-            self.deck.player.pause()

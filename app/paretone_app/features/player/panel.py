@@ -138,8 +138,7 @@ class WaveStrip(QSlider):
         middle = self.height() / 2
         painter.setPen(QColor(self._colours.border))
         painter.drawLine(QLineF(0, middle, self.width(), middle))
-        envelope = self._envelope
-        if envelope is None or not envelope.length:
+        if (envelope := self._envelope) is None or not envelope.length:
             return
         of = envelope, envelope.length, self._gain, self.room, self.size()
         if of != self._wave[0]:
@@ -250,10 +249,10 @@ class PlayerPanel(QWidget):
         self._start, self._play, self._stop, self._loop, self._switch = (
             ActionButton(one, "") for one in (can.start, can.play, can.stop, can.loop, can.switch)
         )
-        self._sides = SideButtons("take", verb="Hear", between=self._switch)
-        self._sides.chosen.connect(self.side_chosen)
+        self.sides = SideButtons("take", verb="Hear", between=self._switch)
+        self.sides.chosen.connect(self.side_chosen)
         own = self._start, self._play, self._stop, self._loop, self._switch
-        for button in (*own, *self._sides.buttons.values()):
+        for button in (*own, *self.sides.buttons.values()):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # A click leaves the focus where it is.
         self._title = build.label(name="What is heard", rich=True, yielding=True)
         self.strip = WaveStrip(colours)
@@ -287,7 +286,7 @@ class PlayerPanel(QWidget):
         for button in (self._start, self._play, self._stop, self._loop):
             row.addWidget(button)
         row.addSpacing(GAP)
-        row.addWidget(self._sides)
+        row.addWidget(self.sides)
         row.addSpacing(GAP)
         row.addWidget(build.column(build.row((self._line, 1), self._time), (self.strip, 1)), 1)
         row.addSpacing(GAP)
@@ -303,7 +302,7 @@ class PlayerPanel(QWidget):
         buttons = self._start, self._stop, self._loop, self._switch
         for button, name in zip(buttons, ("start", "stop", "loop", "switch"), strict=True):
             button.setIcon(icon(name))
-        self._sides.set_colours(colours)
+        self.sides.set_colours(colours)
         size = round(0.9 * self.fontMetrics().height())
         self._problem_icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
         self.strip.set_colours(colours)
@@ -319,7 +318,7 @@ class PlayerPanel(QWidget):
             self._title.clear()
             self._time.clear()
             return
-        self._sides.show_side(now.letter, there)
+        self.sides.show_side(now.letter, there)
         self.can.switch.refresh()
         loop = now.loop
         self.can.loop.setChecked(loop is not None)
@@ -344,9 +343,6 @@ class PlayerPanel(QWidget):
         """Look for an audio device again, if there is none."""
         if self._problem.text():
             self.can.reconnect.trigger()
-
-    def show_name(self, side: str, name: str | None) -> None:
-        self._sides.buttons[side].setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
 
     def show_gains(self, gains: Sequence[str], caution: str) -> None:
         """Show the gains of the first two lanes, all of them in the tooltip, and a ``caution`` about them."""

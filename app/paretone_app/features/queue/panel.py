@@ -139,7 +139,6 @@ class QueuePanel(QWidget):
             bar.setValue(round(100 * one.share))
 
     def _drop(self, row: int) -> None:
-        chosen = self.chosen
-        if chosen is not None:
+        if (chosen := self.chosen) is not None:
             before = next(place for place, one in enumerate(self._jobs) if one.number == chosen.number)
             self.moved.emit(chosen.number, row - (before < row))

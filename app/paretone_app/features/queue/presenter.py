@@ -199,8 +199,7 @@ class QueuePresenter(Presenter):
         return "" if 0 <= waiting.index(chosen) + by < len(waiting) else "It is the first or the last already."
 
     def _step(self, by: int) -> None:
-        job = self._chosen
-        if job is not None:
+        if (job := self._chosen) is not None:
             self._move_to(job, self._state.jobs.waiting.index(job) + by)
 
     def _move(self, number: int, row: int) -> None:

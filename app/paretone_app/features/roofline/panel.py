@@ -166,8 +166,7 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont) -> Sheet:
     made = Sheet(WIDTH, colours, font)
     made.charts([plot, bars], PLOT)
     for side in SIDES:
-        report = reports[side]
-        if report is None:
+        if (report := reports[side]) is None:
             continue
         words = f"{side}: {report.title}, {milliseconds(report.total)}; floor {milliseconds(report.floor)}"
         made.heading(words, colours.baseline if side == "A" else colours.accelerated)

@@ -177,8 +177,7 @@ def milliseconds(seconds: float) -> str:
 
 def floor_words(one: Component, ceilings: Ceilings) -> str:
     """Ratio of a component's time to its floor, and whether it is at or below its floor; ``–`` if unknown."""
-    ratio = one.ratio(ceilings)
-    if ratio is None:
+    if (ratio := one.ratio(ceilings)) is None:
         return "–"
     where = "at the floor" if one.at_floor(ceilings) else "below the floor" if ratio < 1 else ""
     return f"{fixed(ratio, 2)}, {where}" if where else fixed(ratio, 2)
@@ -446,8 +445,7 @@ class RooflinePlot(Chart):
         return self.describe(self._at) if self.at is not None else f"{len(self.points)} components"
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
-        index = self.point_at(place)
-        if index is None:
+        if (index := self.point_at(place)) is None:
             return None
         middle, radius = self._place(self.points[index]), self._radius(self.points[index])
         return self.describe(index), QRectF(middle.x() - radius, middle.y() - radius, 2 * radius, 2 * radius)
@@ -458,8 +456,7 @@ class RooflinePlot(Chart):
         self.chosen.emit(self.points[self._at].side, self.points[self._at].row)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self.point_at(event.position())
-        if index is None:
+        if (index := self.point_at(event.position())) is None:
             super().mousePressEvent(event)
         else:
             self._go_to(index)

@@ -117,9 +117,8 @@ class ServersPanel(QWidget):
         measured = build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em)
         self.pages = Invited(measured)
         self.pages.offer(measure, double=own)
-        outer = HBoxLayout(self)
         parts = [(left, 0), (self.pages, 1)]
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))
+        HBoxLayout(self).addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))
         self.setFocusProxy(self.url)
         self.show_records(())
 
@@ -147,11 +146,9 @@ class ServersPanel(QWidget):
         if not loads or not all(0 < max(one) <= 1000 for one in loads):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
-        reference = self.reference.text().strip()
-        if reference and not Path(reference).is_file():
+        if (reference := self.reference.text().strip()) and not Path(reference).is_file():
             raise SettingError(f"There is no recording {reference}; check the path.")
-        asked = re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())
-        if asked is None:
+        if (asked := re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())) is None:
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
         requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
         return Wanted(url, model, voice, token, loads, requests, seconds, self.keeps.isChecked(), reference)

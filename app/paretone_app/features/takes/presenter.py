@@ -163,8 +163,7 @@ class TakesPresenter(Presenter):
 
     def engine_starts(self) -> None:
         """Report problems of the library and offer a remedy; restore the lanes of the last session."""
-        problem = self._kept.opened.problem
-        if problem:
+        if problem := self._kept.opened.problem:
             self._notices.note(problem, Level.WARNING)
             self._offer_replacement(problem, "warning")
         self._compare_again()
@@ -270,8 +269,7 @@ class TakesPresenter(Presenter):
     def _show_comparison(self) -> None:
         self.takes.show_comparison(self._state.comparison)
         self._show_faults()
-        warning = self._state.comparison.warning()
-        if warning:
+        if warning := self._state.comparison.warning():
             self._notices.note(warning, Level.WARNING)
 
     def _keep_comparison(self) -> None:
@@ -333,8 +331,7 @@ class TakesPresenter(Presenter):
             player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
     def _use(self) -> None:
-        caution = self._state.editing.use_setting(self.takes.chosen)
-        if caution:
+        if caution := self._state.editing.use_setting(self.takes.chosen):
             self._notices.warn(caution)
         self._workspaces.go_to("setup")
 

@@ -132,8 +132,7 @@ def _figure(name: str, places: int, unit: str = "", title: str = "", width: int 
     """A column for the metric ``name`` of :mod:`paretone.measure.metrics`, with three significant digits and at most
     ``places`` decimals; levels and percentages have exactly so many. Missing values sort as the greatest."""
     one = metric(name)
-    of = one.of
-    if of is None:
+    if (of := one.of) is None:
         raise ValueError(f"Takes have no {one.title}; only studies have.")
     absent = " Needs a baseline with the same words, timing and noise." if one.relative else ""
     if one.judge:
@@ -370,8 +369,7 @@ class TakesModel(QAbstractTableModel):
             return False
         if not self._words:
             return True
-        described = self._described.get(take.id)
-        if described is None:
+        if (described := self._described.get(take.id)) is None:
             parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice), take.remark
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)

@@ -30,20 +30,15 @@ class ThresholdPresenter(Presenter):
             signal.connect(self._show_record)
         state.jobs.ended.connect(self._job_ended)
         calibrate = services.actions["calibrate"]
-        self._calibrate = services.actions.add(
-            "Calibrate",
-            self._calibrate_here,
-            "Measure every layer and step again at this δ, for an exact table",
-            lambda: calibrate.reason,
-        )
+        tip = "Measure every layer and step again at this δ, for an exact table"
+        self._calibrate = services.actions.add("Calibrate", self._calibrate_here, tip, lambda: calibrate.reason)
 
     def refresh(self) -> None:
         metric = str(self._state.selection.knobs(NAME)["metric"])
         self._setup.explain_knob(NAME, "threshold", f"Unit of the threshold: {UNITS[metric]}")
-        if self.threshold is None:
-            return
-        self.threshold.set_metric(metric)
-        self.threshold.set_threshold(self._strategy.threshold)
+        if self.threshold is not None:
+            self.threshold.set_metric(metric)
+            self.threshold.set_threshold(self._strategy.threshold)
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         strategy, panel, used = self._strategy, built(self.threshold), self._state.selection.is_used

@@ -299,8 +299,8 @@ class TrainingPanel(QWidget):
         self.pages = Invited(self.curves)
         self.pages.offer(can.start, double=self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
-        outer = VBoxLayout(self)
         right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
+        outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [25 * em, 40 * em]))
         self.setFocusProxy(self.work)
 

@@ -52,8 +52,7 @@ class TrainingPresenter(Presenter):
         if self.training is None:
             return
         self.training.elsewhere = bool(self._state.machine.host)
-        info = self._state.selection.info
-        if info is not None:
+        if (info := self._state.selection.info) is not None:
             self.training.offer(info.family, info.mel_flow)
             # Choose the training of a technique newly switched on.
             used = self._in_use

@@ -67,8 +67,7 @@ class TransferPanel(QWidget):
         self.pages = Invited(build.column(self.verdict, build.row(self.advised_button, 1), (self.table, 1)))
         self.pages.offer(measure, double=self.measure_button)
         parts = [(left, 0), (self.pages, 1)]
-        outer = HBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))
+        HBoxLayout(self).addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
         measure.changed.connect(self._show_verdict)
         self._show()
@@ -133,8 +132,7 @@ class TransferPanel(QWidget):
         self._show_verdict()
 
     def _show_verdict(self) -> None:
-        report = self.report
-        if report is None:
+        if (report := self.report) is None:
             press = "Press Measure transfer to test the table on the ticked sentences."
             self.verdict.setText(self.measure.reason or press)
             self.pages.invite(self.verdict.text())

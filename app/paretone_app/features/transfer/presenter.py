@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
@@ -24,14 +25,10 @@ class TransferPresenter(Presenter):
         self.later = {"transfer": self._build_transfer}
         services.actions.bind(services.actions["calibrate_on"], lambda: services.workspaces.go_to("transfer"))
         add, strategy = services.actions.add, self._strategy
-
         measuring = "The transfer is being measured, or waits for it in the queue."
-        self._measure = add(
-            "Measure &transfer",
-            self._measure_chosen,
-            "Speak each sentence in full and with the table, and measure every skip",
-            lambda: strategy.why_not_transfer() or services.state.jobs.why_one(Kind.TRANSFER, measuring),
-        )
+        waits = partial(services.state.jobs.why_one, Kind.TRANSFER, measuring)
+        tip, measure = "Speak each sentence in full and with the table, and measure every skip", self._measure_chosen
+        self._measure = add("Measure &transfer", measure, tip, lambda: strategy.why_not_transfer() or waits())
         self._calibrate = add(
             "Cali&brate on these",
             lambda: strategy.calibrate_on(built(self.transfer).chosen, built(self.transfer).combination),
@@ -45,12 +42,11 @@ class TransferPresenter(Presenter):
         )
 
     def refresh(self) -> None:
-        if self.transfer is None:
-            return
-        state, strategy = self._state, self._strategy
-        self.transfer.set_voices(state.selection.voices)
-        self.transfer.set_own(strategy.calibrated_on)
-        self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")
+        if self.transfer is not None:
+            self.transfer.set_voices(self._state.selection.voices)
+            self.transfer.set_own(self._strategy.calibrated_on)
+            table = self._strategy.table
+            self.transfer.set_table(table.fingerprint if table is not None else "")
 
     def follow(self, event: Event) -> None:
         if self.transfer is None or not isinstance(event, Prepared):

@@ -91,8 +91,7 @@ class ViewsPresenter(Presenter):
             self.views.end(said.get(outcome, ""))
 
     def _ask_for_figure(self, ending: str) -> None:
-        figure = built(self.views).figure
-        if figure is not None:
+        if (figure := built(self.views).figure) is not None:
             name = f"{figure.view}-{figure.provenance.stem}.{ending}"
             self._ask_where_to_write(
                 f"Figure as {ending.upper()}", file_dialogs.PLOTS[ending], name, lambda path: self.write(figure, path)
