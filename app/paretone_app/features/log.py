@@ -101,24 +101,20 @@ class LogPanel(QWidget):
 
     def _append(self, entry: tuple[str, Level, str]) -> None:
         when, level, text = entry
-        colours = {
-            Level.DETAIL: self._colours.muted,
-            Level.INFO: self._colours.text,
-            Level.WARNING: self._colours.warning,
-            Level.ERROR: self._colours.danger,
-        }
-        at_end = self.text.verticalScrollBar().value() == self.text.verticalScrollBar().maximum()
+        known, bar = self._colours, self.text.verticalScrollBar()
+        inks = dict(zip(Level, (known.muted, known.text, known.warning, known.danger), strict=True))
+        at_end = bar.value() == bar.maximum()
         cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         if not self.text.document().isEmpty():
             cursor.insertBlock()
         style = QTextCharFormat()
-        style.setForeground(QColor(self._colours.muted))
+        style.setForeground(QColor(known.muted))
         cursor.insertText(f"{when[:8]}  ", style)  # Copies have milliseconds.
-        style.setForeground(QColor(colours[level]))
+        style.setForeground(QColor(inks[level]))
         cursor.insertText(text, style)
         if at_end:
-            self.text.verticalScrollBar().setValue(self.text.verticalScrollBar().maximum())
+            bar.setValue(bar.maximum())
 
 
 class LogPresenter(Presenter):

@@ -211,10 +211,8 @@ class TourPresenter(Presenter):
         self.course: Course | None = None
         self._application: QObject = QApplication.instance() or self
         add = services.actions.add
-        end, back = (
-            add("End tour", self.end, "End the tour (Esc)"),
-            add("Back", lambda: self._go(-1), "The stop before"),
-        )
+        end = add("End tour", self.end, "End the tour (Esc)")
+        back = add("Back", lambda: self._go(-1), "The stop before")
         do = add("Do it for me", self._help, "Have it done, to see what happens")
         self.card = TourCard(end, back, do, add("Next", lambda: self._go(1)), services.window)
         self.frame = TourFrame(services.window)

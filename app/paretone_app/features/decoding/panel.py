@@ -136,14 +136,10 @@ class RunningPlot(CurveChart):
         seconds, means, mean = self._points
         across = Scale(0.0, max([0.1, *seconds]))
         highest = max([1.0, *means])
-        line = pen(self.colours.muted, 1.4, Qt.PenStyle.DashLine)
-        self.show_series(
-            [Series("tokens per pass", np.array(seconds), np.array(means), self.colours.accent)],
-            across,
-            Scale(0.0, highest * 1.12),
-            Shape((across.low, across.high), (mean, mean), line),
-            f"{fixed(mean, 2)} tokens per pass on average, at most {fixed(highest, 2)}",
-        )
+        curve = Series("tokens per pass", np.array(seconds), np.array(means), self.colours.accent)
+        average = Shape(across.ends, (mean, mean), pen(self.colours.muted, 1.4, Qt.PenStyle.DashLine))
+        said = f"{fixed(mean, 2)} tokens per pass on average, at most {fixed(highest, 2)}"
+        self.show_series([curve], across, Scale(0.0, highest * 1.12), average, said)
 
 
 _NOTHING = (

@@ -160,12 +160,8 @@ class LayersPresenter(Presenter):
         self._cancel = self._add_cancel("Ca&ncel", Kind.LAYERS)
         tip = "Several voices and seeds; can be paused and resumed"
         self._study = add("Word errors as a stud&y…", self._propose_study, tip, self.why_not)
-        self._saving = add(
-            "Memory and time by &depth",
-            lambda: find(ViewsPresenter).open(DEPTH.name),
-            "Measure the saving at several depths (opens Views)",
-            self.why_not,
-        )
+        tip, show = "Measure the saving at several depths (opens Views)", lambda: find(ViewsPresenter).open(DEPTH.name)
+        self._saving = add("Memory and time by &depth", show, tip, self.why_not)
 
     def refresh(self) -> None:
         if self.layers is not None:

@@ -417,13 +417,8 @@ class RooflinePlot(Chart):
         named = [one for one in self.points if one is self.at or self._share(one) >= _NAMED]
         for point in sorted(named, key=self._share, reverse=True):
             place, away = self._place(point), self._radius(point) + 0.3 * self.em
-            yield Label(
-                label(point.report, point.phase, point.component),
-                self._colour(point.side),
-                partial(next_to, place, away, far=True),
-                ground=True,
-                leader=place,
-            )
+            name, where = label(point.report, point.phase, point.component), partial(next_to, place, away, far=True)
+            yield Label(name, self._colour(point.side), where, ground=True, leader=place)
 
     def _touches(self, spot: QRectF) -> bool:
         """Whether ``spot`` overlaps any part of a point."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from paretone_app.features.roofline.panel import RooflinePanel
 
 _MEASURED = {"A": "the model without techniques", "B": "the model with the techniques in use"}
-_TRACE = "Chrome trace (*.json)"
 
 
 class RooflinePresenter(Presenter):
@@ -27,25 +26,15 @@ class RooflinePresenter(Presenter):
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
         self.later = {"roofline": self._build_roofline}
-        add = services.actions.add
+        add, measure, why_not = services.actions.add, self.measure, self._why_not_now
         self._measure = {
-            side: add(
-                f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not_now, side)
-            )
+            side: add(f"Measure &{side}", partial(measure, side), f"Measure {what}", partial(why_not, side))
             for side, what in _MEASURED.items()
         }
-        self._again = add(
-            "Measure the machi&ne",
-            lambda: self.measure(self._shown, again=True),
-            "Measure this machine's matrix products, copies and launches again, then the shown side",
-            lambda: self._why_not_now(self._shown),
-        )
-        self._write_trace = add(
-            "Trace",
-            self._ask_where_to_trace,
-            "Measure the shown side and write its operators for chrome://tracing or Perfetto",
-            lambda: self._why_not_now(self._shown),
-        )
+        tip = "Measure this machine's matrix products, copies and launches again, then the shown side"
+        self._again = add("Measure the machi&ne", lambda: measure(self._shown, again=True), tip, why_not)
+        tip = "Measure the shown side and write its operators for chrome://tracing or Perfetto"
+        self._write_trace = add("Trace", self._ask_where_to_trace, tip, why_not)
 
     @property
     def _shown(self) -> str:
@@ -55,9 +44,10 @@ class RooflinePresenter(Presenter):
         if self.roofline is not None:
             self.roofline.set_model(self._state.selection.model_id if self._state.selection.ready else "")
 
-    def _why_not_now(self, side: str) -> str:
+    def _why_not_now(self, side: str = "") -> str:
+        """``""``: the shown side."""
         measuring = "The roofline is being measured, or waits for it in the queue."
-        return self._why_not(side) or self._state.jobs.why_one(Kind.ROOFLINE, measuring)
+        return self._why_not(side or self._shown) or self._state.jobs.why_one(Kind.ROOFLINE, measuring)
 
     def _why_not(self, side: str) -> str:
         state = self._state
@@ -74,13 +64,9 @@ class RooflinePresenter(Presenter):
     def _build_roofline(self) -> RooflinePanel:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
 
-        actions = RooflineActions(
-            self._measure,
-            self._again,
-            self._write_trace,
-            self._add_cancel("Cancel", Kind.ROOFLINE),
-            self._add_exports("plots and table", self._ask_for_sheet),
-        )
+        cancel = self._add_cancel("Cancel", Kind.ROOFLINE)
+        save = self._add_exports("plots and table", self._ask_for_sheet)
+        actions = RooflineActions(self._measure, self._again, self._write_trace, cancel, save)
         self.roofline = RooflinePanel(self._theme.colours, actions)
         self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
@@ -93,10 +79,9 @@ class RooflinePresenter(Presenter):
         require(self._why_not(side))
         setting = state.selection.baseline_setting if side == "A" else state.selection.setting
         artefacts = state.artefacts.of(setting)
-        utterance = state.selection.utterance
+        utterance, path = state.selection.utterance, "" if trace is None else str(trace)
         self._side, self._trace = side, trace
         built(self.roofline).begin(side)
-        path = "" if trace is None else str(trace)
         job = state.jobs.start(
             Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
         )
@@ -120,5 +105,5 @@ class RooflinePresenter(Presenter):
 
     def _ask_where_to_trace(self) -> None:
         side = self._shown
-        name = f"trace-{self._state.selection.model_id}.json"
-        self._ask_where_to_write("Write a Chrome trace", _TRACE, name, lambda path: self.measure(side, trace=path))
+        name, kind = f"trace-{self._state.selection.model_id}.json", "Chrome trace (*.json)"
+        self._ask_where_to_write("Write a Chrome trace", kind, name, lambda path: self.measure(side, trace=path))

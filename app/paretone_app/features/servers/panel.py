@@ -71,11 +71,8 @@ class ServersPanel(QWidget):
         self.model = build.named(QLineEdit(placeholderText="the server's own"), "Model to ask for")
         self.voice = build.named(QLineEdit(placeholderText="the server's own"), "Voice to ask for")
         self.token = build.named(QLineEdit(echoMode=QLineEdit.EchoMode.Password), "Token", "It is not kept")
-        self.clients = build.named(
-            QLineEdit("1 2 4"),
-            "Clients at once",
-            "One load after another, such as 1 2 4 8, or requests a second at random times: 0.5/s",
-        )
+        tip = "One load after another, such as 1 2 4 8, or requests a second at random times: 0.5/s"
+        self.clients = build.named(QLineEdit("1 2 4"), "Clients at once", tip)
         tip = "More give narrower figures; or for how long to ask: 60 s"
         self.requests = build.named(QLineEdit(f"{REQUESTS}"), "Requests at each load", tip)
         self.keeps = QCheckBox("Keep and &judge the replies")

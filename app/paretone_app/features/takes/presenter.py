@@ -230,13 +230,12 @@ class TakesPresenter(Presenter):
     def _show_waiting(self) -> None:
         jobs = self._state.jobs
         running = {one.number: "is being made" for one in jobs.running}
-        self.takes.show_waiting(
-            [
-                WaitingTake.of(one, one.command, running.get(one.number, "waits"))
-                for one in (*jobs.all, *jobs.left)
-                if isinstance(one.command, Synthesise) and one.kind is not Kind.REPEAT
-            ]
-        )
+        waiting = [
+            WaitingTake.of(one, one.command, running.get(one.number, "waits"))
+            for one in (*jobs.all, *jobs.left)
+            if isinstance(one.command, Synthesise) and one.kind is not Kind.REPEAT
+        ]
+        self.takes.show_waiting(waiting)
 
     def _cancel(self, numbers: Collection[int]) -> None:
         for job in [one for one in (*self._state.jobs.all, *self._state.jobs.left) if one.number in numbers]:
@@ -364,11 +363,8 @@ class TakesPresenter(Presenter):
         caution = choose_folder(folder)
         self.moved.emit(folder)
         self._notices.clear()  # Messages about the former folder are outdated.
-        self._notices.say(
-            f"Takes are kept in {folder} from now on. "
-            + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
-            "info",
-        )
+        rest = caution or "Calibrations and the layout of the window are kept there from the next start on."
+        self._notices.say(f"Takes are kept in {folder} from now on. {rest}", "info")
 
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` on failure."""

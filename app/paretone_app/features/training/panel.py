@@ -240,21 +240,10 @@ class TrainingPanel(QWidget):
         self.minutes.valueChanged.connect(self._show)
         for edit in (self.manifest, self.validation, self.work):
             edit.textChanged.connect(self._show)
-        self._inputs = (
-            self.chooser,
-            self.manifest,
-            choose_manifest,
-            self.validation,
-            choose_validation,
-            self.recordings,
-            self.work,
-            self._choose_work,
-            *self._controls.values(),
-            self.minutes,
-            self.epochs,
-            self.rate,
-            self.half,
-        )
+        speech = self.manifest, choose_manifest, self.validation, choose_validation, self.recordings
+        budget = self.minutes, self.epochs, self.rate, self.half
+        place = self.work, self._choose_work
+        self._inputs: tuple[QWidget, ...] = self.chooser, *speech, *place, *self._controls.values(), *budget
         self._form = form = FormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
         fields = ("&Time", self.minutes), ("Ep&ochs", self.epochs), ("Learnin&g rate", self.rate)
@@ -401,19 +390,12 @@ class TrainingPanel(QWidget):
         self.curves.set_colours(colours)
 
     def plan(self, resume: bool) -> TrainingPlan:
-        return TrainingPlan(
-            self.training.name,
-            self.manifest.text().strip(),
-            self.work.text().strip(),
-            self.minutes.value(),
-            self.half.isChecked(),
-            resume,
-            self._values[self.training.name],
-            self.rate.value(),
-            self.epochs.value(),
-            self.validation.text().strip(),
-            self.recordings.text().strip() if self._names_librispeech else "",
-        )
+        name, half, fields = self.training.name, self.half.isChecked(), (self.manifest, self.work, self.validation)
+        manifest, work, validation = (one.text().strip() for one in fields)
+        recordings = self.recordings.text().strip() if self._names_librispeech else ""
+        values, minutes = self._values[name], self.minutes.value()
+        rate, epochs = self.rate.value(), self.epochs.value()
+        return TrainingPlan(name, manifest, work, minutes, half, resume, values, rate, epochs, validation, recordings)
 
     @property
     def _names_librispeech(self) -> bool:

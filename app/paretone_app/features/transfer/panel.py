@@ -142,12 +142,5 @@ class TransferPanel(QWidget):
 
 
 def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
-    return (
-        kind,
-        shown_name(one.sentence.voice),
-        str(one.sentence.frames),
-        fixed(one.velocity_error, 4),
-        fixed(one.distance, 3),
-        f"{percent(one.exceeding)}",
-        one.sentence.text,
-    )
+    said, errors = one.sentence, (fixed(one.velocity_error, 4), fixed(one.distance, 3), percent(one.exceeding))
+    return kind, shown_name(said.voice), str(said.frames), *errors, said.text

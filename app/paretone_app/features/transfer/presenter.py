@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
+from paretone.models.base import Utterance
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio.record import TransferMeasured
 from paretone_app.features.presenter import Presenter, Services, built
@@ -29,17 +30,10 @@ class TransferPresenter(Presenter):
         waits = partial(services.state.jobs.why_one, Kind.TRANSFER, measuring)
         tip, measure = "Speak each sentence in full and with the table, and measure every skip", self._measure_chosen
         self._measure = add("Measure &transfer", measure, tip, lambda: strategy.why_not_transfer() or waits())
-        self._calibrate = add(
-            "Cali&brate on these",
-            lambda: strategy.calibrate_on(built(self.transfer).chosen, built(self.transfer).combination),
-            "One table for all ticked sentences",
-            strategy.why_not_prepare,
-        )
-        self._calibrate_advised = add(
-            "Calibrate on the table's own and the &worst sentences",
-            lambda: strategy.calibrate_on(built(self.transfer).advised, built(self.transfer).combination),
-            why_not=strategy.why_not_prepare,
-        )
+        on, tip, why_not = self._calibrate_on, "One table for all ticked sentences", strategy.why_not_prepare
+        self._calibrate = add("Cali&brate on these", lambda: on(built(self.transfer).chosen), tip, why_not)
+        worst = "Calibrate on the table's own and the &worst sentences"
+        self._calibrate_advised = add(worst, lambda: on(built(self.transfer).advised), why_not=why_not)
 
     def refresh(self) -> None:
         if self.transfer is not None:
@@ -61,6 +55,9 @@ class TransferPresenter(Presenter):
         self.transfer = TransferPanel(sentences, self._measure, self._calibrate, self._calibrate_advised)
         self.refresh()
         return self.transfer
+
+    def _calibrate_on(self, utterances: tuple[Utterance, ...]) -> None:
+        self._strategy.calibrate_on(utterances, built(self.transfer).combination)
 
     def _measure_chosen(self) -> None:
         # Calibrations and measurements both use the first passage of a text.

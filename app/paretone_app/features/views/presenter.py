@@ -49,12 +49,8 @@ class ViewsPresenter(Presenter):
     def _build_views(self) -> ViewsPanel:
         from paretone_app.features.views.panel import ViewsPanel
 
-        self.views = ViewsPanel(
-            self._theme.colours,
-            self._compute,
-            self._add_cancel("Cancel", Kind.VIEW),
-            self._add_exports("the figure", self._ask_for_figure),
-        )
+        cancel, save = self._add_cancel("Cancel", Kind.VIEW), self._add_exports("the figure", self._ask_for_figure)
+        self.views = ViewsPanel(self._theme.colours, self._compute, cancel, save)
         self._bar = self.views.progress
         self.refresh()
         return self.views
