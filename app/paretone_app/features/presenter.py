@@ -77,22 +77,21 @@ class Presenter(QObject):
 
     def _ask_where_to_write(self, title: str, kinds: str, proposal: str, write: Callable[[Path], object]) -> None:
         """Ask for a file and write it; report problems that the user can act on."""
-        file_dialogs.ask_where_to_write(
-            self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
-        )
+        file_dialogs.ask_where_to_write(self._window, title, kinds, proposal, self._attempting(write))
+
+    def _attempting(self, use: Callable[[Path], object]) -> Callable[[Path], None]:
+        return lambda path: self._actions.attempt(lambda: use(path))
 
     def _ask_for_file(self, title: str, kinds: str, use: Callable[[Path], object], of_engine: bool = False) -> None:
         """Ask for an existing file and use it; report problems that the user can act on. ``of_engine``: one on the
         engine's machine."""
-        if of_engine and self._ask_on_host(title, use, files=True):
-            return
-        file_dialogs.ask_for_file(self._window, title, kinds, lambda path: self._actions.attempt(lambda: use(path)))
+        if not (of_engine and self._ask_on_host(title, use, files=True)):
+            file_dialogs.ask_for_file(self._window, title, kinds, self._attempting(use))
 
     def _ask_for_folder(self, title: str, use: Callable[[Path], object], of_engine: bool = False) -> None:
         """Ask for a folder and use it; report problems that the user can act on. ``of_engine``: as above."""
-        if of_engine and self._ask_on_host(title, use):
-            return
-        file_dialogs.ask_for_folder(self._window, title, lambda folder: self._actions.attempt(lambda: use(folder)))
+        if not (of_engine and self._ask_on_host(title, use)):
+            file_dialogs.ask_for_folder(self._window, title, self._attempting(use))
 
     def _ask_on_host(self, title: str, use: Callable[[Path], object], files: bool = False) -> bool:
         """Ask for a folder or file of the engine's machine, if that is another one."""
@@ -101,8 +100,7 @@ class Presenter(QObject):
             return False
         from paretone_app.engines.dialogs import HostFolder
 
-        take: Callable[[Path], None] = lambda path: self._actions.attempt(lambda: use(path))  # noqa: E731
-        HostFolder(self._window, title, machine.host, machine.ask, take, files).open()
+        HostFolder(self._window, title, machine.host, machine.ask, self._attempting(use), files).open()
         return True
 
     def _opened(self, kind: type[Panel]) -> Panel | None:

@@ -1,36 +1,12 @@
-"""The list of features. To add one: its folder, or its file and a declaration here, and a line in the list.
+"""The list of features. To add one: its folder, or its file and a declaration here, and its name in the list.
 
 The order sets the shortcuts of panels (Alt+1 to Alt+9, then Ctrl+Alt+1 and so on) and the order of tabs. During
 construction a presenter can find only the presenters before it; later, all of them.
 """
 
+from importlib import import_module
+
 from paretone_app import engines
-from paretone_app.features import (
-    attention,
-    decoding,
-    demasking,
-    glossary,
-    grids,
-    groups,
-    lab,
-    layers,
-    listen,
-    meters,
-    player,
-    queue,
-    roofline,
-    servers,
-    setup,
-    strategy,
-    studies,
-    take_grid,
-    takes,
-    threshold,
-    tradeoff,
-    training,
-    transfer,
-    views,
-)
 from paretone_app.features.feature import Feature
 from paretone_app.shell.entries import (
     EXPLORE,
@@ -177,42 +153,13 @@ TOUR = Feature(
     ),
 )
 
-FEATURES = (
-    setup.FEATURE,
-    SYNTHESIS,
-    strategy.FEATURE,
-    threshold.FEATURE,
-    attention.FEATURE,
-    meters.FEATURE,
-    player.FEATURE,
-    listen.FEATURE,
-    takes.FEATURE,
-    LOG,
-    engines.FEATURE,
-    queue.FEATURE,
-    views.FEATURE,
-    transfer.FEATURE,
-    GUIDANCE,
-    training.FEATURE,
-    decoding.FEATURE,
-    layers.FEATURE,
-    roofline.FEATURE,
-    demasking.FEATURE,
-    lab.FEATURE,
-    studies.FEATURE,
-    tradeoff.FEATURE,
-    EXPORT,
-    PROFILES,
-    GUIDE,
-    EDIT,
-    PALETTE,
-    TOUR,
-    glossary.FEATURE,
-    EXTRAS,
-    DOCTOR,
-    grids.FEATURE,
-    groups.FEATURE,
-    take_grid.FEATURE,
-    servers.FEATURE,
-    DROPPING,
+_HERE = (DOCTOR, DROPPING, EDIT, EXPORT, EXTRAS, GUIDANCE, GUIDE, LOG, PALETTE, PROFILES, SYNTHESIS, TOUR)
+_DECLARED = {one.name: one for one in (*_HERE, engines.FEATURE)}
+_ORDER = (
+    "setup synthesis strategy threshold attention meters player listen takes log engines queue views transfer "
+    "guidance training decoding layers roofline demasking lab studies tradeoff export profiles guide edit "
+    "palette tour glossary extras doctor grids groups take_grid servers dropping"
+)
+FEATURES: tuple[Feature, ...] = tuple(
+    _DECLARED.get(name) or import_module(f"paretone_app.features.{name}").FEATURE for name in _ORDER.split()
 )

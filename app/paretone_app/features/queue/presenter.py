@@ -40,14 +40,14 @@ class QueuePresenter(Presenter):
         earlier = add("Earlier", lambda: self._step(-1), tip, lambda: self._why_not_move(-1))
         tip = "Let the chosen job begin later"
         later = add("Later", lambda: self._step(1), tip, lambda: self._why_not_move(1))
-        cancel = add("Cancel job", self._cancel, "Cancel the chosen job", self._why_none)
+        none = "Choose a job first."
+        cancel = add("Cancel job", self._cancel, "Cancel the chosen job", lambda: "" if self._chosen else none)
         for action, keys in ((earlier, "Alt+Up"), (later, "Alt+Down"), (cancel, "Del")):
             action.setShortcut(keys)
         pause = add("Pause all", lambda: jobs.stop(not jobs.stopped), checkable=True)
         pause.set_tip("Begin nothing more, and let the running job wait; again: go on")
-        none = "No jobs of the last session wait."
-        tip = "Go on with the jobs of the last session"
-        go_on = add("Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else none)
+        tip, no_jobs = "Go on with the jobs of the last session", "No jobs of the last session wait."
+        go_on = add("Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else no_jobs)
         self._pause = pause
         self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
         self.panel.moved.connect(self._move)
@@ -186,9 +186,6 @@ class QueuePresenter(Presenter):
     def _chosen(self) -> Job | None:
         row, jobs = self.panel.chosen, self._state.jobs
         return next((one for one in (*jobs.all, *jobs.left) if row is not None and one.number == row.number), None)
-
-    def _why_none(self) -> str:
-        return "" if self._chosen is not None else "Choose a job first."
 
     def _why_not_move(self, by: int) -> str:
         waiting, chosen = self._state.jobs.waiting, self._chosen
