@@ -24,9 +24,6 @@ from paretone_app.shell.theme import GAP, HEADING, text_font
 TEXT = frozenset((".txt", ".text", ".md"))
 STUDY = frozenset((".toml",))
 PROFILE = frozenset((".json", ".paretone"))
-MOST_LOOKED_AT = 2_000
-DEEPEST_WEIGHTS = 3
-"""Maximum depth of a model's weight files, in folders; the model's own folder counts as one."""
 KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
 
 
@@ -102,7 +99,7 @@ def _of_folder(path: Path) -> Dropped:
     if (path / DATABASE).is_file():
         return Dropped(Target.STUDY, Target.STUDY.value, path)
     try:
-        looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
+        looked_at = [one for one, _ in zip(path.rglob("*"), range(2_000), strict=False)]
     except OSError as error:
         return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
     if any(one.suffix.lower() in config_file.WEIGHTS for one in looked_at):
@@ -121,7 +118,7 @@ def _folder_of(weights: Path) -> Path:
     """The model folder of a weight file, which may lie in a subfolder."""
     if catalogue.is_sure(weights.parent):
         return weights.parent
-    return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if catalogue.is_sure(one, False)), weights.parent)
+    return next((one for one in weights.parents[1:3] if catalogue.is_sure(one, False)), weights.parent)
 
 
 def _refused(sentence: str) -> Dropped:

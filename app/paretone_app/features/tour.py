@@ -103,7 +103,6 @@ def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) 
     return min(found, key=cost).topLeft()
 
 
-_WIDTH = 24
 _AROUND = 5
 """Pixels between a control and its frame."""
 
@@ -158,7 +157,7 @@ class TourCard(QGroupBox):
             self.fit()
 
     def fit(self) -> None:
-        width = _WIDTH * self.fontMetrics().height()
+        width = 24 * self.fontMetrics().height()
         if (layout := self.layout()) is not None:
             layout.activate()
             self.resize(width, layout.totalHeightForWidth(width))
@@ -197,8 +196,6 @@ class TourFrame(QWidget):
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(inside, inside, -inside, -inside), 7, 7)
 
 
-_LOOK_MILLISECONDS = 150
-"""Polling interval for the control's place and for finished parts."""
 _DONE = "Done."
 
 
@@ -222,7 +219,7 @@ class TourPresenter(Presenter):
         """Part last done for the user, while more parts of the stop follow."""
         self._seen: QWidget | None = None
         """The control that was scrolled into view."""
-        self._looking = QTimer(self, interval=_LOOK_MILLISECONDS)
+        self._looking = QTimer(self, interval=150)
         self._looking.timeout.connect(self._look)
         services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)

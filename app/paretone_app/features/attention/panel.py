@@ -144,8 +144,6 @@ class SimilarityGrid(CellGrid):
 
 
 _MOVES = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 1), Qt.Key.Key_Down: (0, -1)}
-_PAN = 0.1
-"""Share of the visible section that an arrow key moves it by."""
 
 
 class AttentionPlot(ZoomChart):
@@ -243,7 +241,7 @@ class AttentionPlot(ZoomChart):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if key in _MOVES and not event.modifiers() & ~self.own_modifiers:
-            self.move_section(*(_PAN * one for one in _MOVES[key]))
+            self.move_section(*(0.1 * one for one in _MOVES[key]))
         else:
             super().keyPressEvent(event)
 
@@ -255,7 +253,6 @@ BRANCH_NAMES = {
     3: ("speaker and text", "text only", "unconditional"),
 }
 _INVITATION = "Select a cell on the left, by mouse or by arrow keys and Space, to see its attention."
-_LOG_DECADES = 4
 
 
 class AttentionPanel(QWidget):
@@ -417,7 +414,7 @@ class AttentionPanel(QWidget):
         maps = captured.maps
         high = float(np.percentile(maps, self.levels_box.currentData())) or float(maps.max()) or 1.0
         logarithmic = self.log_box.isChecked()
-        low = high * 10.0**-_LOG_DECADES if logarithmic else 0.0
+        low = high * 10.0**-4 if logarithmic else 0.0
         levels = (np.log10(low), np.log10(high)) if logarithmic else (low, high)
         scale, unit = (captured.frame_seconds, "s") if self.seconds_box.isChecked() else (1.0, "frame")
         boundary = captured.prompt_frames * scale if 0 < captured.prompt_frames < captured.frames else None

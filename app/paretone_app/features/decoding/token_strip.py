@@ -26,8 +26,6 @@ _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
 _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
 _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In font heights: a token's minimum width and its height, a rejected draft's height, and the line gap."""
-_DRAFTS = 2.0
-"""Maximum height of all drafts below a token, in font heights; many drafts are drawn flatter."""
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _BY_TOKEN = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _BY_LINE = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
@@ -133,7 +131,8 @@ class TokenStrip(LineCanvas):
         return self.fontMetrics().height() * (_CELL_HEIGHT + _LINE_GAP * 0.5) + self._depth * self._draft_height()
 
     def _draft_height(self) -> float:
-        return self.fontMetrics().height() * min(_DRAFT_HEIGHT, _DRAFTS / max(1, self._depth))
+        # Many drafts are drawn flatter.
+        return self.fontMetrics().height() * min(_DRAFT_HEIGHT, 2.0 / max(1, self._depth))
 
     def _line_of(self, index: int) -> int:
         return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)

@@ -19,7 +19,6 @@ _BETWEEN_TIMES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Candidate spacings of time labels, in seconds."""
 _ROW, _LEAST_CELL = 0.86, 0.3
 """Minimum height and width of a cell, in font heights."""
-_HIGHEST = 2.2
 _FAINTEST = 0.28
 """Colour strength of a code committed with probability 0."""
 
@@ -130,7 +129,7 @@ class DemaskingGrid(LineCanvas):
         """Cell height that fills the widget, within limits."""
         em = self.fontMetrics().height()
         room = (self.height() - 0.4 * em) / max(1, self.lines) - (_TIME + _GAP) * em
-        return max(_ROW * em, min(room / self._codebooks, _HIGHEST * em))
+        return max(_ROW * em, min(room / self._codebooks, 2.2 * em))
 
     def line_height(self) -> float:
         return self._row() * self._codebooks + (_TIME + _GAP) * self.fontMetrics().height()

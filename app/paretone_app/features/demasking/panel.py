@@ -20,7 +20,6 @@ from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
 from paretone_app.widgets.side_panel import TakePanel
 
-PLAY_MILLISECONDS = 160
 _NOTHING = (
     "No canvas yet. Load a masked model, such as Omni mini or OmniVoice, and speak: this panel shows how "
     "its canvas of codes was filled in, step by step."
@@ -94,7 +93,7 @@ class DemaskingPanel(TakePanel):
         self._partial = partial
         partial.explain(lambda: "Wait for the take." if self.is_coming(self.side) else "")
         partial.explain(lambda: "" if self.step >= 0 else "The canvas is empty before the first step.")
-        self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
+        self._timer = QTimer(self, interval=160)  # Milliseconds per step.
         self._timer.timeout.connect(self._play_on)
         self.passages = build.combo("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)

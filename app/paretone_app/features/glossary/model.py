@@ -11,8 +11,6 @@ from paretone.training.forms import training_forms
 from paretone.views import views
 from paretone_app.shell.entries import Term
 
-_LAYERS = 8
-"""Number of layers for which views list their knobs; any number gives the same knobs."""
 _BETTER = {LOWER: " Lower is better.", HIGHER: " Higher is better."}
 
 
@@ -62,7 +60,7 @@ def _declared() -> Iterator[Term]:
         yield Term(one.title, one.summary, source=paper)
         owned.append((one.title, paper, one.knobs))
     owned += [(form.title, "", form.knobs) for form in training_forms()]
-    owned += [(view.title, "", view.knobs(_LAYERS)) for view in views()]
+    owned += [(view.title, "", view.knobs(8)) for view in views()]  # Any number of layers gives the same knobs.
     owned += [("Sampler", "", entry.options) for entry in catalogue.models()]
     for owner, source, knobs in owned:
         for knob in knobs:

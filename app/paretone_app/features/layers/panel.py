@@ -18,8 +18,6 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import JobProgress
 
-_SPREAD = 12.0
-"""Ratio of the greatest value to the median above which axes are logarithmic."""
 _MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
 
 
@@ -125,7 +123,8 @@ class LayersPanel(QWidget):
         """Set the number of layers (0: none can be removed), the measurement, and the kept layers."""
         if record is not self._record and record is not None:
             values = sorted(record.deciding.values)
-            self.logarithmic.setChecked(values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9))
+            # The greatest value may be far above the median.
+            self.logarithmic.setChecked(values[-1] > 12.0 * max(values[len(values) // 2], 1e-9))
         self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
         with QSignalBlocker(self.depth_box):
             self.depth_box.setRange(1, max(1, layers))

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from paretone_app.features.layers.panel import LayersPanel
 
 
-_DEPTH_EDIT = 2
-
-
 class LayerChoice(QObject):
     """Measurement of the loaded model's layers, and the choice of kept layers."""
 
@@ -85,7 +82,7 @@ class LayerChoice(QObject):
         """Keep the ``depth`` most important layers; discards manual selection."""
         depth = max(1, min(depth, self.layers))
         if self.layers and (depth != self.depth or self.by_hand):
-            self._edit("keep more or fewer layers", _DEPTH_EDIT, depth=depth, layers="")
+            self._edit("keep more or fewer layers", merging=2, depth=depth, layers="")
 
     def choose_by_importance(self) -> None:
         if self.by_hand:

@@ -38,8 +38,6 @@ from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, tak
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.screen_readers import announce
 
-_POLL_MILLISECONDS = 33
-
 
 class Playback(QObject):
     problem_changed = Signal(str)
@@ -56,7 +54,7 @@ class Playback(QObject):
         self.probing = False
         self._problem: str | None = None
         self._stream = Heard()
-        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll = QTimer(self, interval=33)
         self._poll.timeout.connect(self.follow)
         self._poll.start()
         self.deck.changed.connect(self.follow)
@@ -197,10 +195,6 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
     return own | {key for action in widget.actions() for key in _ALL if QKeySequence(key) in action.shortcuts()}
 
 
-_TOGETHER_MILLISECONDS = 80
-"""Changes within this time are announced together: a chosen sound begins to play slightly later."""
-
-
 class PlayerAnnouncements(QObject):
     """Announces changes of playback on behalf of the player's bar."""
 
@@ -210,7 +204,8 @@ class PlayerAnnouncements(QObject):
         super().__init__(bar)
         self._playing, self._bar = playing, bar
         self._last = playing.now
-        self._soon = QTimer(self, singleShot=True, interval=_TOGETHER_MILLISECONDS)
+        # Changes within this time are one: a chosen sound begins to play slightly later.
+        self._soon = QTimer(self, singleShot=True, interval=80)
         self._soon.timeout.connect(self._say)
         playing.changed.connect(self._soon.start)
 

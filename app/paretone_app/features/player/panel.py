@@ -209,7 +209,6 @@ class WaveStrip(QSlider):
 
 
 _NOTHING = "Nothing to play yet"
-_TEST = "A listening test is using the player."
 
 
 @dataclass(frozen=True)
@@ -293,7 +292,7 @@ class PlayerPanel(QWidget):
         row.addWidget(build.column(self.match, self._gains))
         self._pages = QStackedWidget()
         self._pages.addWidget(controls)
-        self._pages.addWidget(build.label(_TEST, "muted", name="Player"))
+        self._pages.addWidget(build.label("A listening test is using the player.", "muted", name="Player"))
         build.fill(VBoxLayout(self), [self._pages], (GAP, NEAR, GAP, NEAR))
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 

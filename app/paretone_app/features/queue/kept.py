@@ -27,8 +27,6 @@ _KEPT = (
     commands.VerifyStudy,
 )
 """Commands with results that are kept in files; others fill a panel that a new window has yet to fill."""
-_SHOWN = Kind.TRANSFER, Kind.TOKENS
-"""Preparations that fill a panel, too."""
 _FIELDS = {"number": int, "kind": str, "after": int, "asked": str, "model": object, "command": object}
 
 
@@ -79,7 +77,8 @@ def read(path: Path) -> tuple[list[Job], list[str]]:
 
 def keeps(job: Job) -> bool:
     """Whether ``job`` can be begun once more by its command alone."""
-    return isinstance(job.command, _KEPT) and job.kind not in _SHOWN
+    fills_a_panel = job.kind in (Kind.TRANSFER, Kind.TOKENS)
+    return isinstance(job.command, _KEPT) and not fills_a_panel
 
 
 def resumed(command: commands.Command) -> commands.Command:

@@ -44,7 +44,6 @@ COLUMNS = (
     ),
     ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
 )
-_ROW = Qt.ItemDataRole.UserRole
 
 
 def head_of(phase: Phase) -> str:
@@ -122,7 +121,6 @@ class RooflineTable(TextsTable):
                     item = QTableWidgetItem(aligned(text, places[column]) if column else f"    {text}")
                     side = sides.AlignLeft if column in (0, len(COLUMNS) - 1) else sides.AlignRight
                     item.setTextAlignment(side | sides.AlignVCenter)
-                    item.setData(_ROW, number)
                     item.setToolTip(tip)
                     self.setItem(line, column, item)
                 self._lines[number] = line
@@ -181,8 +179,6 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont) -> Sheet:
     return made
 
 
-_ROOM_FOR_BOTH = 34
-"""Panel height, in font heights, below which plots and table share one place."""
 _INVITATION = (
     "Press Measure A: the model speaks the sentence once, then each component runs alone. Their times are compared "
     "with the least time that this machine needs for their operations and memory traffic. Measure B does the same "
@@ -335,7 +331,7 @@ class RooflinePanel(SidePanel):
 
     def _share_room(self) -> None:
         """Show plots above table if the panel is high enough, else one of them."""
-        low = self.height() < _ROOM_FOR_BOTH * self.fontMetrics().height()
+        low = self.height() < 34 * self.fontMetrics().height()
         self.table_button.setVisible(low)
         self._plots.setVisible(not (low and self.table_button.isChecked()))
         self.table.setVisible(not low or self.table_button.isChecked())

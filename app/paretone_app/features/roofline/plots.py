@@ -24,11 +24,8 @@ from paretone_app.state.playing import SIDES
 
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Minimum number of rows; heights of a row and of title, legend and axis together, in font heights."""
-_THICKEST = 1.1
 _SAVED = Qt.BrushStyle.Dense6Pattern
 """Pattern of a negative bar: all components together take less time than the sum of each alone."""
-_NUMBERS = 6.8
-"""Room for the label after the longest bar, in font heights."""
 
 
 class Waterfall(Chart):
@@ -42,7 +39,7 @@ class Waterfall(Chart):
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         frame = self.frame
-        frame.margins = QMarginsF(0.5, 3.2, _NUMBERS, 2.6)
+        frame.margins = QMarginsF(0.5, 3.2, 6.8, 2.6)  # On the right there is room for the longest bar's label.
         frame.set_bordered(False)
         frame.bottom.spell = lambda seconds: tick_text(1e3 * seconds)
         self._bars, self._floors = Blocks(frame, 1), Blocks(frame, 2)
@@ -125,7 +122,7 @@ class Waterfall(Chart):
         """Side, report, component and bar."""
         names, measured = self.names, self._measured()
         step = self.frame.area.height() / max(1, len(names))
-        thick = min(0.8 / max(1, len(measured)), _THICKEST * self.em / max(step, 1.0))
+        thick = min(0.8 / max(1, len(measured)), 1.1 * self.em / max(step, 1.0))
         gap = 1.5 / max(step, 1.0)
         for number, (side, report) in enumerate(measured):
             for name, span in _spans(report).items():
@@ -203,8 +200,6 @@ def _floors(report: RooflineReport) -> dict[str, float]:
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMALLEST, _LARGEST = 0.22, 0.75
 """Smallest and largest radius of a point, in font heights."""
-_NAMED = 0.02
-"""Share of the time above which a point is labelled; others are named by tooltips, and when chosen."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
 _SHAPES = {"A": "circle", "B": "square"}
@@ -414,7 +409,7 @@ class RooflinePlot(Chart):
                 yield Label(words, muted, along, always=True, angle=angle)
 
     def _labels(self) -> Iterator[Label]:
-        named = [one for one in self.points if one is self.at or self._share(one) >= _NAMED]
+        named = [one for one in self.points if one is self.at or self._share(one) >= 0.02]  # Others by tooltips.
         for point in sorted(named, key=self._share, reverse=True):
             place, away = self._place(point), self._radius(point) + 0.3 * self.em
             name, where = label(point.report, point.phase, point.component), partial(next_to, place, away, far=True)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from paretone_app.features.servers.panel import ServersPanel, Wanted
 
 _REMEMBERED = ("url", "model", "voice", "clients", "reference")
-TEXTS = 20
-"""Harvard sentences to ask for."""
 
 
 class ServersPresenter(Presenter):
@@ -94,7 +92,7 @@ class ServersPresenter(Presenter):
         def progress(level: Level, done: int, total: int) -> None:
             self._told.emit(f"{level}: {done}{'' if wanted.seconds else f' of {total}'} answered …")
 
-        texts = catalogue.harvard_sentences()[:TEXTS]
+        texts = catalogue.harvard_sentences()[:20]
         target = Target(wanted.url, wanted.model, wanted.voice, wanted.token)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         machine = describe().line

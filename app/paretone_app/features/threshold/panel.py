@@ -32,11 +32,8 @@ from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 _FAR_STEPS = 10
 """Steps that δ moves with Shift, or by Page Up and Page Down."""
 _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -_FAR_STEPS, Qt.Key.Key_PageUp: _FAR_STEPS}
-_INTERVAL_ALPHA = 0.28
 _LEFT, _MARK = 4.6, 0.32
 """In font heights: left margin for axis labels, equal in stacked plots; radius of a mark."""
-_NEAR = 5.0
-"""Distance from the line, in pixels, at which the mouse cursor shows that it can be dragged."""
 
 
 class ErrorPlot(ZoomChart):
@@ -87,7 +84,7 @@ class ErrorPlot(ZoomChart):
         across, up = self.sections[0] or self.wholes[0], self._up
         good, ends = QColor(self.colours.good), (up.low, up.high)
         fill = QColor(good)
-        fill.setAlphaF(_INTERVAL_ALPHA)
+        fill.setAlphaF(0.28)
         self._exact.shapes = []
         if self.interval is not None:
             low, high = (min(max(one, across.low), across.high) for one in self.interval)
@@ -128,7 +125,7 @@ class ErrorPlot(ZoomChart):
         elif not self.goes_on_moving(event):
             self.show_shape(event)
             line = float(self.frame.to_x(self.threshold))
-            if self.frame.area.contains(event.position()) and abs(line - event.position().x()) < _NEAR:
+            if self.frame.area.contains(event.position()) and abs(line - event.position().x()) < 5.0:
                 self.setCursor(Qt.CursorShape.SplitHCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -238,10 +235,6 @@ class SharePlot(ErrorPlot):
 
 DECIMALS = 3
 """Decimals to which moving δ rounds it, so that the displayed value is exact."""
-SHARE_POINTS = 61
-"""Thresholds at which the curve of the skipped share is computed; each derives a table in about 1 ms."""
-BINS = 48
-_COALESCE_MILLISECONDS = 15
 
 
 class ThresholdPanel(QWidget):
@@ -268,7 +261,7 @@ class ThresholdPanel(QWidget):
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._reason, self._yet = "", "calibrate once"
         self._pending: float | None = None
-        self._timer = QTimer(self, singleShot=True, interval=_COALESCE_MILLISECONDS)
+        self._timer = QTimer(self, singleShot=True, interval=15)
         self._timer.timeout.connect(self._move)
         self._build()
         self.set_colours(colours)
@@ -426,14 +419,15 @@ class ThresholdPanel(QWidget):
             most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
             least = max(float(every.min()), least)
         across = Scale(least, max(most, 2 * least), True) if logarithmic else Scale(0.0, most)
-        edges = _spread(across, BINS + 1)
+        edges = _spread(across, 48 + 1)
         counts = {
             action: np.histogram(np.maximum(errors, across.low), edges)[0] for action, errors in self._errors.items()
         }
         self.histogram.show_counts(across, edges, counts)
         thresholds = shares = np.empty(0)
         if record is not None:
-            thresholds = np.unique([*_spread(across, SHARE_POINTS), max(record.threshold, across.low)])
+            # Each derives a table in about 1 ms.
+            thresholds = np.unique([*_spread(across, 61), max(record.threshold, across.low)])
             shares = np.array([100 * record.derive(float(one)).table.skipped_share for one in thresholds])
         self.share.show_curve(across, thresholds, shares)
         self._show()

@@ -28,11 +28,8 @@ from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
-DRAW_MILLISECONDS = 100
 _SMOOTHING = 25
 """Window of the running mean of thick loss curves, in steps: single batches differ more than training changes."""
-_STEPS_AT_LEAST = 10
-"""Minimum range of the step axis."""
 
 
 class TrainingCurves(QWidget):
@@ -48,7 +45,7 @@ class TrainingCurves(QWidget):
         self.found: dict[str, list[float]] = {}
         self._figures: tuple[Figure, ...] = ()
         self._colours = colours
-        self._redraw = QTimer(self, singleShot=True, interval=DRAW_MILLISECONDS)
+        self._redraw = QTimer(self, singleShot=True, interval=100)
         self._redraw.timeout.connect(self._draw)
         step = Dimension("step")
         self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
@@ -91,7 +88,7 @@ class TrainingCurves(QWidget):
         self._say()
         colours, steps, validated = self._colours, np.array(self.steps, float), np.array(self.validated, float)
         inks = [series_colour(colours, index) for index in range(max(len(self.terms), len(self._figures)))]
-        across = Scale.of(np.array([1.0, max([_STEPS_AT_LEAST, *self.steps[-1:], *self.validated[-1:]])]), True)
+        across = Scale.of(np.array([1.0, max([10, *self.steps[-1:], *self.validated[-1:]])]), True)
         means = [
             Series(name, steps, np.array(_running_mean(values)), ink, style=DASHES[index // 5])
             for index, (ink, (name, values)) in enumerate(zip(inks, self.terms.items(), strict=False))

@@ -29,7 +29,6 @@ _COLUMNS = (
     ("Text", "Text"),
 )
 TERMS = tuple(Term(title, f"{meaning}.") for title, meaning in _COLUMNS)
-_FIRST_TICKED = 2
 
 
 class TransferPanel(QWidget):
@@ -46,7 +45,7 @@ class TransferPanel(QWidget):
         self.report: TransferReport | None = None
         em = self.fontMetrics().height()
         self.sentences, self.voices = TickList("Sentences"), TickList("Voices")
-        self.sentences.offer((one, one, number < _FIRST_TICKED) for number, one in enumerate(sentences))
+        self.sentences.offer((one, one, number < 2) for number, one in enumerate(sentences))
         self.sentences.itemChanged.connect(self._show)
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)

@@ -30,7 +30,6 @@ _INVITATION = (
     "The answer is drawn here; it takes runs of the model on the sentence in Setup, from seconds to minutes, with the "
     "time left shown."
 )
-_HINT = "Point at the figure or use the arrow keys to read values."
 
 
 class ViewsPanel(QWidget):
@@ -177,7 +176,7 @@ class ViewsPanel(QWidget):
         figure = self.figure
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)
-            self.reading.setText(_HINT)
+            self.reading.setText("Point at the figure or use the arrow keys to read values.")
         self.pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(localised(figure.caption))
