@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,12 +46,6 @@ def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest
 
 
 @pytest.fixture
-def posts(shared_posts: Posts) -> Posts:
-    """By which the engines of all windows here can be held."""
-    return shared_posts
-
-
-@pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
     """The window that tests share which leave the model and its measurements alone."""
     return borrowed_window
@@ -60,16 +55,13 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     state, panel = window.state, window.panels["decoding"]
     assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_a is not None, timeout=PATIENCE)
-    assert panel.side == "A"
-    assert panel.values["tokens"].text() == "1.00"
+    assert panel.side == "A" and panel.values["tokens"].text() == "1.00"
     state.selection.switch(speculative.NAME, True)
     assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
     trace = state.comparison.take_b.trace.decoding
     assert panel.headline.text().startswith(f"{state.comparison.take_b.label}: {len(trace.tokens)} tokens")
-    assert "×" in panel.values["most"].text()
-    assert "×" in panel.values["measured"].text()
-
+    assert "×" in panel.values["most"].text() and "×" in panel.values["measured"].text()
     listen = window.features["player"]
     qtbot.waitUntil(lambda: len(listen.deck.loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
@@ -92,8 +84,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     choice.set_depth(2)
     assert (choice.retained, panel.depth_box.value()) == ((0, 2), 2)
     panel.toggled.emit(1)
-    assert choice.by_hand
-    assert choice.retained == (0, 1, 2)
+    assert (choice.retained, choice.by_hand) == ((0, 1, 2), True)
     panel.toggled.emit(0)
     assert state.selection.knobs(spade.NAME)["layers"] == "1,2"
     window.action.undo.trigger()
@@ -113,8 +104,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     training.chooser.setCurrentIndex(0)
     choice.set_depth(1)
     panel.toggled.emit(choice.retained[0])
-    assert len(choice.retained) == 1
-    assert "Keep at least one layer." in window.notices.banner.text
+    assert len(choice.retained) == 1 and "Keep at least one layer." in window.notices.banner.text
 
 
 def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -133,25 +123,16 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
         assert json.loads((tmp_path / kind / "config.json").read_text())["num_hidden_layers"] == 2
     assert json.loads((tmp_path / "draft" / "speculative.json").read_text())["tolerance"] == 0.3
     (tmp_path / "student" / "config.json").write_text("mine")
-    command = window.jobs.start(
-        Kind.EXPORT,
-        lambda job: ExportWeights(
-            job,
-            "lm-mini",
-            "student",
-            "",
-            str(tmp_path / "student"),
-            model_folder=str(window.state.selection.model_folder),
-        ),
-    )
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
-        pass
-    assert signal.args[0] == command and signal.args[1] is Outcome.FAILED
-    assert "config.json exists with other content and is kept" in signal.args[2]
+    given, model = ("lm-mini", "student", "", str(tmp_path / "student")), str(window.state.selection.model_folder)
+    make = partial(ExportWeights, model_folder=model)
+    export = partial(window.jobs.start, Kind.EXPORT, lambda job: make(job, *given))
+    kind, outcome, sentence = ended(window, qtbot, export)
+    assert (kind, outcome) == (Kind.EXPORT, Outcome.FAILED)
+    assert "config.json exists with other content and is kept" in sentence
 
 
 def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
-    window: MainWindow, posts: Posts, qtbot: QtBot
+    window: MainWindow, shared_posts: Posts, qtbot: QtBot
 ) -> None:
     views, training = window.panels["views"], window.panels["training"]
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
@@ -159,10 +140,10 @@ def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
     assert offered == ["speculative", "spade"]
     assert training.work.text().endswith("lm-mini-draft-2-0")
-    posts.hold_at(Progress)
+    shared_posts.hold_at(Progress)
     window.features["decoding"].sweep.trigger()
     assert window.panels["views"].view.name == "speculation"
-    kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
+    kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), shared_posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
     assert window.panels["views"].state.text().startswith("Cancelled")
 

@@ -3,44 +3,27 @@ and a full disk: ``tests/app/shell/test_window.py``."""
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone import database
 from paretone.errors import PlainError
 from paretone.setting.library import DATABASE, Library
-from paretone.setting.setting import Setting
-from paretone.setting.take import Take
 from paretone_app.results.takes import open_library
 from paretone_app.shell.only_window import chosen_folder
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
-
-RATE = 24000
-
-
-def take(number: int, seconds: float = 0.1) -> Take:
-    samples = (0.1 * np.random.default_rng(number).standard_normal(round(RATE * seconds))).astype(np.float32)
-    created = f"2026-01-01T00:00:{number:02d}.000+00:00"
-    return Take(f"{number:032x}", created, "Said.", "anna", Setting("f5-mini"), RATE, samples)
-
-
-def opened(make_window: Callable[..., MainWindow], qtbot: QtBot, data: Path) -> MainWindow:
-    window = make_window(data=data, parts=SMALL)
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    return window
+from tests.app.conftest import SMALL, ready
+from tests.app.features.takes.test_panel import take
 
 
 def test_a_library_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     with Library(tmp_path) as library:
         library.add(take(1))
-    with sqlite3.connect(tmp_path / DATABASE) as direct:
+    with closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as direct:
         direct.execute("PRAGMA user_version = 99")
-    direct.close()
     before = (tmp_path / DATABASE).read_bytes()
     found = open_library(tmp_path)
     with found.library as library:
@@ -53,7 +36,7 @@ def test_a_library_that_another_program_locks(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
-    window = opened(make_window, qtbot, tmp_path / "data")
+    window = ready(make_window(parts=SMALL), qtbot)
     window.state.synthesis.take_added.emit(take(1))
     other = sqlite3.connect(tmp_path / "data" / "takes" / DATABASE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -76,7 +59,7 @@ def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
     blocked = tmp_path / "data" / "takes"
     blocked.parent.mkdir()
     blocked.write_text("This is no folder, so nothing can be kept in it.")
-    window = opened(make_window, qtbot, tmp_path / "data")
+    window = ready(make_window(parts=SMALL), qtbot)
     banner = window.notices.banner
     assert [one.text() for one in banner.answers] == ["Choose another folder…"]
     window.state.synthesis.take_added.emit(take(1))

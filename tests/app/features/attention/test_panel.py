@@ -52,7 +52,7 @@ def seen(plot) -> list[tuple[float, float]]:
 
 def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel) -> None:
     wanted: list[tuple[int, int]] = []
-    panel.grid.cell_activated.connect(lambda layer, step: wanted.append((layer, step)))
+    panel.grid.cell_activated.connect(lambda *cell: wanted.append(cell))
     QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=panel.grid.cell_rectangle(3, 4).center())
     press(panel.grid, KEY.Key_Up, KEY.Key_Left)
     assert wanted == [(3, 4)], "moving about captures nothing"

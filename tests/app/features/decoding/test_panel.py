@@ -82,15 +82,12 @@ def test_keys_go_along_the_tokens_and_hear_from_there_as_a_click_does(panel: Dec
     assert [heard.at(index) for index in range(heard.count())] == [["B", pytest.approx(one)] for one in (0.1, 2.0)]
 
 
-def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
+def test_a_long_take_is_broken_into_lines_that_keep_their_time_and_copied_as_text(panel: DecodingPanel) -> None:
     wide = panel.strip.lines
     panel.resize(460, 480)
     assert panel.strip.lines > wide
     cells = [panel.strip.token_rectangle(index) for index in range(8)]
     assert all(cell.right() <= panel.strip.width() for cell in cells)
-
-
-def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
     press(panel.strip, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "outcome"]

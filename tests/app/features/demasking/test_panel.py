@@ -76,7 +76,7 @@ def test_it_plays_to_the_end(panel: DemaskingPanel, qtbot: QtBot) -> None:
     assert not panel.playing
 
 
-def test_cells_say_what_became_of_them(panel: DemaskingPanel) -> None:
+def test_cells_say_what_became_of_them_and_are_copied_as_text(panel: DemaskingPanel) -> None:
     panel.go_to(2)
     grid = panel.grid
     assert "(frame 6): code 5, committed with probability 0.74 at step 2 of 6" in grid.describe(0, 5)
@@ -88,6 +88,10 @@ def test_cells_say_what_became_of_them(panel: DemaskingPanel) -> None:
     assert panel.reading.text().startswith("Codebook 1, 0.76 s (frame 20): code 19, committed")
     press(grid, KEY.Key_Home)
     assert grid.cursor_cell == (0, 0)
+    press(grid, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == 1 + CODEBOOKS * FRAMES
+    assert lines[1].split("\t") == ["1", "1", "0.000", "0", "1", "1.0000"]
 
 
 def test_a_click_chooses_a_cell_and_space_hears_from_it(panel: DemaskingPanel) -> None:
@@ -137,13 +141,6 @@ def test_the_canvas_at_a_step_is_asked_for(panel: DemaskingPanel) -> None:
     assert not panel.partial_button.isEnabled() and "before the first step" in panel.partial_button.toolTip()
     panel.go_to(3)
     assert panel.partial_button.isEnabled()
-
-
-def test_the_canvas_is_copied_as_text(panel: DemaskingPanel) -> None:
-    press(panel.grid, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
-    lines = QGuiApplication.clipboard().text().splitlines()
-    assert len(lines) == 1 + CODEBOOKS * FRAMES
-    assert lines[1].split("\t") == ["1", "1", "0.000", "0", "1", "1.0000"]
 
 
 def test_the_canvas_is_drawn_while_a_take_is_made(panel: DemaskingPanel) -> None:

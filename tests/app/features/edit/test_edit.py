@@ -151,7 +151,7 @@ def test_words_find_titles_before_all_else() -> None:
     assert search([other, load, unload], "laod modle") == [load], "misspelt"
 
 
-def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+def test_an_action_is_found_by_its_words_and_done_or_says_why_not(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     entries = {(one.kind, one.title) for one in borrowed_window.features["palette"].entries()}
     kinds = {"Action", "Model", "Voice", "Technique", "As published", "Setting", "Term"}
     assert kinds <= {kind for kind, _ in entries}
@@ -163,9 +163,7 @@ def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, q
     QTest.keyClick(finder.search, KEY.Key_Return)
     qtbot.waitUntil(lambda: borrowed_window.findChild(Palette) is None)
     assert borrowed_window.panels["takes"].isVisible()
-
-
-def test_an_action_that_cannot_be_done_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    # One that cannot be done says why.
     focus(setup_of(borrowed_window).seed, qtbot)
     borrowed_window.state.undo_stack.clear()
     finder = opened(borrowed_window, qtbot)

@@ -250,7 +250,6 @@ def test_both_targets_are_written_and_nothing_is_replaced(window: MainWindow, qt
     assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]
 
 
-# --- Opened -----------------------------------------------------------------------------------------------------------
 STEPS = 5
 PARTS = f"{SMALL} strategy export profiles"
 

@@ -115,7 +115,6 @@ def test_epss_is_shown_where_it_has_a_table() -> None:
     assert [one.title for one in known_rows(4)] == ["sway −1", "even"]
 
 
-# --- Token groups -----------------------------------------------------------------------------------------------------
 GROUPS = Groups("lm-mini", "0" * 64, 9, "scores", 0.5, 2, 8, ((0, 1), (2, 3, 4), (1, 5)))
 
 

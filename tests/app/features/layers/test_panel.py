@@ -98,7 +98,7 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
         assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words are between layers 1 and 2"
 
 
-def test_keys_choose_toggle_and_cut_and_a_click_toggles_the_layer_under_it(panel: LayersPanel) -> None:
+def test_keys_choose_toggle_cut_and_copy_and_a_click_toggles_the_layer_under_it(panel: LayersPanel) -> None:
     toggled, depth = QSignalSpy(panel.toggled), QSignalSpy(panel.depth_changed)
     assert panel.bars.hasFocus()
     press(panel.bars, KEY.Key_Right, KEY.Key_Space, KEY.Key_End, KEY.Key_Return)
@@ -110,6 +110,10 @@ def test_keys_choose_toggle_and_cut_and_a_click_toggles_the_layer_under_it(panel
     assert [toggled.at(index) for index in range(toggled.count())] == [[1], [3], [2]]
     press(panel.bars, KEY.Key_Up, KEY.Key_Down)
     assert [depth.at(0), depth.at(1)] == [[3], [1]]
+    press(panel.bars, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
+    assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
 
 
 def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
@@ -168,13 +172,6 @@ def test_values_that_differ_by_orders_of_magnitude_get_axes_down_to_the_smallest
     show(replace(wide, values=(300.0, 0.0, 0.0, 0.0)), 0, 1, 2, 3)
     assert panel.logarithmic.isChecked(), "also where the median is 0"
     panel.bars.grab()
-
-
-def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:
-    press(panel.bars, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
-    lines = QGuiApplication.clipboard().text().splitlines()
-    assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
-    assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
 
 
 MEASURED = ImportanceRecord("lm-mini", "f" * 64, 4, (LayerImportance(DIVERGENCE, (7.0, 0.1, 0.2, 0.3)),))

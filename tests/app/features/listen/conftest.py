@@ -1,3 +1,3 @@
 from __future__ import annotations
 
-from tests.app.features.player.fixtures import empty, panel, speech  # noqa: F401
+from tests.app.features.player.host import empty, panel, speech  # noqa: F401

@@ -1,1 +1,1 @@
-from tests.app.features.player.fixtures import empty, panel, speech  # noqa: F401
+from tests.app.features.player.host import empty, panel, speech  # noqa: F401

@@ -1,11 +1,15 @@
-"""Listen and the player in one small window, connected as in the application's."""
+"""Listen and the player in one small window, connected as in the application's, and its fixtures."""
 
+from collections.abc import Iterator
 from itertools import zip_longest
 
 import numpy as np
+import pytest
+import soundfile
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
+from paretone.models.catalogue import voice
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.features.listen.panel import ListenPanel
@@ -13,6 +17,7 @@ from paretone_app.features.player.control import PlayerControl
 from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.playing import LANES, Playing
+from tests.app.conftest import in_front
 
 RATE = 24000
 
@@ -70,3 +75,27 @@ def named(host: QWidget, name: str) -> QWidget:
 
 def text(host: QWidget, name: str) -> str:
     return named(host, name).text()
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    samples, rate = soundfile.read(voice().audio, dtype="float32")
+    assert rate == RATE
+    return samples
+
+
+@pytest.fixture
+def empty(qtbot) -> Iterator[Host]:
+    """A host without takes, with the focus in Listen."""
+    host = in_front(Host(), qtbot, 900, 660)
+    host.listen.setFocus()
+    yield host
+    host.playback.shut_down()
+    host.listen.shut_down(wait=True)
+
+
+@pytest.fixture
+def panel(empty: Host, speech: np.ndarray, qtbot) -> Host:
+    """The same with takes of the same speech as A and B, B half as loud."""
+    set_takes(empty, qtbot, take(speech, "baseline"), take(0.5 * speech, "accelerated"))
+    return empty

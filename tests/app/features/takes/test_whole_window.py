@@ -137,7 +137,6 @@ def test_repeat_times_a_and_b_again_and_keeps_what_was_finished_when_cancelled(
     assert "7 repeats" in meters.summaries["A"].text()
 
 
-# --- Judged while nothing else is to be done --------------------------------------------------------------------------
 SUBMITTED = list[Command]
 
 

@@ -133,7 +133,9 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
         assert [one.text() for one in panel.figures.values()] == expected
 
 
-def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+def test_the_histogram_counts_every_trial_in_view_and_the_curve_is_the_share_that_derived_tables_skip(
+    panel: ThresholdPanel, record: CalibrationRecord
+) -> None:
     for action in (SkipAction.TS, SkipAction.BS):
         errors = record.normalised_errors(action)
         edges = panel.histogram.edges
@@ -141,9 +143,6 @@ def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record:
         assert panel.histogram.counts[action].sum() == inside > 0
     every = sum(counts.sum() for counts in panel.histogram.counts.values())
     assert sum(one.y[1] - one.y[0] for one in panel.histogram.blocks) == every
-
-
-def test_the_curve_is_the_share_that_derived_tables_skip(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     thresholds, shares = panel.share.thresholds, panel.share.shares
     assert record.threshold == pytest.approx(min(thresholds, key=lambda one: abs(one - record.threshold)))
     for threshold, share in zip(thresholds, shares, strict=True):
