@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.sampling.schedules import SPACINGS
-from paretone.setting.knobs import Choice, Number, Switch, Text
+from paretone.setting.knobs import Choice, Number, Switch, Text, count
 
-STEPS = Number(
+STEPS = count(
     "steps",
     "Steps",
     "Number of steps from noise to speech; the backbone runs once per step.",
     default=32,
     trajectory=True,
-    minimum=1,
-    maximum=128,
-    whole=True,
+    between=(1, 128),
 )
 
 SPACING = Choice(
@@ -103,15 +101,13 @@ TEMPERATURE = Number(
     step=0.05,
 )
 
-TOP_K = Number(
+TOP_K = count(
     "top_k",
     "Top-k",
     "Sample from the k most likely tokens.",
     default=25,
     symbol="k",
-    minimum=1,
-    maximum=1000,
-    whole=True,
+    between=(1, 1000),
 )
 
 TOP_P = Number(

@@ -6,6 +6,7 @@ Front ends build controls from these declarations and the engine checks values b
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -81,7 +82,8 @@ class Number(Knob):
         return self.lowest if value == self.minimum else ""
 
     def check(self, value: object) -> int | float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        # A comparison with NaN is false; whole numbers may be too large for a float.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             raise SettingError(f"{self.title} must be a number, not {shown(value)}.")
         if self.whole and value != int(value):
             raise SettingError(f"{self.title} must be a whole number, not {shown(value)}.")
@@ -91,11 +93,9 @@ class Number(Knob):
         return int(value) if self.whole else float(value)
 
 
-def _is_finite(value: int | float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+def count(name: str, title: str, meaning: str, default: int, between: tuple[int, int], **more: Any) -> Number:
+    """Knob of a whole number from the first to the last of ``between``."""
+    return Number(name, title, meaning, default, minimum=between[0], maximum=between[1], whole=True, **more)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,11 @@ def _faults(one: Technique) -> Iterator[str]:
     if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
         yield f"paper must be a Paper(title, reference) of two texts, not {kind_of(one.paper)}"
     for field in ("families", "options", "commands", "views"):
-        yield from _texts(one, field)
+        value = getattr(one, field)
+        if isinstance(value, str):
+            yield f"{field} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
+        elif not _all_are(value, str):
+            yield f"{field} must be a tuple of texts, not {shown(value)}"
     if not one.families:
         yield f"families is empty; name one or more of {', '.join(FAMILIES)}"
     for family in one.families:
@@ -110,14 +114,6 @@ def _faults(one: Technique) -> Iterator[str]:
 
 def _all_are(values: object, kind: type) -> bool:
     return isinstance(values, tuple) and all(isinstance(each, kind) for each in values)
-
-
-def _texts(one: Technique, field: str) -> Iterator[str]:
-    value = getattr(one, field)
-    if isinstance(value, str):
-        yield f"{field} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
-    elif not _all_are(value, str):
-        yield f"{field} must be a tuple of texts, not {shown(value)}"
 
 
 def _near(word: str, known: Sequence[str] | set[str]) -> str:

@@ -391,8 +391,7 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
         if one.fingerprint == fingerprint:
             return one
     raise NotPrepared(
-        f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file next to the others, or "
-        "train your own.",
+        f"{info.title} lacks the {kind} {fingerprint[:12]!r} here; put the file next to the others, or train your own.",
         command=f"paretone models {info.id}",
     )
 

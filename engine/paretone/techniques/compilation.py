@@ -22,21 +22,17 @@ from paretone.models.base import LANGUAGE, ModelInfo
 from paretone.setting.knobs import Choice, Values
 from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique, require_whole
 
-NAME = "compilation"
-MODES = ("default", "reduce-overhead", "max-autotune")
-NOT_FOR_LANGUAGE = (
-    "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a CPU, and on "
-    "GPUs CUDA graphs launch passes at once; do without it."
-)
-
 
 def lacking(family: str) -> str | None:
-    """Reason why it is not offered for models of ``family`` on any device, or ``None``."""
-    return NOT_FOR_LANGUAGE if family == LANGUAGE else None
+    if family != LANGUAGE:
+        return None
+    return (
+        "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a CPU, and on "
+        "GPUs CUDA graphs launch passes at once; do without it."
+    )
 
 
 def little(info: ModelInfo) -> str:
-    """Note on the small gain of CPUs, or ``""``."""
     if info.device_type != "cpu":
         return ""
     return "Processors gain little: 1.06 to 1.36 times as fast in our measurements, after minutes of compiling."
@@ -49,12 +45,8 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     return replace(plan, launching=replace(plan.launching, mode=str(knobs["mode"])))
 
 
-def describe(knobs: Values) -> str:
-    return f"evaluations compiled, mode {knobs['mode']}"
-
-
 TECHNIQUE = Technique(
-    name=NAME,
+    name="compilation",
     title="torch.compile",
     summary="Compiles evaluations into fewer, larger kernels, which takes minutes. CPUs gain little.",
     benefit="Fewer, larger kernels after minutes of compiling",
@@ -72,10 +64,10 @@ TECHNIQUE = Technique(
             "Mode",
             "reduce-overhead also records CUDA graphs; max-autotune tries many kernels and takes longer.",
             default="default",
-            values=MODES,
+            values=("default", "reduce-overhead", "max-autotune"),
             titles=("default", "reduce-overhead (CUDA graphs)", "max-autotune"),
         ),
     ),
     resolve=resolve,
-    describe=describe,
+    describe=lambda knobs: f"evaluations compiled, mode {knobs['mode']}",
 )

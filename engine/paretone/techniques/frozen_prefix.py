@@ -10,31 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, count
 from paretone.setting.plan import MaskedPlan, Part
 from paretone.techniques.base import Context, Paper, Technique, ordinal
-
-NAME = "frozen_prefix"
-
-
-NOTE = "Text and reference were not computed at every step, which is an unpublished approximation."
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     run = Part.of("paretone.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
-    return replace(plan, run=run).noted(NOTE)
-
-
-def idle(knobs: Values, plan: MaskedPlan) -> str:
-    return "no step lay between two that are computed whole; take more steps"
-
-
-def describe(knobs: Values) -> str:
-    return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
+    return replace(plan, run=run).noted(
+        "Text and reference were not computed at every step, which is an unpublished approximation."
+    )
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="frozen_prefix",
     title="Frozen text and reference (experiment)",
     summary="Computes text and reference only at some steps; unpublished for masked speech models.",
     benefit="Text and reference computed at some steps only",
@@ -45,18 +34,18 @@ TECHNIQUE = Technique(
     place=140,
     mark=Mark("blue", "hexagon"),
     knobs=(
-        Number(
+        count(
             "every",
             "Computed steps",
             "Text and reference are computed at the first step and at every n-th step after it.",
             default=4,
             symbol="n",
-            minimum=2,
-            maximum=64,
-            whole=True,
+            between=(2, 64),
         ),
     ),
     resolve=resolve,
-    describe=describe,
-    idle=idle,
+    describe=lambda knobs: (
+        f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
+    ),
+    idle=lambda knobs, plan: "no step lay between two that are computed whole; take more steps",
 )

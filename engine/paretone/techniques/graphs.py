@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, count
 from paretone.setting.plan import Graphing
 from paretone.techniques.base import AnyPlan, Context, Paper, Technique, require_whole
 from paretone.wording import percent
-
-NAME = "graphs"
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
@@ -33,7 +31,7 @@ def describe(knobs: Values) -> str:
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="graphs",
     title="CUDA graphs",
     summary="Launches all kernels of a forward pass at once, on NVIDIA GPUs. The result is unchanged.",
     benefit="Launches all kernels at once; unchanged result",
@@ -44,36 +42,30 @@ TECHNIQUE = Technique(
     place=50,
     mark=Mark("yellow", "square"),
     knobs=(
-        Number(
+        count(
             "bucket",
             "Length bucket",
             "Lengths are rounded up to multiples of this, so that passages and blocks share graphs; the padding is "
             "masked. 1: one graph per length, without a mask.",
             default=64,
             unit="frames",
-            minimum=1,
-            maximum=1024,
-            whole=True,
+            between=(1, 1024),
         ),
-        Number(
+        count(
             "most",
             "Graphs kept",
             "Each has its own memory; the least recently used one is dropped for a new one.",
             default=8,
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
-        Number(
+        count(
             "share",
             "GPU memory for graphs",
             "Share of the GPU's memory for all graphs together. Each graph is measured when it is recorded; one that "
             "takes more than this alone is not kept, and its forward passes run without.",
             default=20,
             unit="%",
-            minimum=1,
-            maximum=90,
-            whole=True,
+            between=(1, 90),
         ),
     ),
     resolve=resolve,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from paretone.export.accounts import GUIDED_STEPS, Carried, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, count
 from paretone.setting.plan import NOTHING_TO_SKIP
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import AnyPlan, Context, Paper, Technique, require_guidance
@@ -24,25 +24,16 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     branches = context.info.guidance.branches(plan.options)
     require_guidance(context, branches, "run one branch from the start: there is no guidance to end")
     plan = replace(plan, guidance=replace(plan.guidance, steps=int(knobs["steps"])))
-    return plan.noted(*remarks(plan.options, knobs))
+    guided, steps = knobs["steps"], plan.options["steps"]
+    if guided < steps:
+        return plan
+    return plan.noted(f"{NOTHING_TO_SKIP}: guidance on the first {guided} of {steps} steps is guidance at all of them.")
 
 
 def describe(knobs: Values) -> str:
-    steps = knobs["steps"]
-    return (
-        f"all branches at the first {steps} steps, one afterwards"
-        if steps > 1
-        else "all branches at the first step only"
-    )
-
-
-def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    if knobs["steps"] < options["steps"]:
-        return ()
-    return (
-        f"{NOTHING_TO_SKIP}: guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of "
-        "them.",
-    )
+    if knobs["steps"] == 1:
+        return "all branches at the first step only"
+    return f"all branches at the first {knobs['steps']} steps, one afterwards"
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
@@ -66,16 +57,14 @@ TECHNIQUE = Technique(
     mark=Mark("blue", "triangle"),
     exports=__name__,
     knobs=(
-        Number(
+        count(
             "steps",
             "Guided steps",
             "Number of guided steps from the first. On grids that are dense near the noise, the first half of the "
             "steps is a small part of the trajectory.",
             default=8,
             symbol="k",
-            minimum=1,
-            maximum=128,
-            whole=True,
+            between=(1, 128),
         ),
     ),
     resolve=resolve,

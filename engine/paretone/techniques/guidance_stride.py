@@ -12,7 +12,7 @@ from paretone.errors import SettingError
 from paretone.export.accounts import GUIDANCE_EVERY, Carried, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Choice, Number, Values
+from paretone.setting.knobs import Choice, Values, count
 from paretone.setting.plan import MaskedPlan
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import Context, Paper, Technique, ordinal
@@ -26,10 +26,6 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
         raise SettingError("Guidance is off; set a strength, or do without this technique.")
     schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
     return replace(plan, guidance=schedule)
-
-
-def idle(knobs: Values, plan: MaskedPlan) -> str:
-    return "canvases and blocks had one step each, which is guided; take more steps"
 
 
 def describe(knobs: Values) -> str:
@@ -59,15 +55,13 @@ TECHNIQUE = Technique(
     mark=Mark("red", "triangle"),
     exports=__name__,
     knobs=(
-        Number(
+        count(
             "every",
             "Guided steps",
             "Both branches run at the first step and at every n-th step after it.",
             default=2,
             symbol="n",
-            minimum=2,
-            maximum=32,
-            whole=True,
+            between=(2, 32),
         ),
         Choice(
             "between",
@@ -80,5 +74,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
-    idle=idle,
+    idle=lambda knobs, plan: "canvases and blocks had one step each, which is guided; take more steps",
 )

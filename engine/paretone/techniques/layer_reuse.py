@@ -10,37 +10,23 @@ from dataclasses import replace
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, count
 from paretone.setting.plan import MaskedPlan, Part
 from paretone.techniques.base import Context, Paper, Technique, ordinal
 
-NAME = "layer_reuse"
 
-
-def reused(info: ModelInfo, knobs: Values) -> range:
-    """Layers of the loaded model to reuse between whole steps. Raises :class:`SettingError` if none remain."""
-    ends = int(knobs["ends"])
-    found = range(ends, info.layers - ends)
-    if not found:
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    info, ends = context.info, int(knobs["ends"])
+    layers = range(ends, info.layers - ends) if context.loaded else range(0)
+    if context.loaded and not layers:
         raise SettingError(
             f"{info.title} has {info.layers} layers, so none is left to reuse where {ends} at each end are always "
             f"computed; set {TECHNIQUE.title} to fewer layers at each end."
         )
-    return found
-
-
-NOTE = "The middle layers were not computed at every step, which is an unpublished approximation."
-
-
-def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    layers = reused(context.info, knobs) if context.loaded else range(0)
     run = Part.of("paretone.models.kernels.kept_prefix:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
-    return replace(plan, run=run).noted(NOTE)
-
-
-def idle(knobs: Values, plan: MaskedPlan) -> str:
-    return "no step lay between two that are computed whole; take more steps"
+    return replace(plan, run=run).noted(
+        "The middle layers were not computed at every step, which is an unpublished approximation."
+    )
 
 
 def describe(knobs: Values) -> str:
@@ -50,7 +36,7 @@ def describe(knobs: Values) -> str:
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="layer_reuse",
     title="Layers reused between steps (experiment)",
     summary="Computes the middle layers only at some steps; unpublished for masked speech models.",
     benefit="Middle layers computed at some steps only",
@@ -61,29 +47,25 @@ TECHNIQUE = Technique(
     place=150,
     mark=Mark("orange", "diamond"),
     knobs=(
-        Number(
+        count(
             "every",
             "Whole steps",
             "All layers are computed at the first step and at every n-th step after it; in between, the last output "
             "of the middle layers is reused.",
             default=2,
             symbol="n",
-            minimum=2,
-            maximum=32,
-            whole=True,
+            between=(2, 32),
         ),
-        Number(
+        count(
             "ends",
             "Layers at each end",
             "Number of first and of last layers that are computed at every step.",
             default=2,
             unit="layers",
-            minimum=1,
-            maximum=16,
-            whole=True,
+            between=(1, 16),
         ),
     ),
     resolve=resolve,
     describe=describe,
-    idle=idle,
+    idle=lambda knobs, plan: "no step lay between two that are computed whole; take more steps",
 )

@@ -14,8 +14,6 @@ from paretone.setting.plan import PRECISIONS, WHOLE
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import AnyPlan, Context, Paper, Technique
 
-NAME = "precision"
-
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     """The chosen precision or, if the device gains nothing from it, the model's own, with a note."""
@@ -57,7 +55,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="precision",
     title="Precision",
     summary="Computes attention and feed-forward modules in fewer bits, where that is faster on the device.",
     benefit="Fewer bits, where the device is faster with them",

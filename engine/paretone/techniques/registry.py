@@ -134,9 +134,6 @@ def _claims(one: Technique) -> Iterator[tuple[str, str]]:
             yield "an option", name
 
 
-_GOES_WITH_ALL = "steps"
-
-
 def technique_mark(name: str) -> Mark:
     """Mark of a technique, of this version or not, installed or not."""
     found = find(name)
@@ -147,10 +144,11 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Ours as declared, then all others by name; step pruning last. A point with several techniques has the first one's
     shape and all colours, from the left: step pruning combines with all, so the point looks like the other
     technique."""
-    return tuple(sorted(names, key=_rank))
 
+    def rank(name: str) -> tuple[bool, bool, int, str]:
+        found = find(name)
+        if found is None or found.mark is None:
+            return False, True, 0, name
+        return name == "steps", False, found.place, name
 
-def _rank(name: str) -> tuple[bool, bool, int, str]:
-    found = find(name)
-    ours = found is not None and found.mark is not None
-    return name == _GOES_WITH_ALL, not ours, found.place if ours and found is not None else 0, name
+    return tuple(sorted(names, key=rank))

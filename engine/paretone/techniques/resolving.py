@@ -17,6 +17,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
 from paretone.models.declaration import Model
+from paretone.sampling.operations import OperationCounts
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import (
@@ -206,7 +207,13 @@ def _steps(
     """Resolve the techniques of ``setting`` in order; yield each name with the plan after it."""
     declared = {entry.technique: technique(entry.technique) for entry in setting.techniques}
     taken = _taken(declared)
-    for entry in sorted(setting.techniques, key=lambda one: _place(declared[one.technique])):
+
+    def place(entry: UsedTechnique) -> tuple[int, int, str]:
+        one = declared[entry.technique]
+        slot = SLOTS.index(one.main_slot) if one.main_slot in SLOTS else len(SLOTS)
+        return slot, one.place, one.name
+
+    for entry in sorted(setting.techniques, key=place):
         one = declared[entry.technique]
         context = Context(info, setting, entry, tuple(artefacts), loaded, taken)
         plan = _resolved(one, context, plan, prepared)
@@ -227,12 +234,6 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
                 (first.name, second.name),
             )
     return taken
-
-
-def _place(one: Technique) -> tuple[int, int, str]:
-    """Resolving order: by slot, then by place in lists."""
-    slot = SLOTS.index(one.main_slot) if one.main_slot in SLOTS else len(SLOTS)
-    return slot, one.place, one.name
 
 
 def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> Any:
@@ -316,23 +317,15 @@ def _accepted(one: Technique, context: Context, before: Any, found: Any) -> Any:
         known = before.parts
         new = {name: part for name, part in found.parts.items() if part != known.get(name)}
         found = replace(found, **{name: replace(part, owner=owner) for name, part in new.items()})
-        if isinstance(found, FlowPlan) and found.evaluated_share != before.evaluated_share:
-            fault = _fault_of_share(found)
+        if isinstance(found, FlowPlan) and found.evaluated_share not in (None, before.evaluated_share):
+            share = found.evaluated_share(OperationCounts(2.0, 4.0, 1.0, 12, 2))  # Example costs.
+            if not isinstance(share, int | float) or not 0 <= share < math.inf:
+                fault = f"evaluated_share must give a share from 0, not {kind_of(share)}"
     if fault:
         raise Refused(
             f"{one.title} makes a plan that cannot run: {fault}. Do without it, or {_mended(one)}.", (one.name,)
         )
     return found
-
-
-def _fault_of_share(plan: FlowPlan) -> str:
-    """Fault of ``evaluated_share``, tested with example costs, or ``""``."""
-    from paretone.sampling.operations import OperationCounts
-
-    share = plan.evaluated_share(OperationCounts(2.0, 4.0, 1.0, 12, 2)) if plan.evaluated_share else 1.0
-    if isinstance(share, int | float) and 0 <= share < math.inf:
-        return ""
-    return f"evaluated_share must give a share from 0, not {kind_of(share)}"
 
 
 def _mended(one: Technique) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.sampling.guidance import Saturation
-from paretone.setting.knobs import Choice, Number, Values
+from paretone.setting.knobs import Choice, Number, Values, count
 from paretone.setting.plan import FlowPlan
 from paretone.techniques.base import Conflict, Context, Paper, Technique, require_guidance
 from paretone.wording import percent
@@ -89,14 +89,12 @@ TECHNIQUE = Technique(
             values=(REUSE, END),
             titles=("Reuse its last effect", "No guidance"),
         ),
-        Number(
+        count(
             "again",
             "Compute again after",
             "Number of evaluations after which a reused effect is computed again at the latest; 0: no limit.",
             default=4,
-            minimum=0,
-            maximum=128,
-            whole=True,
+            between=(0, 128),
             unit="evaluations",
             lowest="no limit",
         ),

@@ -13,15 +13,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import MaskedPlan
 from paretone.techniques.base import Context, Paper, Technique
 
-NAME = "sentencewise"
-
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     return replace(plan, options=plan.options.replace(by_sentence=True))
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="sentencewise",
     title="Sentence by sentence",
     summary="Speaks every sentence separately, so that the first plays while the others are made.",
     benefit="The first sentence plays while others are made",

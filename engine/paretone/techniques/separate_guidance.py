@@ -31,13 +31,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
             f"{context.title_in('skipping')} is made for the branches of plain guidance; do without one of the two.",
             "skipping",
         )
-    strengths = strengths_of(knobs)
-    plan = replace(plan, guidance=replace(plan.guidance, strengths=strengths))
-    return plan.noted(*remarks(knobs))
-
-
-def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
-    """Strengths of the voice over the text, and of the text over nothing. Raises :class:`SettingError` for none."""
     text, voice = (
         Strength(*(float(knobs[f"{name}{part}"]) for part in ("", "_from", "_until"))) for name in ("text", "voice")
     )
@@ -47,22 +40,18 @@ def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
                 f"Guidance by the {name} begins at {one.first:g} and ends at {one.last:g}; let it end later, or set "
                 "its strength to 0."
             )
-    return voice, text
-
-
-def remarks(knobs: Values) -> tuple[str, ...]:
-    voice, text = strengths_of(knobs)
-    return ("Equal strengths for text and voice are plain guidance of that strength.",) if voice == text else ()
+    plan = replace(plan, guidance=replace(plan.guidance, strengths=(voice, text)))
+    equal = ("Equal strengths for text and voice are plain guidance of that strength.",) if voice == text else ()
+    return plan.noted(*equal)
 
 
 def describe(knobs: Values) -> str:
-    return ", ".join(_described(name, knobs) for name in ("text", "voice"))
-
-
-def _described(name: str, knobs: Values) -> str:
-    first, last = knobs[f"{name}_from"], knobs[f"{name}_until"]
-    when = "" if (first, last) == (0, 1) else f" from {first:g} to {last:g}"
-    return f"{name} {knobs[name]:g}{when}"
+    said = []
+    for name in ("text", "voice"):
+        first, last = knobs[f"{name}_from"], knobs[f"{name}_until"]
+        when = "" if (first, last) == (0, 1) else f" from {first:g} to {last:g}"
+        said.append(f"{name} {knobs[name]:g}{when}")
+    return ", ".join(said)
 
 
 def _strength(name: str, title: str, meaning: str) -> Number:

@@ -272,7 +272,7 @@ def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
     of, made = composed()
     profile = Profile.of(of, capable(), (made,))
     twin = replace(WEIGHTS, fingerprint="6" * 64)
-    with pytest.raises(ProfileError, match=r"CFG-free weights '555555555555' .* are not among those of F5 mini"):
+    with pytest.raises(ProfileError, match=r"F5 mini lacks the CFG-free weights for w = .* '555555555555' here"):
         profile.check(capable(weight_sets=(twin,)))
     with pytest.raises(SettingError, match="no CFG-free weights"):
         Profile.of(of, capable(weight_sets=()), (made,))

@@ -113,7 +113,7 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
     [
         (setting(free(0.6)), {}, r"no CFG-free weights for w = 0.60 \(it has weights for 0.50, 0.67\); train some"),
         (setting(free()), {"weight_sets": ()}, r"w = 0.50 \(it has none yet\); train some for it"),
-        (setting(free(0.5, "f" * 64)), {}, "weights 'ffffffffffff' .* are not among those of Small"),
+        (setting(free(0.5, "f" * 64)), {}, "Small lacks the CFG-free weights for w = .* 'ffffffffffff' here"),
         (setting(free()), {"trained_guidance": 0.5}, "is already CFG-free"),
         (setting(free()), {"knobs": OPTIONS[:3]}, "guided differently from F5-TTS"),
         (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from paretone.models.cosyvoice2.config import INSTRUCTION, MODE, STREAM, FlowSizes, HiftConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from paretone.models.f5.config import BackboneConfig
-from paretone.setting.knobs import Number
+from paretone.setting.knobs import Number, count
 
 NAME, REINFORCED = "Fun-CosyVoice3-0.5B", "Fun-CosyVoice3-0.5B-RL"
 """The release, and the same with its language model after reinforcement learning."""
@@ -67,14 +67,12 @@ _MEANINGS = {
 }
 OPTIONS = (
     *(replace(knob, meaning=_MEANINGS.get(knob.name, knob.meaning)) for knob in COSYVOICE2_OPTIONS),
-    Number(
+    count(
         "flow_steps",
         "Steps of the flow",
         "Steps from noise to mel frames on the release's cosine schedule. Fewer are faster and rougher.",
         default=FlowConfig.steps,
-        minimum=1,
-        maximum=32,
-        whole=True,
+        between=(1, 32),
     ),
     Number(
         "flow_guidance",

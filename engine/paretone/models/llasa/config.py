@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paretone.extras import how_to_add
 from paretone.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
-from paretone.setting.knobs import Number, Switch, Text
+from paretone.setting.knobs import Switch, Text, count
 
 CONTEXT = 2048
 """Tokens of prompt and speech in training; the model speaks no further."""
@@ -51,24 +51,18 @@ OPTIONS = (
         REPETITION_PENALTY,
         meaning="Make repeated codes less likely; 1 changes nothing. Users report 1.05 to 1.2 against humming.",
     ),
-    Number(
+    count(
         "stream_codes",
         "Streaming window",
         "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
         default=50,
-        minimum=10,
-        maximum=500,
-        step=10,
-        whole=True,
-    ),
-    Number(
+        between=(10, 500),
+        step=10,    ),
+    count(
         "stream_context",
         "Streaming context",
         "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
         default=100,
-        minimum=0,
-        maximum=1000,
-        step=10,
-        whole=True,
-    ),
+        between=(0, 1000),
+        step=10,    ),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from paretone.extras import how_to_add
 from paretone.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
-from paretone.setting.knobs import Choice, Number, Switch, Text
+from paretone.setting.knobs import Choice, Switch, Text, count
 
 TITLE = "Qwen3-TTS"
 INSTALL = how_to_add("qwen3tts")
@@ -67,15 +67,13 @@ STREAMED = Switch(
     "Give the model one token of text with each frame. Off: all text precedes the speech.",
     default=True,
 )
-FRAMES_PER_CALL = Number(
+FRAMES_PER_CALL = count(
     "frames_per_call",
     "Frames per decoding call",
     "Frames (80 ms each) decoded to audio at a time. The audio is the same for every number: fewer start sooner, more "
     "take less time.",
     default=4,
-    minimum=1,
-    maximum=300,
-    whole=True,
+    between=(1, 300),
 )
 _WITHIN = "for the codes of a frame after its first, which give the sound its details."
 SAMPLING = (

@@ -18,7 +18,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.declaration import Model
-from paretone.setting.knobs import NO_VALUES, Number, Values
+from paretone.setting.knobs import NO_VALUES, Number, Values, count
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
 """Match the model's displacement (IntMeanFlow), or MeanFlow's own loss."""
+GUIDANCE = ("guidance", "intelligibility", "similarity")
+"""Options of guidance, of all models."""
 MOST_EVALUATIONS = 4
 HIGHEST_TEMPERATURE = 1.5
 TEACHER_STEPS, FEWEST_STEPS = 8, 2
@@ -67,21 +69,28 @@ SINGLE_SHARE = 0.45
 
 
 @dataclass(frozen=True, kw_only=True)
-class AverageVelocityRequest(FineTuningRequest):
-    """Request to fine-tune ``model`` so that few evaluations replace many guided steps. With a ``learning_rate`` but no
-    ``matrix_rate``, AdamW trains all weights. The result is :class:`paretone.training.requests.Trained`."""
+class Targets:
+    """Choices of the targets of a training."""
 
-    guidance: Values = NO_VALUES
-    """Options of the guidance to include; default: the model's usual ones."""
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
-    """Steps of the frozen model that one evaluation from noise to speech replaces in training; fewer for parts."""
+    """Steps of the frozen model that one evaluation from noise to speech replaces in training; proportionally fewer for
+    parts, but at least two."""
     uses: int = 1
     """Training steps per displacement of the frozen model; reuse is cheaper than a new one."""
     single_share: float = SINGLE_SHARE
     """Share of training steps for a synthesis with one evaluation."""
     temperature: float = 1.0
     """Scale of the initial noise at inference; training uses the full noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageVelocityRequest(Targets, FineTuningRequest):
+    """Request to fine-tune ``model`` so that few evaluations replace many guided steps. With a ``learning_rate`` but no
+    ``matrix_rate``, AdamW trains all weights. The result is :class:`paretone.training.requests.Trained`."""
+
+    guidance: Values = NO_VALUES
+    """Options of the guidance to include; default: the model's usual ones."""
     initial: str = ""
     """File of average-velocity weights from the same checkpoint to start from; default: the model's own."""
 
@@ -92,8 +101,6 @@ def why_not_trained(chosen: Model) -> str:
 
 
 NAME = "average_velocity"
-UNEQUAL_GUIDANCE = 0.1
-"""Largest difference of strengths that counts as equal."""
 OF_WEIGHTS = "the weights' own"
 
 
@@ -116,7 +123,15 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         fingerprint=weights.fingerprint,
         temperature=float(knobs["temperature"]) or weights.temperature,
     )
-    return plan.noted(*_remarks(weights, plan.reference))
+    differing = [name for name, value in weights.guidance.items() if abs(float(plan.reference[name]) - value) > 0.1]
+    if not differing:
+        return plan
+    own = " and ".join(f"{name} {weights.guidance[name]:.3g}" for name in differing)
+    baseline = " and ".join(f"{name} {float(plan.reference[name]):.3g}" for name in differing)
+    return plan.noted(
+        f"These weights include {own}, but the baseline runs with {baseline}: their takes differ in guidance, too. For "
+        "a fair comparison, set the baseline to that."
+    )
 
 
 def describe(knobs: Values) -> str:
@@ -173,27 +188,6 @@ def fitting(info: ModelInfo, evaluations: int) -> tuple[IntervalWeights, ...]:
     return tuple(one for one in info.interval_weights if evaluations <= one.evaluations)
 
 
-def _remarks(weights: IntervalWeights, reference: Values) -> tuple[str, ...]:
-    differing = [
-        name for name, value in weights.guidance.items() if abs(float(reference[name]) - value) > UNEQUAL_GUIDANCE
-    ]
-    if not differing:
-        return ()
-    own = " and ".join(f"{name} {weights.guidance[name]:.3g}" for name in differing)
-    baseline = " and ".join(f"{name} {float(reference[name]):.3g}" for name in differing)
-    return (
-        f"These weights include {own}, but the baseline runs with {baseline}: their takes differ in guidance, too. For "
-        "a fair comparison, set the baseline to that.",
-    )
-
-
-WEIGHTS = Weights(
-    all_of=lambda info: info.interval_weights,
-    fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
-    knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
-    of=lambda plan: flow_of(plan).weights,
-    required=True,
-)
 TECHNIQUE = Technique(
     name=NAME,
     title="Average velocity",
@@ -206,20 +200,18 @@ TECHNIQUE = Technique(
     slot="weights",
     place=25,
     mark=Mark("red", "diamond"),
-    exports="paretone.techniques.average_velocity",
+    exports=__name__,
     benches=(("few-evaluations", "paretone.techniques.average_velocity.bench"),),
     commands=("paretone.techniques.average_velocity.command",),
     jobs=(training_job("paretone.techniques.average_velocity", "AverageVelocityRequest", "recipe"),),
     knobs=(
-        Number(
+        count(
             "evaluations",
             "Evaluations",
             "Evaluations from noise to speech, each in one branch. One set of weights serves all of these numbers; "
             "more keep more of the variety.",
             default=2,
-            minimum=1,
-            maximum=MOST_EVALUATIONS,
-            whole=True,
+            between=(1, MOST_EVALUATIONS),
         ),
         Number(
             "temperature",
@@ -236,18 +228,16 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
-    weights=WEIGHTS,
-)
-
-
-TITLED_METHODS = (
-    (
-        "displacement",
-        "Displacement (IntMeanFlow)",
-        "The target is how far the frozen model goes in a few guided steps.",
+    weights=Weights(
+        all_of=lambda info: info.interval_weights,
+        fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
+        knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
+        of=lambda plan: flow_of(plan).weights,
+        required=True,
     ),
-    ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
 )
+
+
 OFFER = TrainingOffer(
     {},
     "&Train weights for few evaluations…",
@@ -279,7 +269,16 @@ FORM = TrainingForm(
     intro="Trains weights of the loaded model with which one to four evaluations in one branch go the way of many "
     "steps under its usual guidance. A manifest is a CSV file with the columns audio and text.",
     knobs=(
-        method_knob(TITLED_METHODS),
+        method_knob(
+            (
+                (
+                    "displacement",
+                    "Displacement (IntMeanFlow)",
+                    "The target is how far the frozen model goes in a few guided steps.",
+                ),
+                ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
+            )
+        ),
         count_knob(
             "teacher_steps",
             "Steps of the model",

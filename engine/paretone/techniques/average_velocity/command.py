@@ -10,12 +10,11 @@ from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
-from paretone.techniques.average_velocity import FORM, SINGLE_SHARE, AverageVelocityRequest
+from paretone.techniques.average_velocity import FORM, GUIDANCE, SINGLE_SHARE, AverageVelocityRequest
 from paretone.wording import counted
 
 NAME = "train average-velocity"
 SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
-GUIDANCE = ("guidance", "intelligibility", "similarity")
 OPTIONS = train.form_knobs(FORM, "method", "teacher_steps")
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -41,15 +41,14 @@ from paretone.observer import may_stop
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values, checked
 from paretone.techniques.average_velocity import (
-    DISPLACEMENT,
     FEWEST_STEPS,
+    GUIDANCE,
     HIGHEST_TEMPERATURE,
     MEAN_FLOW,
     METHODS,
     MOST_EVALUATIONS,
-    SINGLE_SHARE,
-    TEACHER_STEPS,
     AverageVelocityRequest,
+    Targets,
     why_not_trained,
 )
 from paretone.techniques.base import JobTask
@@ -156,13 +155,12 @@ class TargetsInUse(Generic[Target]):
 
 # --- Recipe -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class AverageVelocityOptions(FineTuningOptions):
+class AverageVelocityOptions(Targets, FineTuningOptions):
     methods: ClassVar[tuple[str, ...]] = METHODS
 
     guidance: Values
     """All options of the model's guidance."""
     _: KW_ONLY
-    method: str = DISPLACEMENT
     learning_rate: float = 4e-4
     matrix_rate: float | None = 0.006
     warm_up: int = 30
@@ -170,14 +168,6 @@ class AverageVelocityOptions(FineTuningOptions):
     validation_items: int = 4
     sway: float = -1.0
     """Sway of the model's grid."""
-    teacher_steps: int = TEACHER_STEPS
-    """Steps of the frozen model from noise to speech; proportionally fewer for parts, but at least two."""
-    single_share: float = SINGLE_SHARE
-    """Share of training steps for a synthesis with one evaluation."""
-    temperature: float = 1.0
-    """Scale of the initial noise at inference; training uses the full noise."""
-    uses: int = 1
-    """Training steps per target of the frozen model."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,16 +247,15 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         evaluations = 1 + int(torch.multinomial(torch.tensor(self.options.shares), 1, generator=generator))
         numbers = torch.randint(evaluations, (items,), generator=generator)
         own = torch.rand(items, generator=generator) < OWN_SHARE
-        times = self._times(evaluations, numbers)
-        state = self._states(problem, evaluations, numbers, own)
-        target = self._target(problem, state, times)
-        return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
-
-    def _times(self, evaluations: int, numbers: Tensor) -> Tensor:
-        """Times of the frozen model's steps over the intervals ``numbers`` (items,): (steps + 1, items)."""
+        # Times of the frozen model's steps over the intervals, (steps + 1, items).
         steps = max(FEWEST_STEPS, round(self.options.teacher_steps / evaluations))
         grid = torch.from_numpy(sampling_grid(evaluations * steps, "uniform", self.options.sway))
-        return grid[steps * numbers + torch.arange(steps + 1)[:, None]].to(self.device)
+        times = grid[steps * numbers + torch.arange(steps + 1)[:, None]].to(self.device)
+        state = self._states(problem, evaluations, numbers, own)
+        with torch.no_grad():
+            velocity = self.subject.guided(self._teacher, problem, self.options.guidance)
+            target = displacement(self._in_run_precision(velocity), state, times)
+        return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
 
     @torch.no_grad()
     def _states(self, problem: Problem, evaluations: int, numbers: Tensor, own: Tensor) -> Tensor:
@@ -285,11 +274,6 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
             arrived = (own & (numbers == number)).to(self.device)
             found = torch.where(arrived[:, None, None], state, found)
         return found
-
-    @torch.no_grad()
-    def _target(self, problem: Problem, state: Tensor, times: Tensor) -> Tensor:
-        velocity = self.subject.guided(self._teacher, problem, self.options.guidance)
-        return displacement(self._in_run_precision(velocity), state, times)
 
     def _mean_flow_loss(self, problem: Problem) -> Tensor:
         items = len(problem.times)
@@ -404,8 +388,6 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official ones for fine-tuning the released models."""
 INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
-GUIDANCE = ("guidance", "intelligibility", "similarity")
-"""Options of guidance, of all models."""
 
 
 def fine_tune(
@@ -454,12 +436,8 @@ def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocit
     values = checked(known, {**usual, **request.guidance}, chosen.title) if known else {**usual, **request.guidance}
     return AverageVelocityOptions(
         Values({name: float(values[name]) for name in usual}),
-        method=request.method,
+        **{one.name: getattr(request, one.name) for one in fields(Targets)},
         sway=sway,
-        teacher_steps=request.teacher_steps,
-        single_share=request.single_share,
-        temperature=request.temperature,
-        uses=request.uses,
         seed=request.seed,
         half_precision=request.half_precision,
         rate_scale=request.rate_scale,

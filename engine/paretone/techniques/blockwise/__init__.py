@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Switch, Values
+from paretone.setting.knobs import Number, Switch, Values, count
 from paretone.setting.plan import Blocks, MaskedPlan, Part
 from paretone.setting.setting import Published
 from paretone.techniques.base import Context, Paper, Technique, ordinal
@@ -40,8 +40,16 @@ NAME = "blockwise"
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """Divide the canvas; keep text and reference between steps unless another technique decides about them."""
-    every = int(knobs["text_every"])
-    plan = replace(plan, blocks=blocks(knobs)).noted(*remarks(knobs))
+    every, divided = int(knobs["text_every"]), blocks(knobs)
+    plan = replace(plan, blocks=divided).noted(
+        "Spoken block by block: codes were filled in in another order than on the whole canvas."
+    )
+    if divided.look_ahead is not None:
+        plan = plan.noted(
+            f"The network saw {divided.look_ahead} frames after each block instead of all, which is an approximation."
+        )
+    if divided.adaptive:
+        plan = plan.noted("Steps of later blocks follow measured times, so another take of the same seed may differ.")
     if every == 1:
         return plan
     launching, skipping = context.title_in("launching"), context.title_in("skipping")
@@ -80,18 +88,6 @@ def describe(knobs: Values) -> str:
     )
 
 
-def remarks(knobs: Values) -> tuple[str, ...]:
-    plan = blocks(knobs)
-    found = ["Spoken block by block: codes were filled in in another order than on the whole canvas."]
-    if plan.look_ahead is not None:
-        found.append(
-            f"The network saw {plan.look_ahead} frames after each block instead of all, which is an approximation."
-        )
-    if plan.adaptive:
-        found.append("Steps of later blocks follow measured times, so another take of the same seed may differ.")
-    return tuple(found)
-
-
 TECHNIQUE = Technique(
     name=NAME,
     title="Blockwise streaming",
@@ -104,44 +100,36 @@ TECHNIQUE = Technique(
     place=100,
     mark=Mark("violet", "triangle"),
     knobs=(
-        Number(
+        count(
             "block",
             "Block",
             "Largest number of frames filled in together after the first block (40 ms each).",
             default=32,
             unit="frames",
-            minimum=8,
-            maximum=250,
-            whole=True,
+            between=(8, 250),
         ),
-        Number(
+        count(
             "first_block",
             "First block",
             "Frames of the first block: fewer give earlier audio. The decoder needs some frames of the next block "
             "to finish the last of them; the finished ones must last until that block is there.",
             default=24,
             unit="frames",
-            minimum=4,
-            maximum=250,
-            whole=True,
+            between=(4, 250),
         ),
-        Number(
+        count(
             "first_steps",
             "Steps of the first block",
             "Fewer give earlier audio and may sound worse.",
             default=4,
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
-        Number(
+        count(
             "later_steps",
             "Steps of later blocks",
             "Number of steps; the maximum if steps follow the time left.",
             default=16,
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
         Switch(
             "adaptive",
@@ -162,28 +150,24 @@ TECHNIQUE = Technique(
             step=5.0,
             lowest="all steps",
         ),
-        Number(
+        count(
             "look_ahead",
             "Look ahead",
             "Number of masked frames after a block that the network sees; 0: all. Other values are faster and "
             "approximate.",
             default=16,
             unit="frames",
-            minimum=0,
-            maximum=500,
-            whole=True,
+            between=(0, 500),
             lowest="all",
         ),
-        Number(
+        count(
             "text_every",
             "Text and reference (experiment)",
             "Computed at the first step of a block and at every n-th step after it, which is faster and "
             "approximate; 1: at every step.",
             default=4,
             symbol="n",
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
     ),
     benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.bench"),),

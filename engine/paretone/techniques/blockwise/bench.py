@@ -16,7 +16,7 @@ import numpy as np
 
 from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
-from paretone.bench.masked import JudgedSpeech, judged
+from paretone.bench.masked import judged
 from paretone.bench.report import Report
 from paretone.measure.timing import interval, running_order
 from paretone.measure.verdicts import ORIGINAL
@@ -64,7 +64,10 @@ def run(arguments: argparse.Namespace) -> Report:
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
         said[SENTENCES] = said[WHOLE]
-        rows = [_judged_row(row, said[str(row["way"])], said[WHOLE]) for row in rows]
+        for row in rows:
+            spoken = said[str(row["way"])]
+            within = spoken.word_error_rate - said[WHOLE].word_error_rate <= WORD_ERRORS
+            row |= {**spoken.columns, "within 3 points": "yes" if within else "no"}
         rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
     return Report.of(NAME, top, DEFINITION, rows)
 
@@ -116,11 +119,6 @@ def _row(name: str, found: Sequence[Measurements]) -> dict[str, object]:
         "real-time factor": _share([one.real_time_factor for one in found], 50),
         "forwards per second": sum(one.evaluations for one in found) / sum(whole),
     }
-
-
-def _judged_row(row: Mapping[str, object], said: JudgedSpeech, whole: JudgedSpeech) -> dict[str, object]:
-    within = said.word_error_rate - whole.word_error_rate <= WORD_ERRORS
-    return {**row, **said.columns, "within 3 points": "yes" if within else "no"}
 
 
 def _share(values: list[float], percent: float) -> float:

@@ -17,14 +17,13 @@ from paretone.export.accounts import CACHE_DIT, Carried, knob_lines
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Knob, Number, Text, Values
+from paretone.setting.knobs import Choice, Knob, Number, Text, Values, count
 from paretone.setting.plan import FlowPlan, Part
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of
 from paretone.techniques.base import Context, Paper, Technique
 
 DYNAMIC, STATIC = "dynamic", "static"
-POLICIES = (DYNAMIC, STATIC)
 
 
 @dataclass(frozen=True)
@@ -54,15 +53,15 @@ class Rule:
     def always(self) -> int:
         return self.Fn_compute_blocks + self.Bn_compute_blocks
 
+    def must_compute(self, step: int) -> bool:
+        return self.warms_up(step) or any(self.steps_computation_mask[step : step + 1])
+
     def warms_up(self, step: int) -> bool:
         """Whether ``step`` is computed for warm-up, which a mask limits to its leading ones."""
         steps, mask = self.max_warmup_steps, self.steps_computation_mask
         if mask:
             steps = min(steps, next((at for at, computes in enumerate(mask) if not computes), len(mask)))
         return step < steps and step % self.warmup_interval == 0
-
-    def must_compute(self, step: int) -> bool:
-        return step < len(self.steps_computation_mask) and self.steps_computation_mask[step]
 
 
 def read_mask(text: str) -> tuple[bool, ...]:
@@ -97,7 +96,7 @@ class Decisions:
 
     def _reuses(self, step: int, change: Callable[[], float]) -> bool:
         rule = self._rule
-        if rule.warms_up(step) or rule.must_compute(step):
+        if rule.must_compute(step):
             return False
         if rule.steps_computation_mask and rule.steps_computation_policy == STATIC:
             return True
@@ -180,7 +179,7 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
             f"its warm-up computes all {len(steps)} steps; lower Max warmup steps ({rule.max_warmup_steps}), or take "
             "more steps"
         )
-    if all(rule.warms_up(step) or rule.must_compute(step) for step in steps):
+    if all(rule.must_compute(step) for step in steps):
         return "warm-up and steps computation mask compute all steps; put zeros into the mask"
     if not rule.max_cached_steps or not rule.max_continuous_cached_steps:
         return "a limit of 0 cached steps allows none; raise it"
@@ -207,8 +206,7 @@ def describe(knobs: Values) -> str:
 
 
 def _count(name: str, title: str, meaning: str, minimum: int, lowest: str = "") -> Number:
-    default = getattr(Rule, name)
-    return Number(name, title, meaning, default=default, minimum=minimum, maximum=1000, whole=True, lowest=lowest)
+    return count(name, title, meaning, getattr(Rule, name), between=(minimum, 1000), lowest=lowest)
 
 
 NO_LIMIT = "no limit"
@@ -268,18 +266,16 @@ KNOBS: tuple[Knob, ...] = (
         "Steps computation policy",
         "Steps at 0 in the mask are decided by the threshold (dynamic), or all reused (static).",
         default=Rule.steps_computation_policy,
-        values=POLICIES,
+        values=(DYNAMIC, STATIC),
         titles=("Decided by the threshold (dynamic)", "Always reused (static)"),
     ),
-    Number(
+    count(
         "taylorseer_order",
         "TaylorSeer order",
         "Extrapolate what the middle blocks add by a Taylor series of this order, as cache-dit's "
         "TaylorSeer calibrator does. 0 reuses the last value.",
         default=Rule.taylorseer_order,
-        minimum=0,
-        maximum=4,
-        whole=True,
+        between=(0, 4),
     ),
 )
 
@@ -294,7 +290,7 @@ TECHNIQUE = Technique(
     slot="skipping",
     place=75,
     mark=Mark("green", "square"),
-    exports="paretone.techniques.dual_block_cache",
+    exports=__name__,
     knobs=KNOBS,
     resolve=resolve,
     describe=describe,

@@ -64,10 +64,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
     )
 
 
-def describe(knobs: Values) -> str:
-    return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
-
-
 TECHNIQUE = Technique(
     name=NAME,
     title="Static error-curve cache (SmoothCache-like)",
@@ -94,6 +90,8 @@ TECHNIQUE = Technique(
         ),
     ),
     resolve=resolve,
-    describe=describe,
+    describe=lambda knobs: (
+        f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
+    ),
     idle=idle,
 )

@@ -15,9 +15,6 @@ from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.error_curve import ErrorCurve
 
-SENTENCES = 2
-"""Number of sentences per curve."""
-
 
 def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
     """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. Measures the curve once per voice, seed and plan."""
@@ -35,7 +32,7 @@ def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
 def measured(stage: Stage) -> ErrorCurve:
     """Curve under the stage's plan and voice, mean over the catalogue's first sentences."""
     curves = []
-    for text in catalogue.sentences()[:SENTENCES]:
+    for text in catalogue.sentences()[:2]:
         meter = ChangeMeter(stage.layered)
         stage.sample(text, meter)
         curves.append(ErrorCurve(**{kind: tuple(values) for kind, values in meter.changes.items()}))

@@ -29,10 +29,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
     )
 
 
-def describe(knobs: Values) -> str:
-    return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
-
-
 TECHNIQUE = Technique(
     name=NAME,
     title="First-block cache (TeaCache/FBCache-like)",
@@ -60,6 +56,8 @@ TECHNIQUE = Technique(
         ),
     ),
     resolve=resolve,
-    describe=describe,
+    describe=lambda knobs: (
+        f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
+    ),
     idle=idle,
 )

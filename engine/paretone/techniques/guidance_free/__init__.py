@@ -24,7 +24,7 @@ from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique
-from paretone.techniques.base import Context, Paper, Technique, Weights, to_type, training_job
+from paretone.techniques.base import Context, Paper, Technique, Weights, named_weights, to_type, training_job
 from paretone.training.forms import (
     OWN_SENTENCES,
     TEACHER,
@@ -57,25 +57,32 @@ WARM_UP = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuidanceFreeRequest(FineTuningRequest):
+class Targets:
+    """Choices of the targets of a training."""
+
+    method: str = METHODS[0]
+    weight_warm_up: float = 0.1
+    """Share of the budget over which w rises from 0, the value of the initial model."""
+    latest: float = 1.0
+    """Flow time after which targets have no guidance."""
+    average_difference: bool = False
+    """Whether the difference of the branches is from the averaged model, as in the first authors' code, for a third
+    forward pass."""
+    stop_gradient: bool = True
+    """False: the paper's ablation, in which the loss is also differentiated by the difference of the branches."""
+    warm_up: int = WARM_UP
+    """Steps over which the learning rate rises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidanceFreeRequest(Targets, FineTuningRequest):
     """Request to fine-tune ``model`` so that one branch replaces guidance. Without a ``matrix_rate``, AdamW trains all
     weights. The result is :class:`paretone.training.requests.Trained`."""
 
     weight: float
     """w, between 0 and 1; equals guidance w / (1 − w)."""
-    method: str = METHODS[0]
-    weight_warm_up: float = 0.1
-    """Share of the budget over which w rises."""
-    latest: float = 1.0
-    """Flow time after which targets have no guidance."""
-    average_difference: bool = False
-    """Whether to take the difference of the branches from the averaged model."""
     times: str = SWAYED
     """One of :data:`TIMES`."""
-    stop_gradient: bool = True
-    """False: the paper's ablation, in which the loss is also differentiated by the difference of the branches."""
-    warm_up: int = WARM_UP
-    """Steps over which the learning rate rises."""
     stages: tuple[int, ...] = ()
     """Also keep the weights after these steps."""
 
@@ -160,14 +167,7 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
             f"Do without {TECHNIQUE.title}, or choose this w and guidance on top."
         )
     if entry.artefact:
-        named = next((one for one in info.weight_sets if one.fingerprint == entry.artefact), None)
-        if named is None:
-            raise NotPrepared(
-                f"The CFG-free weights {entry.artefact[:12]!r} (w = {weight:.2f}) are not among those of {info.title} "
-                "here; put their file next to the others, or train your own weights.",
-                command=f"paretone models {info.id}",
-            )
-        return named
+        return named_weights(info.weight_sets, entry.artefact, f"CFG-free weights for w = {weight:.2f}", info)
     near = fitting(info, weight)
     if not near:
         there = ", ".join(f"{one.weight:.2f}" for one in info.weight_sets)
@@ -182,13 +182,6 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
     return near[0]
 
 
-WEIGHTS = Weights(
-    all_of=lambda info: info.weight_sets,
-    fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
-    knobs_of=lambda one: {"weight": one.weight},
-    of=lambda plan: flow_of(plan).weights,
-    required=True,
-)
 _USUAL = " Its w is 0.7; 0.67 equals the guidance 2 of F5-TTS, and of its baseline."
 PUBLISHED = tuple(
     Published(
@@ -215,7 +208,7 @@ TECHNIQUE = Technique(
     slot="weights",
     place=20,
     mark=Mark("orange", "square"),
-    exports="paretone.techniques.guidance_free",
+    exports=__name__,
     benches=(("guidance-free", "paretone.techniques.guidance_free.bench"),),
     views=("paretone.techniques.guidance_free.view", "paretone.techniques.guidance_free.view:STAGES"),
     commands=("paretone.techniques.guidance_free.command",),
@@ -249,17 +242,21 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
-    weights=WEIGHTS,
+    weights=Weights(
+        all_of=lambda info: info.weight_sets,
+        fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
+        knobs_of=lambda one: {"weight": one.weight},
+        of=lambda plan: flow_of(plan).weights,
+        required=True,
+    ),
     published=PUBLISHED,
 )
 
 
-TITLED_METHODS = (
+_METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
-SPEAKERS = {"natural phones": f"{TEACHER} first speaks 6,500 sentences, for seven minutes on an idle machine"}
-"""Sources of training speech of bundled models, by text front end."""
 MINUTES = minutes_by_share(20.0, 8_200_000)
 """Training of the shipped weights (bundled model, w = 0.5) on one CPU core with bfloat16."""
 
@@ -302,11 +299,10 @@ def _minutes(info: ModelInfo) -> float:
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
-    before = (
-        f" Without speech of your own, {SPEAKERS[info.text_front_end]}."
-        if spoken and info.text_front_end in SPEAKERS
-        else ""
-    )
+    before = ""
+    if spoken and info.text_front_end == "natural phones":
+        before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences, for seven minutes on an idle "
+        before += "machine."
     return estimate_by_share(info, _minutes(info), "the shipped weights") + before
 
 
@@ -329,7 +325,7 @@ FORM = TrainingForm(
     "A manifest is a CSV file with the columns audio and text.",
     knobs=(
         knob_of(TECHNIQUE.knobs, "weight"),
-        method_knob(TITLED_METHODS),
+        method_knob(_METHODS),
         Choice(
             "times",
             "Flow times",

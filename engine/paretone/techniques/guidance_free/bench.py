@@ -103,11 +103,10 @@ def _heard(
     """Rows of the judge's results, all voices together, and of the takes' distances from the guided ones."""
     strongest = guided(baseline, chosen[-1].equivalent_guidance)
     ways = [Way(UNGUIDED, guided(baseline, 0.0)), Way(OTHER_NOISE, replace(strongest, seed=strongest.seed + 1))]
-    for one in chosen:
-        ways += [
-            Way(_guided_title(one), guided(baseline, one.equivalent_guidance)),
-            Way(_free_title(one), guidance_free(baseline, one)),
-        ]
+    titles = [(f"guidance {one.equivalent_guidance:.2g}", f"CFG-free, w = {one.weight:.2f}") for one in chosen]
+    for one, (with_guidance, free) in zip(chosen, titles, strict=True):
+        ways.append(Way(with_guidance, guided(baseline, one.equivalent_guidance)))
+        ways.append(Way(free, guidance_free(baseline, one)))
     found: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = bundled.heard_sentences(arguments)
@@ -116,23 +115,20 @@ def _heard(
     rows = [_row(title, found[title]) for title in found if title not in {way.title for way in ways}]
     bundled.say("Distances to the original speech …")
     originals = [mel for verdict in found[ORIGINAL] for mel in verdict.mels]
-    away = {way.title: _distances(found[way.title], originals) for way in ways}
-    for one in chosen:
-        title = _guided_title(one)
+    away: dict[str, np.ndarray] = {}
+    for way in ways:
+        takes = [one.trace.drawn_mel for verdict in found[way.title] for one in verdict.syntheses]
+        distances = [warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)]
+        away[way.title] = np.array(distances)
+    for one, (title, free) in zip(chosen, titles, strict=True):
         rows.append({**_row(title, found[title]), "branches": 2, "distance to the original": float(away[title].mean())})
-        for other, faster in ((_free_title(one), {"backbone speed-up": speed_up[one.weight].median}), (UNGUIDED, {})):
+        for other, faster in ((free, {"backbone speed-up": speed_up[one.weight].median}), (UNGUIDED, {})):
             row = {**_row(other, found[other]), "branches": 1, **faster, **_compared(found[title], found[other])}
             rows.append(row | _further(away[title], away[other]))
     again = {**_row(f"{title}, {OTHER_NOISE}", found[OTHER_NOISE]), "branches": 2}
     again |= _compared(found[title], found[OTHER_NOISE])
     rows.append(again | _further(away[title], away[OTHER_NOISE]))
     return rows
-
-
-def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -> np.ndarray:
-    """Distance of every take from the original speech, (takes,)."""
-    takes = [one.trace.drawn_mel for verdict in heard for one in verdict.syntheses]
-    return np.array([warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)])
 
 
 def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
@@ -160,11 +156,3 @@ def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) 
     if all(len(first) == len(second) for first, second in pairs):
         found["log-mel distance"] = float(np.mean([log_mel_distance(*pair) for pair in pairs]))
     return found | {"log-mel distance, warped": float(np.mean([warped_log_mel_distance(*pair) for pair in pairs]))}
-
-
-def _guided_title(weights: WeightSet) -> str:
-    return f"guidance {weights.equivalent_guidance:.2g}"
-
-
-def _free_title(weights: WeightSet) -> str:
-    return f"CFG-free, w = {weights.weight:.2f}"

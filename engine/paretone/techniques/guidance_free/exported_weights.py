@@ -23,8 +23,6 @@ from paretone.models.files.trained_weights import PREFIX, weight_set_folders
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
-REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
-
 
 @dataclass(frozen=True)
 class GuidanceFreeWeights:
@@ -64,8 +62,7 @@ class GuidanceFreeWeights:
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
         tensors = backbone_weights(read_checkpoint(path), str(path))
-        shapes = shapes_of(tensors)
-        check_shapes(expected_shapes(checkpoint.config), shapes, str(path))
+        check_shapes(expected_shapes(checkpoint.config), shapes_of(tensors), str(path))
         return cls(path, metadata, tensors, checkpoint.path.parent)
 
     @property
@@ -84,7 +81,8 @@ def cfg_free_metadata(path: Path) -> dict[str, str] | None:
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None
-    missing = [name for name in REQUIRED if name not in metadata]
+    required = ("weight", "equivalent_guidance", "method", "base", "steps")
+    missing = [name for name in required if name not in metadata]
     if missing:
         raise CheckpointError(f"The metadata of {path} lacks {missing[0]!r}; train these CFG-free weights again.")
     return metadata

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,7 +38,15 @@ from paretone.paths import own_place
 from paretone.reading import shown
 from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
-from paretone.techniques.guidance_free import SWAYED, TIMES, UNIFORM, WARM_UP, GuidanceFreeRequest, why_not_trained
+from paretone.techniques.guidance_free import (
+    METHODS,
+    SWAYED,
+    TIMES,
+    UNIFORM,
+    GuidanceFreeRequest,
+    Targets,
+    why_not_trained,
+)
 from paretone.training.fine_tuning import (
     FineTuningOptions,
     FineTuningRecipe,
@@ -57,7 +65,7 @@ from paretone.training.runs import KeptStages, Reporting, begin, complete, use_t
 from paretone.training.session import Intervals, require_same_choices
 from paretone.wording import part_of
 
-MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
+MODEL_GUIDANCE, DISTILLATION = METHODS
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -67,27 +75,17 @@ def equivalent_guidance(weight: float) -> float:
 
 
 @dataclass(frozen=True)
-class GuidanceFreeOptions(FineTuningOptions):
+class GuidanceFreeOptions(Targets, FineTuningOptions):
     methods: ClassVar[tuple[str, ...]] = METHODS
 
     weight: float
     _: KW_ONLY
-    method: str = MODEL_GUIDANCE
     learning_rate: float = 1e-5
     matrix_rate: float | None = None
-    warm_up: int = WARM_UP
     hold: float = 0.5
     validation_items: int = 16
     frames: int = 1_800
     """Mel frames per step and process, padding included."""
-    weight_warm_up: float = 0.1
-    """Share of the budget over which the weight rises from 0, the value of the initial model."""
-    latest: float = 1.0
-    """Flow time after which targets have no guidance."""
-    average_difference: bool = False
-    """Whether v_c − v_u is from the averaged model, as in the first authors' code, for a third forward pass."""
-    stop_gradient: bool = True
-    """Whether the target is a constant; false: the paper's ablation."""
     joined_share: float = 0.5
     """Share of items with two recordings of one voice, if the model can read those."""
     objective: FlowMatchingOptions = field(
@@ -194,27 +192,17 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
         changes by these recordings count, too. ``learnt``: movement of the velocity along the effect of guidance, as a
         share of that effect, mean over times; 0 at the start, 1 at the goal.
         """
-        found = [self._result(one) for one in self._validation_problems]
-        by_time = [[one for one in found if one.time == time] for time in VALIDATION_TIMES]
-        figures = {
-            f"guided t={time:.2f}": float(np.mean([one.error for one in ones]))
-            for time, ones in zip(VALIDATION_TIMES, by_time, strict=True)
-        }
-        figures["gap"] = sum(one.error for one in found) / sum(one.goal for one in found)
-        shares = [sum(one.progress for one in ones) / sum(one.goal for one in ones) for ones in by_time]
-        return figures | {"learnt": float(np.mean(shares))}
-
-    def _result(self, one: _ValidationProblem) -> _Result:
-        may_stop()
-        velocity = self._predicted(self.average.module, one.problem)
-        span = one.problem.span
-        moved, wanted = (velocity - one.conditional)[span], (one.target - one.conditional)[span]
-        return _Result(
-            one.time,
-            error=float((moved - wanted).square().mean()),
-            goal=float(wanted.square().mean()),
-            progress=float((moved * wanted).mean()),
-        )
+        found: dict[float, list[tuple[float, float, float]]] = {time: [] for time in VALIDATION_TIMES}
+        for one in self._validation_problems:
+            may_stop()
+            velocity, span = self._predicted(self.average.module, one.problem), one.problem.span
+            moved, wanted = (velocity - one.conditional)[span], (one.target - one.conditional)[span]
+            means = (moved - wanted).square().mean(), wanted.square().mean(), (moved * wanted).mean()
+            found[one.time].append((float(means[0]), float(means[1]), float(means[2])))
+        # By time: the error, the squared effect of guidance, and the movement along it.
+        errors, goals, progress = np.array([np.mean(rows, axis=0) for rows in found.values()]).T
+        figures = {f"guided t={time:.2f}": float(error) for time, error in zip(found, errors, strict=True)}
+        return figures | {"gap": float(errors.sum() / goals.sum()), "learnt": float((progress / goals).mean())}
 
     @cached_property
     @torch.no_grad()
@@ -287,16 +275,6 @@ class _ValidationProblem:
     target: Tensor
 
 
-@dataclass(frozen=True)
-class _Result:
-    """Results of a model on a validation problem: means over the span, of squares and (``progress``) of products."""
-
-    time: float
-    error: float
-    goal: float
-    progress: float
-
-
 SMALL_RATES, USUAL_RATES = Rates(None, 3e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released models."""
 INTERVALS = Intervals(validation_steps=100, validates_first=True)
@@ -310,17 +288,12 @@ def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
         raise SettingError(f"Stages are numbers of steps from 1, not {min(request.stages)}.")
     chosen = GuidanceFreeOptions(
         request.weight,
-        method=request.method,
+        **{one.name: getattr(request, one.name) for one in fields(Targets)},
         matrix_rate=request.matrix_rate,
         frames=request.frames,
-        weight_warm_up=request.weight_warm_up,
-        latest=request.latest,
-        average_difference=request.average_difference,
         seed=request.seed,
         half_precision=request.half_precision,
         rate_scale=request.rate_scale,
-        stop_gradient=request.stop_gradient,
-        warm_up=request.warm_up,
     )
     share = 1.0 if request.times == UNIFORM else chosen.objective.uniform_times
     return replace(chosen, objective=replace(chosen.objective, uniform_times=share))

@@ -15,7 +15,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models.base import ModelInfo, Synthesis, WeightSet
-from paretone.setting.knobs import Knob, Values
+from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, guidance_free
@@ -29,10 +29,6 @@ ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
 Bands = dict[str, list[tuple[float, float, float]]]
 """Values with their intervals, by way to speak."""
 CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional branch alone"
-
-
-def knobs(layers: int) -> tuple[Knob, ...]:
-    return (sentences_knob(6),)
 
 
 def compute(task: Task) -> Findings:
@@ -152,7 +148,7 @@ VIEW = View(
     question="How close are CFG-free weights to guidance of the same strength?",
     source="Flow matching without classifier-free guidance (arXiv 2504.20334), figure 1",
     families=("flow",),
-    knobs=knobs,
+    knobs=lambda layers: (sentences_knob(6),),
     compute=compute,
 )
 
@@ -241,6 +237,6 @@ STAGES = View(
     question="How soon does training give one branch the words and the voice of guidance?",
     source="Flow matching without classifier-free guidance (arXiv 2504.20334), figure 2",
     families=("flow",),
-    knobs=knobs,
+    knobs=lambda layers: (sentences_knob(6),),
     compute=compute_stages,
 )

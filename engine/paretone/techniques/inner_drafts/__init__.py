@@ -15,11 +15,9 @@ from dataclasses import replace
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, count
 from paretone.setting.plan import InnerDrafts, LanguagePlan, Part
 from paretone.techniques.base import Context, Paper, Technique
-
-NAME = "inner_drafts"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -47,7 +45,7 @@ def describe(knobs: Values) -> str:
 
 
 TECHNIQUE = Technique(
-    name=NAME,
+    name="inner_drafts",
     title="Drafts within frames (experiment)",
     summary="The first layers of the network that completes a frame draft its codes; the others check several at once. "
     "The speech is the same, unless frames are drafted ahead.",
@@ -60,42 +58,34 @@ TECHNIQUE = Technique(
     mark=Mark("blue", "down"),
     experimental=True,
     knobs=(
-        Number(
+        count(
             "layers",
             "Drafting layers",
             "Layers that draft; the others check. Fewer draft faster and are right less often.",
             default=1,
-            minimum=1,
-            maximum=16,
-            whole=True,
+            between=(1, 16),
         ),
-        Number(
+        count(
             "most",
             "Codes drafted at a time",
             "After the first code that the check replaces, the others are drafted again.",
             default=5,
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
-        Number(
+        count(
             "ahead",
             "Frames drafted ahead (approximate)",
             "Frames that the large network's first layers draft at a time; all its layers check their first codes. The "
             "speech differs. 0: none, and the speech is the same.",
             default=0,
-            minimum=0,
-            maximum=16,
-            whole=True,
+            between=(0, 16),
         ),
-        Number(
+        count(
             "ahead_layers",
             "Layers that draft ahead",
             "First layers of the large network that draft frames, with its own head.",
             default=8,
-            minimum=1,
-            maximum=64,
-            whole=True,
+            between=(1, 64),
         ),
     ),
     resolve=resolve,

@@ -10,7 +10,7 @@ import numpy as np
 
 from paretone.sampling.multistep import METHODS
 from paretone.sampling.options import STEPS
-from paretone.setting.knobs import Effect, Knob, Switch, Values, checked
+from paretone.setting.knobs import Effect, Switch, Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques.multistep import NAME, TITLES
@@ -20,21 +20,6 @@ from paretone.views.view import Findings, Stages, Task, View, count_knob
 
 FEWEST = 4
 """Steps of the coarsest grid; each further grid doubles them."""
-BEYOND = 4
-"""Steps of the end point over the most steps, within the model's limit, by the method of the highest order."""
-
-
-def knobs(layers: int) -> tuple[Knob, ...]:
-    return (
-        count_knob("doublings", "Doublings", f"Number of times that the steps double, from {FEWEST} on.", 3, 4),
-        Switch(
-            "even",
-            "Even grid",
-            "On evenly spaced times, instead of those that the model's sway makes.",
-            default=False,
-            effect=Effect.NEXT_VIEW,
-        ),
-    )
 
 
 def compute(task: Task) -> Findings:
@@ -49,7 +34,8 @@ def compute(task: Task) -> Findings:
         # With noise at every step, solvers have no common end point.
         fixed["overshoot"] = 0.0
     counts = [FEWEST * 2**number for number in range(int(task.knobs["doublings"]) + 1)]
-    many = min(BEYOND * counts[-1], int(STEPS.maximum))
+    # The end point's steps, within the model's limit, by the method of the highest order.
+    many = min(4 * counts[-1], int(STEPS.maximum))
     solvers: dict[str, tuple[dict[str, object], UsedTechnique | None]] = {"Euler": ({}, None)}
     if "solver" in options:
         solvers["Midpoint"] = {"solver": "midpoint"}, None
@@ -76,7 +62,12 @@ def compute(task: Task) -> Findings:
     for title, (changed, used) in solvers.items():
         evaluations = tuple(float(count * (2 if changed else 1)) for count in counts)
         errors = tuple(float(np.abs(end(count, changed, used, title) - finest).mean()) for count in counts)
-        curves.append(Curve(title, evaluations, errors, notes=tuple(_notes(counts, errors))))
+        # Each note has the steps, and the order between this point and the one before.
+        notes = [f"{counts[0]} steps"]
+        for number in range(1, len(counts)):
+            order = slope(counts[number - 1 : number + 1], errors[number - 1 : number + 1])
+            notes.append(f"{counts[number]} steps, order {order:.2f}")
+        curves.append(Curve(title, evaluations, errors, notes=tuple(notes)))
     panel = Lines(
         "Error by evaluations",
         Axis("Evaluations", logarithmic=True),
@@ -99,15 +90,6 @@ def slope(steps: Sequence[float], errors: Sequence[float]) -> float:
     return -float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
 
-def _notes(counts: Sequence[int], errors: Sequence[float]) -> list[str]:
-    """Steps of each point, and the order between it and the one before."""
-    notes = [f"{counts[0]} steps"]
-    for number in range(1, len(counts)):
-        order = slope(counts[number - 1 : number + 1], errors[number - 1 : number + 1])
-        notes.append(f"{counts[number]} steps, order {order:.2f}")
-    return notes
-
-
 def _caption(counts: Sequence[int], curves: Sequence[Curve], many: int, noisy: bool) -> str:
     orders = [f"{one.name} {slope(counts, one.y):.2f}" for one in curves]
     best = min(curves, key=lambda one: one.y[0])
@@ -125,6 +107,15 @@ VIEW = View(
     question="How fast does each solver come nearer to where many steps end?",
     source="Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I, II.4",
     families=("flow",),
-    knobs=knobs,
+    knobs=lambda layers: (
+        count_knob("doublings", "Doublings", f"Number of times that the steps double, from {FEWEST} on.", 3, 4),
+        Switch(
+            "even",
+            "Even grid",
+            "On evenly spaced times, instead of those that the model's sway makes.",
+            default=False,
+            effect=Effect.NEXT_VIEW,
+        ),
+    ),
     compute=compute,
 )

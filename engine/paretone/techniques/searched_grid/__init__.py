@@ -18,7 +18,7 @@ from paretone.reading import shown
 from paretone.sampling.grid_search import METHODS, Trial, Value, rounded
 from paretone.sampling.schedules import time_grid
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.knobs import Choice, Effect, Number, Values
+from paretone.setting.knobs import Choice, Effect, Values, count
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolving
@@ -95,11 +95,6 @@ def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) 
             f"grid.times have {grid.steps} steps, but setting.techniques says {shown(said)} evaluations."
         )
     placed_for(compatibility, grid.steps).require_said(grid.compatibility, "grid")
-
-
-def fixed_knobs(grid: PlacedGrid, knobs: Values) -> Values:
-    """``knobs`` with the grid's number of evaluations."""
-    return knobs.replace(evaluations=grid.steps)
 
 
 @dataclass(frozen=True)
@@ -190,10 +185,6 @@ def solver_of(setting: Setting) -> str:
     return EULER
 
 
-def describe(knobs: Values) -> str:
-    return f"{knobs['evaluations']} evaluations at searched times"
-
-
 def _title(name: str) -> str:
     return "Distance to many steps" if name == DISTANCE else metric(name).title
 
@@ -217,10 +208,17 @@ TECHNIQUE = Technique(
     mark=Mark("violet", "hexagon"),
     exports="paretone.techniques.searched_grid.hooks",
     resolve=resolve,
-    describe=describe,
+    describe=lambda knobs: f"{knobs['evaluations']} evaluations at searched times",
     study="paretone.techniques.searched_grid.hooks",
     commands=("paretone.techniques.searched_grid.command",),
-    artefact=ArtefactType("grid", PlacedGrid, PlacedGrid.from_json, PlacedGrid.to_json, check, fixed_knobs),
+    artefact=ArtefactType(
+        "grid",
+        PlacedGrid,
+        PlacedGrid.from_json,
+        PlacedGrid.to_json,
+        check,
+        lambda grid, knobs: knobs.replace(evaluations=grid.steps),
+    ),
     artefact_file=ArtefactFile(
         "grid",
         "placed grid",
@@ -237,16 +235,14 @@ TECHNIQUE = Technique(
         ),
     ),
     knobs=(
-        Number(
+        count(
             "evaluations",
             "Evaluations",
             "Number of evaluations from noise to speech; each number has its own times.",
             default=5,
             symbol="N",
             effect=Effect.AFTER_CALIBRATION,
-            minimum=2,
-            maximum=12,
-            whole=True,
+            between=(2, 12),
         ),
         Choice(
             "search",
@@ -267,15 +263,13 @@ TECHNIQUE = Technique(
             values=OBJECTIVES,
             titles=tuple(map(_title, OBJECTIVES)),
         ),
-        Number(
+        count(
             "passes",
             "Passes",
             "Passes over all times; the search ends earlier once one finds nothing better.",
             default=2,
             effect=Effect.AFTER_CALIBRATION,
-            minimum=1,
-            maximum=10,
-            whole=True,
+            between=(1, 10),
         ),
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +75,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     written.add_argument("--profile", metavar="FILE", help="profile: setting and grid")
 
 
-@dataclass(frozen=True)
-class _Search:
-    knobs: Values
-    places: dict[str, Path]
+_Search = tuple[Values, dict[str, Path]]
+"""Knobs, and the files to write by kind."""
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -90,18 +87,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Searching a grid")
     plain = with_weights(plain, model.info)
     found = []
-    for one in searches:
-        session.terminal.status(f"Searching times for {one.knobs['evaluations']} evaluations")
-        setting = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
+    for knobs, places in searches:
+        session.terminal.status(f"Searching times for {knobs['evaluations']} evaluations")
+        setting = plain.with_technique(UsedTechnique(NAME_OF, knobs))
         request = SearchRequest(tuple(utterances), setting, not options.restart)
-        heard = _Trials(session.terminal, str(one.knobs["objective"]))
+        heard = _Trials(session.terminal, str(knobs["objective"]))
         searched: Searched = session.carry_out(Prepare(JOB, NAME_OF, request), heard).result
-        setting = setting.with_technique(UsedTechnique(NAME_OF, one.knobs, searched.grid.fingerprint))
-        if "grid" in one.places:
-            write_json(one.places["grid"], searched.grid.to_json())
-        if "profile" in one.places:
-            Profile.of(setting, model.info, (searched.grid,)).save(one.places["profile"])
-        found.append(_figures(one, searched, setting, utterances))
+        setting = setting.with_technique(UsedTechnique(NAME_OF, knobs, searched.grid.fingerprint))
+        if "grid" in places:
+            write_json(places["grid"], searched.grid.to_json())
+        if "profile" in places:
+            Profile.of(setting, model.info, (searched.grid,)).save(places["profile"])
+        found.append(_figures(knobs, places, searched, setting, utterances))
     return Result({"searches": found, "machine": session.machine}, _shown(searches, found))
 
 
@@ -115,18 +112,18 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
     counts: Sequence[int] = options.evaluations
     if len(set(counts)) < len(counts):
         raise SettingError("--evaluations has a number twice; give each of them once.")
+    paths = {kind: Path(name) for kind, name in names.items()}
     given = arguments.given(argparse.Namespace(**{**vars(options), "evaluations": counts[0]}), TECHNIQUE.knobs)
     return [
-        _Search(
+        (
             checked(TECHNIQUE.knobs, {**given, "evaluations": count}, TECHNIQUE.title),
-            {kind: writable(_named(Path(name), count, len(counts) > 1)) for kind, name in names.items()},
+            {
+                kind: writable(path.with_name(f"{path.stem}-{count}{path.suffix}") if len(counts) > 1 else path)
+                for kind, path in paths.items()
+            },
         )
         for count in counts
     ]
-
-
-def _named(path: Path, count: int, several: bool) -> Path:
-    return path.with_name(f"{path.stem}-{count}{path.suffix}") if several else path
 
 
 class _Trials:
@@ -142,12 +139,14 @@ class _Trials:
             self._terminal.remark = f"best so far {figure_of(event.report.value, self._objective):.4g}"
 
 
-def _figures(one: _Search, searched: Searched, setting: Setting, utterances: Sequence[Utterance]) -> dict[str, Any]:
-    objective = str(one.knobs["objective"])
+def _figures(
+    knobs: Values, places: Mapping[str, Path], searched: Searched, setting: Setting, utterances: Sequence[Utterance]
+) -> dict[str, Any]:
+    objective = str(knobs["objective"])
     return {
-        **{kind: str(path) for kind, path in one.places.items()},
-        "evaluations": one.knobs["evaluations"],
-        "search": one.knobs["search"],
+        **{kind: str(path) for kind, path in places.items()},
+        "evaluations": knobs["evaluations"],
+        "search": knobs["search"],
         "objective": objective,
         "unit": searched.unit,
         "times": list(searched.grid.times),
@@ -192,5 +191,5 @@ def _shown(searches: Sequence[_Search], found: Sequence[dict[str, Any]]) -> str:
         f"Figures: {found[0]['unit']}"
         + ("; lower is nearer." if found[0]["objective"] == DISTANCE else ", on the sentences that were searched on."),
     ]
-    lines += [f"Wrote the {kind} to {path}." for one in searches for kind, path in one.places.items()]
+    lines += [f"Wrote the {kind} to {path}." for _, places in searches for kind, path in places.items()]
     return "\n".join(lines)

@@ -54,7 +54,6 @@ def files(store: Store) -> dict[str, str]:
 
 FIGURES = ("log_mel_distance", *(one.name for one in JUDGED))
 TABLE, PICTURE = "grids.csv", "grids.svg"
-_DECIDES = ("grid", "solver")
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def compared(results: Results) -> dict[Placed, SettingResult]:
 
 def placed_of(setting: Setting) -> Placed | None:
     """Kind of grid and solver of a setting; ``None`` if other techniques decide more, or it has no such grid."""
-    if any(technique(one.technique).main_slot not in _DECIDES for one in setting.techniques):
+    if any(technique(one.technique).main_slot not in ("grid", "solver") for one in setting.techniques):
         return None
     try:
         plan = foreseen(setting)

@@ -11,9 +11,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -222,18 +222,21 @@ def objective_of(
     return judged
 
 
-FOLDER = "grid-searches"
-
-
 class Journal:
     """Values by grid, also in a file; unreadable lines are skipped."""
 
     def __init__(self, name: str, resume: bool = True) -> None:
         """``name`` identifies the search; without ``resume``, stored values are deleted."""
-        self._path = data_folder() / FOLDER / f"{name}.jsonl"
-        self.known = _read(self._path) if resume else {}
+        self._path = data_folder() / "grid-searches" / f"{name}.jsonl"
+        self.known: dict[Times, Value] = {}
         if not resume:
             self.close()
+            return
+        with suppress(OSError, UnicodeDecodeError):
+            for line in read_text(self._path).splitlines():
+                with suppress(ValueError, TypeError):  # The last line of an interrupted search may be incomplete.
+                    times, value = parsed_json(line)
+                    self.known[tuple(map(float, times))] = tuple(map(float, value))
 
     def add(self, times: Times, value: Value) -> None:
         """Store the value of a grid. If the file cannot be written, the search only loses the ability to resume."""
@@ -246,26 +249,6 @@ class Journal:
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
-
-
-def search_name(*parts: object) -> str:
-    """Sixteen hexadecimal digits that are equal for equal searches; ``parts`` are JSON values that determine it."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _read(path: Path) -> dict[Times, Value]:
-    try:
-        lines = read_text(path).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return {}
-    found = {}
-    for line in lines:
-        try:
-            times, value = parsed_json(line)
-            found[tuple(map(float, times))] = tuple(map(float, value))
-        except (ValueError, TypeError):
-            continue  # The last line of an interrupted search may be incomplete.
-    return found
 
 
 SPEAKING = 1.5
@@ -296,10 +279,9 @@ def search_grid(
     compatibility = placed_for(compatibility_of(flow.info, others, of_flow=True), steps)
     grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
     titled = start_grids(steps)
-    known = search_name(
-        compatibility.to_json(), others.to_json(), dict(knobs), [(one.text, one.voice.id) for one in utterances], MANY
-    )
-    journal = Journal(known, resume)
+    said = [(one.text, one.voice.id) for one in utterances]
+    of = json.dumps([compatibility.to_json(), others.to_json(), dict(knobs), said, MANY], sort_keys=True)
+    journal = Journal(hashlib.sha256(of.encode()).hexdigest()[:16], resume)
     noisy = adds_noise(others, flow)
     takes = 0 if name == DISTANCE else SEEDS if name not in FIDELITY and metric(name).across_seeds else 1
     measures = name not in FIDELITY and not noisy
@@ -329,12 +311,12 @@ def search_grid(
     best = search(method, value, [times for _, times in titled], int(knobs["passes"]), tried)
     work.finish()
     journal.close()
-    of = {one.times: one for one in trials}
+    by_times = {one.times: one for one in trials}
     how = "O3S" if method == OPTIMAL else "a coordinate search"
     words = f"found by {how} on {counted(len(utterances), 'sentence', 'sentences')}, by {objective.unit}"
     return Searched(
         replace(grid, times=best.times, origin=words),
-        tuple(Start(title, of[times]) for title, times in titled),
+        tuple(Start(title, by_times[times]) for title, times in titled),
         best,
         len(trials),
         objective.unit,

@@ -17,7 +17,7 @@ from paretone.models.base import ModelInfo, StudentWeights, Utterance
 from paretone.models.catalogue import find
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, count, whole_numbers
 from paretone.setting.plan import LanguagePlan, NotPrepared
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import (
@@ -192,7 +192,13 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     if depth > info.layers:
         raise SettingError(f"{info.title} has {info.layers} layers, so it cannot keep {depth}; choose fewer.")
     if knobs["recovery"] == NONE:
-        return replace(plan, layers=by_hand or _most_important(info, depth))
+        if not (by_hand or info.layer_order):
+            raise NotPrepared(
+                f"The importance of {info.title}'s layers has not been measured yet; measure it in the Layers panel, "
+                "or list the layers to keep by hand.",
+                command=to_type("measure-layers", info),
+            )
+        return replace(plan, layers=by_hand or tuple(sorted(info.layer_order[:depth])))
     student = _student(info, entry, knobs, by_hand, depth)
     return replace(plan, weights=student, fingerprint=student.fingerprint)
 
@@ -240,26 +246,11 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
     return tuple(sorted(found, key=lambda one: -one.minutes))
 
 
-def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
-    if not info.layer_order:
-        raise NotPrepared(
-            f"The importance of {info.title}'s layers has not been measured yet; measure it in the Layers panel, or "
-            "list the layers to keep by hand.",
-            command=to_type("measure-layers", info),
-        )
-    return tuple(sorted(info.layer_order[:depth]))
-
-
 def _how_trained(student: StudentWeights) -> str:
     original = ", original layers" if student.targets == ORIGINAL else ""
     if student.recovered or not student.minutes:
         return stage_title(RECOVERED if student.recovered else PARTLY).lower() + original
     return f"{student.minutes:g} minute{'s' * (student.minutes != 1)} of training{original}"
-
-
-def _knobs_of(student: StudentWeights) -> dict[str, object]:
-    recovery = RECOVERED if student.recovered else PARTLY
-    return {"depth": student.depth, "recovery": recovery, "layers": "", "targets": student.targets}
 
 
 _STAGES = Choice(
@@ -283,8 +274,6 @@ _PUBLISHED = (
     Published("9-layers", "table 1a", _MODELS[:1], _HALF.replace(depth=9), remark=_TRAINED),
     Published("original-layers", "table 2", _MODELS[:1], _HALF.replace(targets=ORIGINAL), remark=_TRAINED),
 )
-_OLDER_SAMPLER = Values(repeats="2025")
-"""CosyVoice 2's rule for repeated tokens when the paper was written."""
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -311,15 +300,13 @@ TECHNIQUE = Technique(
         training_job("paretone.techniques.spade", "StudentRequest", "training"),
     ),
     knobs=(
-        Number(
+        count(
             "depth",
             "Layers kept",
             "Number of layers to keep; 0: half of the model's. A retrained student must be trained for each number; "
             "pruned takes any.",
             default=0,
-            minimum=0,
-            maximum=64,
-            whole=True,
+            between=(0, 64),
             lowest="half of the layers",
         ),
         _STAGES,
@@ -342,10 +329,20 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=(*_PUBLISHED, *(replace(one, options=_OLDER_SAMPLER) for one in _PUBLISHED)),
+    # Also under CosyVoice 2's rule for repeated tokens when the paper was written.
+    published=(*_PUBLISHED, *(replace(one, options=Values(repeats="2025")) for one in _PUBLISHED)),
     resolve=resolve,
     describe=describe,
-    weights=Weights(lambda info: info.students, fitting_students, _knobs_of),
+    weights=Weights(
+        all_of=lambda info: info.students,
+        fitting=fitting_students,
+        knobs_of=lambda one: {
+            "depth": one.depth,
+            "recovery": RECOVERED if one.recovered else PARTLY,
+            "layers": "",
+            "targets": one.targets,
+        },
+    ),
 )
 
 
@@ -384,7 +381,6 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
 
 
 MEASURED = "measured"
-_DEPTH = "Number of layers that the student keeps: the most important ones. At first half of the loaded model's."
 
 
 def _share(name: str, title: str, symbol: str, default: float, meaning: str) -> Number:
@@ -409,7 +405,13 @@ FORM = TrainingForm(
     "SPADE's composite loss. It learns from speech that the model generates; a manifest of recordings is optional.",
     knobs=(
         # Always a number, unlike the technique's knob: here half of the model's layers is a number, too.
-        Number("depth", "Layers kept", _DEPTH, default=6, minimum=1, maximum=64, whole=True),
+        count(
+            "depth",
+            "Layers kept",
+            "Number of layers that the student keeps: the most important ones. At first half of the loaded model's.",
+            default=6,
+            between=(1, 64),
+        ),
         knob_of(TECHNIQUE.knobs, "layers"),
         Number(
             "stage",

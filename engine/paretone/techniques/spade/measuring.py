@@ -188,7 +188,7 @@ def word_errors_without(
     layers, count = model.info.layers, len(utterances)
     ear = judge_named(judge).ready([one.text for one in utterances], model.info.device_type or "cpu")
     ways = [setting, *(without(setting, layer, layers) for layer in range(layers))]
-    kept = _Kept.of(unfinished, [model.info.all_weights, judge, setting.fingerprint, setting.seed, utterances])
+    kept = _Kept(unfinished, [model.info.all_weights, judge, setting.fingerprint, setting.seed, utterances])
 
     def heard(way: int, number: int) -> list[float]:
         one = utterances[number]
@@ -211,18 +211,14 @@ def word_errors_without(
 class _Kept:
     """Figures by name in a file, so that an interrupted measurement goes on; without a file, only in memory."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._found: dict[str, list[float]] = {}
-        with suppress(OSError, ValueError):
-            found = parsed_json(read_text(path)) if path is not None else {}
-            self._found = {name: one for name, one in found.items() if len(one) == 3} if isinstance(found, dict) else {}
-
-    @classmethod
-    def of(cls, folder: Path | None, of: Sequence[object]) -> _Kept:
+    def __init__(self, folder: Path | None, of: Sequence[object]) -> None:
         """Figures of the measurement that ``of`` describes."""
         digest = hashlib.sha256(repr(of).encode()).hexdigest()[:16]
-        return cls(None if folder is None else folder / f"word-errors-{digest}.json")
+        self._path = None if folder is None else folder / f"word-errors-{digest}.json"
+        self._found: dict[str, list[float]] = {}
+        with suppress(OSError, ValueError):
+            found = parsed_json(read_text(self._path)) if self._path is not None else {}
+            self._found = {name: one for name, one in found.items() if len(one) == 3} if isinstance(found, dict) else {}
 
     def get(self, name: str, make: Callable[[], list[float]]) -> list[float]:
         if name not in self._found:

@@ -19,10 +19,9 @@ from paretone.models.files.layer_importance import (
     MEASURES,
     WORD_ERROR,
     ImportanceRecord,
-    LayerImportance,
     read_record,
 )
-from paretone.setting.knobs import Knob, defaults
+from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import spade
@@ -51,19 +50,14 @@ def compute_importance(task: Task) -> Findings:
     if record is None:
         raise SettingError(f"The layers of {info.title} are not measured yet; measure them in the Layers panel.")
     measures = [one for one in map(record.measure, MEASURES) if one is not None]
-    return Findings(tuple(_importance_panel(one) for one in measures), _importance_caption(record), across=2)
-
-
-def _importance_panel(one: LayerImportance) -> Bars:
-    scale = 100 if one.measure == WORD_ERROR else 1
-    notes = tuple(
-        "" if not one.ranks else f"rank {one.ranks[layer][0] + 1} to {one.ranks[layer][1] + 1}"
-        for layer in range(len(one.values))
-    )
-    values, low, high = (tuple(scale * value for value in part) for part in (one.values, one.low, one.high))
-    groups = tuple(str(layer) for layer in range(len(one.values)))
-    series = BarSeries(_AXES[one.measure].title, values, low, high, notes)
-    return Bars(_TITLES[one.measure], Axis("Layer"), _AXES[one.measure], groups, (series,))
+    panels = []
+    for one in measures:
+        scale, axis = 100 if one.measure == WORD_ERROR else 1, _AXES[one.measure]
+        notes = tuple(f"rank {first + 1} to {last + 1}" for first, last in one.ranks)
+        values, low, high = (tuple(scale * value for value in part) for part in (one.values, one.low, one.high))
+        series = BarSeries(axis.title, values, low, high, notes or ("",) * len(values))
+        panels.append(Bars(_TITLES[one.measure], Axis("Layer"), axis, tuple(map(str, range(len(values)))), (series,)))
+    return Findings(tuple(panels), _importance_caption(record), across=2)
 
 
 def _importance_caption(record: ImportanceRecord) -> str:
@@ -76,7 +70,8 @@ def _importance_caption(record: ImportanceRecord) -> str:
     errors, cosine = record.measure(WORD_ERROR), record.measure(COSINE)
     other = errors if errors is not None else record.measure(DIVERGENCE)
     if other is not None and cosine is not None:
-        both = len({*record.retained(half)} & {*_top(cosine, half)})
+        by_cosine = sorted(range(record.layers), key=lambda layer: -cosine.values[layer])[:half]
+        both = len({*record.retained(half)} & {*by_cosine})
         words += (
             f"Of the {half} layers that the cosine would keep, {both} are among those that "
             f"{'word errors' if other is errors else 'the divergence'} would. "
@@ -85,10 +80,6 @@ def _importance_caption(record: ImportanceRecord) -> str:
     if run_away:
         words += f"{run_away} syntheses did not stop by themselves; they count with what was recognised. "
     return words + f"{deciding.utterances} utterances; whiskers are 95 % bootstrap intervals over them."
-
-
-def _top(one: LayerImportance, count: int) -> list[int]:
-    return sorted(range(len(one.values)), key=lambda layer: -one.values[layer])[:count]
 
 
 def _listed(layers: tuple[int, ...]) -> str:
@@ -109,14 +100,6 @@ _MEMORIES = {"cpu": "process"}
 """Titles of memories other than a card's."""
 PAPER = (("CosyVoice 2", 24, 12, 0.86), ("LLaSA", 16, 8, 0.80))
 """Models with their layers, layers kept, and remaining share of the memory, as published."""
-
-
-def depth_knobs(layers: int) -> tuple[Knob, ...]:
-    depths = "Number of depths, from one layer to all; half of the layers is always included, as in the paper."
-    return (
-        count_knob("depths", "Depths", depths, max(2, min(6, layers)), max(2, layers), least=2),
-        count_knob("rounds", "Rounds", "Number of runs per depth; the best time counts.", 2, 20),
-    )
 
 
 def compute_depth(task: Task) -> Findings:
@@ -233,6 +216,16 @@ DEPTH = View(
     question="What do fewer layers save?",
     source="SPADE (arXiv 2509.20802), figure 3",
     families=("language",),
-    knobs=depth_knobs,
+    knobs=lambda layers: (
+        count_knob(
+            "depths",
+            "Depths",
+            "Number of depths, from one layer to all; half of the layers is always included, as in the paper.",
+            max(2, min(6, layers)),
+            max(2, layers),
+            least=2,
+        ),
+        count_knob("rounds", "Rounds", "Number of runs per depth; the best time counts.", 2, 20),
+    ),
     compute=compute_depth,
 )

@@ -10,7 +10,7 @@ from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, FeatureDraftWeights, ModelInfo, StudentWeights
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import knobs_of
@@ -29,9 +29,7 @@ from paretone.training.forms import (
     SENTENCES,
     TOKEN_FIGURES,
     Figure,
-    Place,
     TrainingForm,
-    TrainingPlan,
     companion_arguments,
     count_knob,
     minutes_by_size,
@@ -39,30 +37,34 @@ from paretone.training.forms import (
 )
 from paretone.training.requests import CompanionRequest
 
-MEASURED_LAYERS = 12
-
 
 def fitting_upper(layers: int) -> int:
     """Default number of topmost layers of a draft for a model of ``layers``: a quarter, as published; none up to a
     dozen layers, where they dominate the cost of a draft."""
-    return 0 if layers <= MEASURED_LAYERS else layers // 4
+    return 0 if layers <= 12 else layers // 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftRequest(CompanionRequest):
-    """Request to train a draft of the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest and
-    the head are trained, or one on ``features``, the model's hidden states. The result is
-    :class:`paretone.training.requests.Trained`."""
+class OfLayers:
+    """Choices of a draft of the model's own layers."""
 
-    features: bool = False
-    """Whether it reads the model's hidden states (EAGLE-3); layers and shares then do not count."""
     lower: int = 2
+    """Number of lowest layers, which are trained."""
     upper: int | None = None
-    """``None``: :func:`fitting_upper`."""
+    """Number of topmost layers, which stay frozen; ``None``: :func:`fitting_upper`."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
-    """Share of the rejection rate in the rest of the loss."""
+    """Share of the rejection rate, one minus the overlap of the distributions, in the rest of the loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftRequest(OfLayers, CompanionRequest):
+    """Request to train a draft of the model's lowest and topmost layers, of which the lowest and the head are trained,
+    or one on ``features``, the model's hidden states (EAGLE-3); layers and shares then do not count. The result is
+    :class:`paretone.training.requests.Trained`."""
+
+    features: bool = False
     initial: str = ""
     """File of a draft with the same layers to start from."""
 
@@ -101,7 +103,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | FeatureDraftWeights | StudentWeights:
-    info, kind = context.info, kind_of(knobs)
+    info, kind = context.info, KINDS.get(knobs["draft"], "draft")
     there = fitting_drafts(info, knobs)
     if knobs["alone"] or plan.weights is not None or plan.layers is not None:
         if knobs["draft"] == ON_FEATURES:
@@ -136,12 +138,8 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     return draft
 
 
-_KINDS = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYERS: "draft of layers"}
-
-
-def kind_of(knobs: Values) -> str:
-    """Word for the drafting weights."""
-    return _KINDS.get(knobs["draft"], "draft")
+KINDS = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYERS: "draft of layers"}
+"""Words for the drafting weights, by the knob ``draft``."""
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
@@ -172,21 +170,16 @@ def describe(knobs: Values) -> str:
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
 
 
-def kind_of_weights(weights: object) -> str:
-    return _KINDS[_kind(weights)]
-
-
-def _kind(weights: object) -> str:
+def drafting(weights: object) -> str:
+    """The knob ``draft`` for these weights."""
     if isinstance(weights, StudentWeights):
         return DRAFT_BY_STUDENT
     return ON_FEATURES if isinstance(weights, FeatureDraftWeights) else OF_LAYERS
 
 
-LENGTH = 3
-"""The paper's draft length."""
+LENGTH = 3  # The paper's draft length.
 TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
 """Tolerances of the paper's table 3."""
-_MODELS = ("CosyVoice2-0.5B",)
 _BY_PAPER = Values(
     tolerated=PUBLISHED,
     draft_length=LENGTH,
@@ -204,17 +197,15 @@ _PUBLISHED = (
         Published(
             f"beta={tolerance:g}",
             "table 3",
-            _MODELS,
+            ("CosyVoice2-0.5B",),
             _BY_PAPER.replace(tolerance=tolerance),
             main=tolerance == TOLERANCES[-1],
             remark=_DRAFT,
         )
         for tolerance in TOLERANCES
     ),
-    Published("draft-alone", "table 1", _MODELS, Values(alone=True, draft=OF_LAYERS), remark=_DRAFT),
+    Published("draft-alone", "table 1", ("CosyVoice2-0.5B",), Values(alone=True, draft=OF_LAYERS), remark=_DRAFT),
 )
-_OLDER_SAMPLER = Values(repeats="2025")
-"""CosyVoice 2's rule for repeated tokens when the paper was written."""
 TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
@@ -229,7 +220,7 @@ TECHNIQUE = Technique(
     slot="draft",
     place=160,
     mark=Mark("blue", "square"),
-    exports="paretone.techniques.speculative",
+    exports=__name__,
     benches=(("ssd", "paretone.techniques.speculative.ssd_bench"),),
     views=("paretone.techniques.speculative.view",),
     commands=(
@@ -259,7 +250,7 @@ TECHNIQUE = Technique(
             titles=("Ids that the model may draw", "Every id (as published)"),
             later=True,
         ),
-        Number(
+        count(
             "draft_length",
             "Draft length",
             "Number of tokens drafted before the model verifies them; the initial value if it adapts. Turn that "
@@ -267,9 +258,7 @@ TECHNIQUE = Technique(
             default=3,
             symbol="L_d",
             unit="tokens",
-            minimum=1,
-            maximum=8,
-            whole=True,
+            between=(1, 8),
         ),
         Switch(
             "adaptive",
@@ -307,26 +296,21 @@ TECHNIQUE = Technique(
             later=True,
         ),
     ),
-    published=(*_PUBLISHED, *(replace(one, options=_OLDER_SAMPLER) for one in _PUBLISHED)),
+    # Also under CosyVoice 2's rule for repeated tokens when the paper was written.
+    published=(*_PUBLISHED, *(replace(one, options=Values(repeats="2025")) for one in _PUBLISHED)),
     resolve=resolve,
     describe=describe,
     idle=idle,
     weights=Weights(
         all_of=lambda info: (*info.drafts, *info.feature_drafts, *info.students),
         fitting=fitting_drafts,
-        knobs_of=lambda one: {"draft": _kind(one)},
+        knobs_of=lambda one: {"draft": drafting(one)},
         of=lambda plan: plan.draft or plan.weights,
     ),
 )
 
 
 _minutes = minutes_by_size(15.0)
-
-
-def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
-    lower, upper = int(plan.knobs["lower"]), int(plan.knobs["upper"])
-    features = plan.knobs["kind"] == ON_FEATURES
-    return DraftRequest(features=features, lower=lower, upper=upper, **companion_arguments(place, plan))
 
 
 def _ready(figures: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
@@ -359,7 +343,12 @@ FORM = TrainingForm(
     ),
     found=(Figure("acceptance", "drafts accepted"), *TOKEN_FIGURES),
     progress="At step {step} the model would accept {found} of the drafted tokens.",
-    request=_request,
+    request=lambda place, plan: DraftRequest(
+        features=plan.knobs["kind"] == ON_FEATURES,
+        lower=int(plan.knobs["lower"]),
+        upper=int(plan.knobs["upper"]),
+        **companion_arguments(place, plan),
+    ),
     minutes=_minutes,
     folder=lambda model, knobs: (
         f"{model}-draft-" + ("features" if knobs["kind"] == ON_FEATURES else f"{knobs['lower']}-{knobs['upper']}")

@@ -68,11 +68,10 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
     return train.result(options, trained, text)
 
 
-KINDS = ("student", "draft")
-
-
 def _declare_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=KINDS, help="what to write; a draft comes with the settings to use it with")
+    parser.add_argument(
+        "kind", choices=("student", "draft"), help="what to write; a draft comes with the settings to use it with"
+    )
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the model's first)")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="output folder; existing files are not replaced")

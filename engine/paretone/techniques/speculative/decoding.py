@@ -6,14 +6,11 @@ from weakref import ref
 
 from paretone.errors import SettingError
 from paretone.last_used import LastUsed
-from paretone.models.families.language_network import DecodingLoop, TokenModel
+from paretone.models.families.language_network import DecodingLoop
 from paretone.sampling.autoregressive import Decoding
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.speculative import speculation
 from paretone.sampling.verification import Rule, by_block, by_token
-
-MOST_LENGTHS = 8
-"""Most configurations whose adaptive lengths are kept."""
 
 
 def speculative(
@@ -23,8 +20,13 @@ def speculative(
     :func:`rule_of`; an ``adaptive`` length starts at ``draft_length``."""
     if loop.draft is None:
         raise SettingError("There is no draft model; choose one.")
-    way = (tolerance, block, guarded, loop.acceptance)
-    length = _adaptive(loop, loop.draft, draft_length, way) if adaptive else draft_length
+    length: int | AdaptiveLength = draft_length
+    if adaptive:
+        # One length for each of the last configurations: sentences are short, and measuring takes cycles. Weak
+        # references, so that dropped networks are freed.
+        lengths: LastUsed[AdaptiveLength] = loop.memory.setdefault(__name__, LastUsed(8))
+        way = ref(loop.target), ref(loop.draft), draft_length, tolerance, block, guarded, loop.acceptance
+        length = lengths.of(way, lambda: AdaptiveLength(draft_length))
     rule = loop.rule or rule_of(loop.target.codes, tolerance, block=block, guarded=guarded)
     return speculation(
         loop.target, loop.draft, loop.request, loop.sampler, loop.uniforms, rule, length, loop.check, loop.draft_request
@@ -34,10 +36,3 @@ def speculative(
 def rule_of(codes: int, tolerance: float, *, block: bool, guarded: bool = True) -> Rule:
     """Rule by ``block``, without tolerance, or token by token with ``tolerance``, ``guarded`` or as published."""
     return by_block if block else by_token(tolerance, codes, guarded=guarded)
-
-
-def _adaptive(loop: DecodingLoop, draft: TokenModel, start: int, way: tuple) -> AdaptiveLength:
-    """The adaptive length of this configuration. It is reused: sentences are short, and measuring takes cycles."""
-    lengths: LastUsed[AdaptiveLength] = loop.memory.setdefault(__name__, LastUsed(MOST_LENGTHS))
-    # Weak references, so that dropped networks are freed.
-    return lengths.of((ref(loop.target), ref(draft), start, way), lambda: AdaptiveLength(start))

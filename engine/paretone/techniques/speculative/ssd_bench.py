@@ -122,17 +122,12 @@ def diversities(
             break
         bundled.say(f"sentence {at + 1} of {len(texts)}: {seeds} takes of each way …")
         for title, setting in {**plain, **accepted.ways}.items():
-            one = diversity(list(_curves(model, text, voice, setting, accepted.artefacts, seeds)))
+            takes = [
+                synthesise(model, text, voice, replace(setting, seed=seed), accepted.artefacts) for seed in range(seeds)
+            ]
+            one = diversity([log_pitch(take.samples, take.sample_rate) for take in takes])
             found.setdefault(title, []).extend([] if one is None else [one])
     return {title: float(np.mean(known)) if known else None for title, known in found.items()}
-
-
-def _curves(
-    model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
-) -> Iterator[np.ndarray]:
-    for seed in range(seeds):
-        take = synthesise(model, text, voice, replace(setting, seed=seed), artefacts)
-        yield log_pitch(take.samples, take.sample_rate)
 
 
 def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float | str:
@@ -148,10 +143,6 @@ def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float 
 
 NAME = "ssd"
 PLAIN = "autoregressive"
-GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
-"""Number of sentences, and most tokens of each, for comparing greedy decoding."""
-JUDGED = 0.75
-"""With ``--groups``: share of the remaining time for the judges; the rest is for takes with different seeds."""
 DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
     "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -219,7 +210,8 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
     accepted = accepting(model, plain, _knobs(arguments))
     ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)
-    said = judged(model, ways, arguments, Turns(within, least=1, share=JUDGED), accepted.artefacts)
+    # A quarter of the remaining time is for takes with different seeds.
+    said = judged(model, ways, arguments, Turns(within, least=1, share=0.75), accepted.artefacts)
     texts = bundled.heard_sentences(arguments)[: len(said[PLAIN][0].errors.words)] if said else []
     turns = Turns(within, least=1)
     varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, turns)
@@ -259,15 +251,16 @@ def _ways(
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all; both greedy."""
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all: both greedy, up to 300
+    tokens of three sentences."""
     equal = compared = 0
-    for text in harvard_sentences()[:GREEDY_SENTENCES]:
+    for text in harvard_sentences()[:3]:
         works = model.internals(scripted(model, text, voice, setting))
         target, draft, drafting = works.networks.target, works.networks.draft, works.plan.decoding
         if draft is None or drafting is None:
             raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")
         way = dict(drafting.arguments)
-        request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
+        request = replace(works.request, maximum=min(works.request.maximum, 300))
         length = AdaptiveLength(way["draft_length"]) if way["adaptive"] else way["draft_length"]
         plain = decode(target.tokens, request, Greedy(), Uniforms(0))
         drafted = speculation(
@@ -286,15 +279,11 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     return equal, compared
 
 
-PASSES = (2, 4, 6, 8)
-"""Numbers of tokens of verifying passes whose times are reported."""
-
-
 def _passes(times: DecodingTimes) -> dict[str, float]:
     """v by the number of tokens of a pass, where passes over as many were measured."""
     plain = times.decoded[PLAIN].target_seconds
     found: dict[str, float] = {}
-    for tokens in PASSES:
+    for tokens in (2, 4, 6, 8):
         spent = [
             one.target_seconds for way in times.decoded.values() for one in way.cycles if len(one.drafted) == tokens - 1
         ]

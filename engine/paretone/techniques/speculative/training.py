@@ -12,7 +12,7 @@ Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Spec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -25,7 +25,7 @@ from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import DRAFTS, read_draft
 from paretone.techniques.base import JobTask
-from paretone.techniques.speculative import DraftRequest, fitting_upper
+from paretone.techniques.speculative import DraftRequest, OfLayers, fitting_upper
 from paretone.techniques.speculative.feature_training import DraftOnFeatures
 from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe, train_companion
 from paretone.training.learner import Rates
@@ -46,17 +46,9 @@ from paretone.wording import percent
 
 
 @dataclass(frozen=True)
-class DraftOptions(TokenOptions):
+class DraftOptions(OfLayers, TokenOptions):
     """Options of a run. Raises :class:`paretone.errors.SettingError` for shares outside 0 to 1."""
 
-    lower: int = 2
-    """Number of lowest layers, which are trained."""
-    upper: int | None = None
-    """Number of topmost layers, which stay frozen; ``None``: the default for the model."""
-    spoken_share: float = 0.2
-    """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
-    overlap_share: float = 0.5
-    """Share of the rejection rate, one minus the overlap of the distributions, in the rest of the loss."""
     temperature: float = 0.8
     """Temperature of the comparison of draft and target: that of the sampler that verifies drafts."""
 
@@ -170,13 +162,8 @@ class Draft(Companion):
 
     @classmethod
     def of(cls, request: DraftRequest) -> Draft:
-        options = DraftOptions(
-            **request.token_options,
-            lower=request.lower,
-            upper=request.upper,
-            spoken_share=request.spoken_share,
-            overlap_share=request.overlap_share,
-        )
+        chosen = {one.name: getattr(request, one.name) for one in fields(OfLayers)}
+        options = DraftOptions(**request.token_options, **chosen)
         return cls(options, Path(request.initial) if request.initial else None)
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:

@@ -14,13 +14,13 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.decoding import Drafting, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
-from paretone.models.base import DraftWeights, Synthesis
+from paretone.models.base import Synthesis
 from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.knobs import Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
-from paretone.techniques.speculative import TOLERANCES
+from paretone.techniques.speculative import LENGTH, TOLERANCES
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, count_knob, sentences_knob
 from paretone.wording import percent
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from paretone.measure.intelligibility import WordErrors
 
 _Place = TypeVar("_Place", int, float)
-TABLE_LENGTH = speculative.LENGTH
 PAPER = {0.0: 0.504 / 0.509, 0.1: 0.504 / 0.444, 0.2: 0.504 / 0.408, 0.3: 0.504 / 0.386, 0.4: 0.504 / 0.360}
 """Speed-ups of the published table 3: LM-RTF of CosyVoice 2 alone over that with SSD."""
 DRAWS = 1000
@@ -126,15 +125,16 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 def compute(task: Task) -> Findings:
-    info, kind = task.model.info, speculative.kind_of(task.knobs)
-    if not speculative.fitting_drafts(info, task.knobs):
+    info, drafts = task.model.info, speculative.fitting_drafts(task.model.info, task.knobs)
+    if not drafts:
+        kind = speculative.KINDS.get(task.knobs["draft"], "draft")
         raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
     from paretone.views.quality import judge_of, judged_utterances, word_errors
 
     model, plain = task.model, task.setting.baseline
     lengths = tuple(range(1, int(task.knobs["longest"]) + 1))
     tolerance = float(task.knobs["tolerance"])
-    wanted = {(one, TABLE_LENGTH) for one in TOLERANCES} | {(tolerance, length) for length in lengths}
+    wanted = {(one, LENGTH) for one in TOLERANCES} | {(tolerance, length) for length in lengths}
     ways = {place: _Way(_speculating(plain, task.knobs, *place)) for place in sorted(wanted)}
     reference = _Way(plain)
     every = (reference, *ways.values())
@@ -148,19 +148,17 @@ def compute(task: Task) -> Findings:
             way.spoken.append(synthesise(model, one.text, one.voice, way.setting, (), work.part(100, text)))
     judge = judge_of(sentences)
     errors = {} if judge is None else {id(way): word_errors(judge, sentences, way.spoken) for way in every}
-    table = {beta: ways[beta, TABLE_LENGTH] for beta in TOLERANCES}
+    table = {beta: ways[beta, LENGTH] for beta in TOLERANCES}
     figure = {length: ways[tolerance, length] for length in lengths}
     panels = [
-        _speed(f"Language model, L_d = {TABLE_LENGTH}", _BETA, table, reference, PAPER),
-        _speed(f"Language model, β = {tolerance:g}", _LENGTH, figure, reference, {}),
+        _speed(f"Language model, L_d = {LENGTH}", _BETA, table, reference, PAPER),
+        _speed(f"Language model, β = {tolerance:g}", _LENGTHS, figure, reference, {}),
     ]
     if errors:
         panels.append(_intelligibility(table, reference, errors))
     panels += [_tokens(figure), _time(figure, reference)]
-    own = speculative.fitting_drafts(model.info, task.knobs)[0]
-    drafted = (
-        "" if isinstance(own, DraftWeights) else f"A {speculative.kind_of_weights(own)} drafts, unlike in the paper. "
-    )
+    kind = speculative.drafting(drafts[0])
+    drafted = "" if kind == speculative.OF_LAYERS else f"A {speculative.KINDS[kind]} drafts, unlike in the paper. "
     said = drafted + RULES[task.knobs["tolerated"]] + _caption(table, figure, reference, errors, len(sentences))
     return Findings(tuple(panels), said, 2, sentences)
 
@@ -169,7 +167,7 @@ RULES = {
     speculative.PUBLISHED: "The tolerance applies to every id, as published. ",
     speculative.GUARDED: "The tolerance applies to ids that the model may draw, unlike in the paper. ",
 }
-_BETA, _LENGTH = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
+_BETA, _LENGTHS = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
 
 
 def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> Setting:
@@ -218,7 +216,7 @@ def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mappi
     bands = [[100 * value for value in (one.rate, *one.interval())] for one in found]
     plain = 100 * errors[id(reference)].rate
     return Lines(
-        f"Intelligibility, L_d = {TABLE_LENGTH}",
+        f"Intelligibility, L_d = {LENGTH}",
         _BETA,
         Axis("Word error rate", "%"),
         (
@@ -232,7 +230,7 @@ def _tokens(figure: Mapping[int, _Way]) -> Lines:
     places = tuple(float(length) for length in figure)
     return Lines(
         "Tokens per target pass, E",
-        _LENGTH,
+        _LENGTHS,
         Axis("E"),
         (
             Curve("measured", places, tuple(way.sums.tokens_per_pass for way in figure.values())),
@@ -247,7 +245,7 @@ def _time(figure: Mapping[int, _Way], reference: _Way) -> Lines:
     plain = _Parts.of(reference, reference)
     return Lines(
         "Time per token",
-        _LENGTH,
+        _LENGTHS,
         Axis("Time of a token, 1: a pass of plain decoding"),
         (
             Curve("verifying", places, tuple(one.verification / one.tokens for one in parts)),
@@ -270,7 +268,7 @@ def _caption(
     best = max(lengths, key=lengths.__getitem__)
     first, last = min(speeds), max(speeds)
     words = (
-        f"With {TABLE_LENGTH} drafted tokens the language model is {speeds[first]:.2f}× as fast at β = {first:g}, "
+        f"With {LENGTH} drafted tokens the language model is {speeds[first]:.2f}× as fast at β = {first:g}, "
         f"where speech is distributed exactly as without drafts, and {speeds[last]:.2f}× at β = {last:g} (paper: "
         f"{PAPER[first]:.2f}× and {PAPER[last]:.2f}×). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
         f"{lengths[best]:.2f}×. "

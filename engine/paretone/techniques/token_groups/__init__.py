@@ -13,7 +13,7 @@ from paretone.errors import ProfileError
 from paretone.figures.glyphs import Mark
 from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part, imported
 from paretone.setting.setting import Published, Setting
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
@@ -109,27 +109,23 @@ TECHNIQUE = Technique(
             maximum=1.0,
             step=0.05,
         ),
-        Number(
+        count(
             "largest",
             "Largest group",
             "Most tokens of a group: the centre and those that are most similar to it.",
             default=8,
             unit="tokens",
             effect=Effect.AFTER_CALIBRATION,
-            minimum=2,
-            maximum=256,
-            whole=True,
+            between=(2, 256),
         ),
-        Number(
+        count(
             "smallest",
             "Smallest group",
             "Groups of fewer tokens are dropped; tokens that are then in none are accepted one by one.",
             default=2,
             unit="tokens",
             effect=Effect.AFTER_CALIBRATION,
-            minimum=2,
-            maximum=256,
-            whole=True,
+            between=(2, 256),
         ),
         Choice(
             "space",

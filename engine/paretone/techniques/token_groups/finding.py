@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.models.base import SpeechModel, Voice
+from paretone.models.base import SpeechModel
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
 from paretone.observer import Observer
@@ -23,7 +22,7 @@ from paretone.speaking import scripted
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.base import JobTask
 from paretone.techniques.resolving import knobs_under
-from paretone.techniques.token_groups.groups import SPACES, GroupHeard, Groups, GroupsFound
+from paretone.techniques.token_groups.groups import SPACES, GroupHeard, Groups, GroupsFound, HearGroup
 
 ROWS = 1024
 """Number of tokens compared with all others at once."""
@@ -98,30 +97,23 @@ PAUSE_SECONDS = 0.15
 """Silence between two members."""
 FADE_SECONDS = 0.01
 """Fade at both ends of a member, against clicks."""
-_TEXT = "Rice."
-"""Text to prepare a voice for the decoder; it is not spoken."""
 
 
-def hear_group(
-    model: SpeechModel,
-    setting: Setting,
-    voice: Voice,
-    members: Sequence[int],
-    held_seconds: float,
-    check: Callable[[], None],
-) -> GroupHeard:
-    """Sound of ``members`` in ``voice``, each repeated for ``held_seconds``: a single token is too short to be heard.
-    Raises :class:`SettingError` for unknown tokens, and what ``check`` raises."""
-    speech = language_speech(model)
+def hear(task: JobTask) -> GroupHeard:
+    """Sound of the members, each repeated: a single token is too short to be heard. Raises :class:`SettingError` for
+    unknown tokens, and :class:`paretone.errors.Cancelled`."""
+    asked: HearGroup = task.request
+    speech, check = language_speech(task.loaded), task.observer.check
     codes = speech.own.tokens.codes
-    if strange := [one for one in members if not 0 <= one < codes]:
+    if strange := [one for one in asked.members if not 0 <= one < codes]:
         raise SettingError(f"{speech.info.title} has no token {strange[0]}; its tokens are 0 to {codes - 1}.")
-    decoder = speech.internals(scripted(speech, _TEXT, voice, setting.baseline), check).decoder
-    rate, count = speech.info.sample_rate, max(1, round(held_seconds * speech.token_rate))
+    # A text prepares the voice for the decoder; it is not spoken.
+    decoder = speech.internals(scripted(speech, "Rice.", asked.voice, asked.setting.baseline), check).decoder
+    rate, count = speech.info.sample_rate, max(1, round(asked.held_seconds * speech.token_rate))
     pause, fade = np.zeros(round(PAUSE_SECONDS * rate), np.float32), round(FADE_SECONDS * rate)
     parts: list[np.ndarray] = []
     starts, length = [], 0
-    for one in members:
+    for one in asked.members:
         check()
         sound = np.array(decoder().whole([one] * count).samples, np.float32)
         ramp = np.linspace(0, 1, min(fade, len(sound)), dtype=np.float32)
@@ -130,22 +122,13 @@ def hear_group(
         starts.append(length / rate)
         parts += [sound, pause]
         length += len(sound) + len(pause)
-    return GroupHeard(tuple(members), np.concatenate(parts[:-1]), rate, tuple(starts))
+    return GroupHeard(asked.members, np.concatenate(parts[:-1]), rate, tuple(starts))
 
 
 def find(task: JobTask) -> GroupsFound:
     started = time.perf_counter()
     groups = find_groups(task.loaded, task.request.setting, task.observer)
     return GroupsFound(groups, time.perf_counter() - started)
-
-
-def hear(task: JobTask) -> GroupHeard:
-    asked = task.request
-    return hear_group(task.loaded, asked.setting, asked.voice, asked.members, asked.held_seconds, task.observer.check)
-
-
-MOST_KEPT = 4
-"""Number of groups whose matrices are kept."""
 
 
 def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bool) -> Rule:
@@ -158,6 +141,6 @@ def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bo
     return by_group(matrices(groups, rows, str(device)), within=within)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(4)
 def matrices(groups: Groups, rows: int, device: str) -> TokenGroups:
     return TokenGroups(groups.members, rows, device)

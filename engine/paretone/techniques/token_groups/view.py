@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.setting.knobs import Knob, Values
+from paretone.setting.knobs import Values
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.published import rule_of
 from paretone.techniques.token_groups.groups import SPACES
@@ -29,10 +29,6 @@ COSINES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SIZES = (4, 8, 16, 64)
 """Sizes of the largest groups to compare."""
 TOLERANCES = (0.0, 0.2, 0.4)
-
-
-def knobs(layers: int) -> tuple[Knob, ...]:
-    return sentences_knob(2, "spoken plainly"), RULE
 
 
 def compute(task: Task) -> Findings:
@@ -127,6 +123,6 @@ VIEW = View(
     question="How many drafted tokens are accepted in groups, and how many with a tolerance?",
     source="Principled coarse-grained acceptance (arXiv 2511.13732)",
     families=("language",),
-    knobs=knobs,
+    knobs=lambda layers: (sentences_knob(2, "spoken plainly"), RULE),
     compute=compute,
 )

@@ -107,9 +107,6 @@ class Record:
         wanted = machine, checkpoint, bits, group_of(bits, group)
         return next((one for one in self.measured if one.key == wanted), None)
 
-    def all_of(self, machine: str, checkpoint: str) -> tuple[Measured, ...]:
-        return tuple(one for one in self.measured if one.key[:2] == (machine, checkpoint))
-
     def with_measured(self, new: Measured) -> Record:
         """Add ``new``, replacing an earlier measurement with the same key, and write the file. Raises
         :class:`PlainError` if it cannot be written."""
@@ -188,7 +185,8 @@ def little(info: ModelInfo) -> str:
     """Note that nothing was gained here, or ``""``."""
     if not info.fingerprint:
         return ""
-    found = Record.of(info.id).all_of(current_machine(), info.fingerprint)
+    here = current_machine(), info.fingerprint
+    found = (one for one in Record.of(info.id).measured if one.key[:2] == here)
     best = max(found, key=lambda one: one.speed_up, default=None)
     return "" if best is None or best.gains else refusal(best, info.title)
 

@@ -100,7 +100,7 @@ def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     ("of", "changes", "words"),
     [
         (setting(few_steps_setting()), {"interval_weights": ()}, "no average-velocity weights for 2 evaluations yet"),
-        (setting(few_steps_setting(1, "f" * 64)), {}, "weights 'ffffffffffff' is not among those of Small"),
+        (setting(few_steps_setting(1, "f" * 64)), {}, "Small lacks the average-velocity weights 'ffffffffffff' here"),
         (setting(few_steps_setting()), {"trained_guidance": 0.5}, "has its guidance in its weights already"),
         (setting(few_steps_setting(), free()), {}, "both decide about weights"),
         (setting(few_steps_setting(), UsedTechnique("guidance_interval")), {}, "so .* has nothing to decide"),

@@ -22,7 +22,7 @@ from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
 from paretone.techniques.searched_grid import searching as searching_module
-from paretone.techniques.searched_grid.searching import FOLDER, MANY, many_steps, search_grid, start_grids
+from paretone.techniques.searched_grid.searching import MANY, many_steps, search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model
@@ -116,7 +116,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     first, second = AnalyticFlow(), AnalyticFlow()
     with pytest.raises(Cancelled):
         search_grid(first, UTTERANCES, searching(), Following(checks=whole.evaluations // 2))
-    (journal,) = (data / FOLDER).glob("*.jsonl")
+    (journal,) = (data / "grid-searches").glob("*.jsonl")
     with journal.open("a") as file:
         file.write("[[0.0, 0.5")
     tried: list[Trial] = []
@@ -124,7 +124,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     assert dataclasses.replace(found, seconds=0.0) == dataclasses.replace(expected, seconds=0.0)
     assert len(tried) == expected.trials
     assert second.evaluations < 0.75 * whole.evaluations
-    assert not list((data / FOLDER).glob("*.jsonl")), "it has ended"
+    assert not list((data / "grid-searches").glob("*.jsonl")), "it has ended"
 
 
 # --- Judges -----------------------------------------------------------------------------------------------------------

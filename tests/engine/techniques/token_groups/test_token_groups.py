@@ -23,9 +23,10 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import conflict, resolve
+from paretone.techniques.base import JobTask
 from paretone.techniques.token_groups import NAME
-from paretone.techniques.token_groups.finding import PAUSE_SECONDS, directions, hear_group, neighbourhoods
-from paretone.techniques.token_groups.groups import Groups
+from paretone.techniques.token_groups.finding import PAUSE_SECONDS, directions, hear, neighbourhoods
+from paretone.techniques.token_groups.groups import GroupHeard, Groups, HearGroup
 from tests.engine.command_line import Console
 from tests.engine.small_language import CODES
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
@@ -165,7 +166,10 @@ def test_profiles_carry_them(model: LmMiniSpeech, tmp_path: Path) -> None:
 
 
 def test_members_are_heard_one_after_another(model: LmMiniSpeech) -> None:
-    heard = hear_group(model, setting(), voice("", "lm-mini"), (3, 5, 3), 0.3, lambda: None)
+    def sound(*members: int) -> GroupHeard:
+        return hear(JobTask(HearGroup(setting(), voice("", "lm-mini"), members, 0.3), Observer(), model))
+
+    heard = sound(3, 5, 3)
     rate, starts = heard.sample_rate, [round(one * heard.sample_rate) for one in heard.starts]
     assert heard.members == (3, 5, 3) and starts[0] == 0
     held = starts[1] - round(PAUSE_SECONDS * rate)
@@ -174,7 +178,7 @@ def test_members_are_heard_one_after_another(model: LmMiniSpeech) -> None:
     assert np.array_equal(first, third) and not np.array_equal(first, second)
     assert not heard.samples[held : starts[1]].any() and heard.samples[:held].any()
     with pytest.raises(SettingError, match=f"no token {CODES}; its tokens are 0 to {CODES - 1}"):
-        hear_group(model, setting(), voice("", "lm-mini"), (CODES,), 0.3, lambda: None)
+        sound(CODES)
 
 
 # --- On the command line ----------------------------------------------------------------------------------------------
