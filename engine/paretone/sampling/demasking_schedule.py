@@ -28,13 +28,17 @@ def demasking_times(steps: int, shift: float) -> np.ndarray:
 
 def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
     """Codes that each step commits, of ``cells``; the last one takes the rest. On a short canvas there may be none."""
-    times, left = demasking_times(steps, shift).tolist(), cells
+    return tuple(_shares(cells, cells, demasking_times(steps, shift)))
+
+
+def _shares(left: int, cells: int, times: np.ndarray) -> list[int]:
+    """Divide the ``left`` codes of ``cells`` among the steps between ``times``; the last one takes the rest."""
     counts: list[int] = []
-    for before, after in itertools.pairwise(times):
-        last = len(counts) == steps - 1
+    for before, after in itertools.pairwise(times.tolist()):
+        last = len(counts) == len(times) - 2
         counts.append(left if last else min(math.ceil(cells * (after - before)), left))
         left -= counts[-1]
-    return tuple(counts)
+    return counts
 
 
 class CommitPlan:
@@ -78,14 +82,9 @@ class CommitPlan:
         steps = max(steps, 1)
         if steps >= self.steps:
             return
-        left, counts = sum(self._counts), []
         shares = np.linspace(self._share, 1.0, steps + 1)
         times = self._shift * shares / (1.0 + (self._shift - 1.0) * shares)
-        for place, (before, after) in enumerate(itertools.pairwise(times.tolist())):
-            wanted = left if place == steps - 1 else math.ceil(self._cells * (after - before))
-            counts.append(min(wanted, left))
-            left -= counts[-1]
-        self._counts = counts
+        self._counts = _shares(self.left, self._cells, times)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ FIRST_SHARE, LAST_SHARE = 0.4, 0.1
 DIGITS = 6
 """Decimals of searched times: grids that differ by less count as equal."""
 _THIRD = 1 / 3
-_MOVES = 4
-"""Most moves of one time per pass of the coordinate search."""
+_NARROWINGS = math.ceil(math.log(NARROWEST) / math.log(2 * _THIRD))
+"""Steps of a ternary search."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def search(
 
 def most_trials(method: str, steps: int, passes: int) -> int:
     """Number of trials with ``steps``, without the starts: the maximum for O3S, an estimate for coordinate search."""
-    each = 2 * _narrowings() if method == OPTIMAL else 3
+    each = 2 * _NARROWINGS if method == OPTIMAL else 3
     return passes * (steps - 1) * each
 
 
@@ -120,18 +120,13 @@ def _with(times: Times, index: int, time: float) -> Times:
     return (*times[:index], round(time, DIGITS), *times[index + 1 :])
 
 
-def _narrowings() -> int:
-    """Number of steps of a ternary search."""
-    return math.ceil(math.log(NARROWEST) / math.log(2 * _THIRD))
-
-
 def _ternary_passes(walk: _Walk, passes: int) -> None:
     for number in range(1, passes + 1):
         before = walk.times
         for index in range(1, len(before) - 1):
             times = walk.times
             low, high = times[index - 1], times[index + 1]
-            for _ in range(_narrowings()):
+            for _ in range(_NARROWINGS):
                 third = (high - low) * _THIRD
                 left, right = low + third, high - third
                 pair = [_worth(walk.value(_with(times, index, time), number, index)) for time in (left, right)]
@@ -145,20 +140,16 @@ def _compass_passes(walk: _Walk, passes: int) -> None:
     for number in range(1, passes + 1):
         before = walk.times
         for index in range(1, len(before) - 1):
-            moves = 0
-            while moves < _MOVES and _moves(walk, index, share, number):
-                moves += 1
+            for _ in range(4):
+                times = walk.times
+                for neighbour in (index - 1, index + 1):
+                    moved = times[index] + share * (times[neighbour] - times[index])
+                    walk.value(_with(times, index, moved), number, index)
+                    if walk.times != times:  # That was better.
+                        break
+                else:
+                    break
         if walk.times == before:
             if share <= LAST_SHARE:
                 return
             share /= 2
-
-
-def _moves(walk: _Walk, index: int, share: float, number: int) -> bool:
-    """Whether moving one time by a share of the gap to either neighbour improves the best grid."""
-    times = walk.times
-    for neighbour in (index - 1, index + 1):
-        walk.value(_with(times, index, times[index] + share * (times[neighbour] - times[index])), number, index)
-        if walk.times != times:
-            return True
-    return False

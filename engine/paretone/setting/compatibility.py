@@ -57,9 +57,6 @@ def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
     return any(one.model == model and voice in one.voices for one in REPLACED.values())
 
 
-_FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
-
-
 @dataclass(frozen=True)
 class Compatibility:
     """Model, weights and sampling of an artefact."""
@@ -127,7 +124,8 @@ class Compatibility:
     @classmethod
     def from_json(cls, data: object, where: str) -> Compatibility:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
-        found = exact(data, where, _FIELDS, ProfileError)
+        fields = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
+        found = exact(data, where, fields, ProfileError)
         sampling = found["sampling"]
         if "steps" not in sampling:
             raise ProfileError(f"{where}.sampling lacks the field 'steps'.")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from paretone.errors import Cancelled, PlainError, PlugInError, SettingError, is_device_lost, is_out_of_memory
 from paretone.reading import shortened, shown
 from paretone.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
+from paretone.sampling.schedules import evaluations
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 
@@ -107,19 +108,13 @@ def described(error: BaseException, target: str) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
             place = f", {Path(frame.f_code.co_filename).name} line {line}"
-    return f"{shortened(f'{type(error).__name__}: {_words(error)}'.rstrip(': '), 300)}{place}"
-
-
-FORMER_PACKAGES = {"engine": "paretone", "app": "paretone_app"}
-"""Packages with names too common for installation, and their names since version 0.2."""
-
-
-def _words(error: BaseException) -> str:
-    former = (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if former in FORMER_PACKAGES:
-        return f"{error}: since Paretone 0.2 the package {former!r} is named {FORMER_PACKAGES[former]!r}"
     words, failed = attempted(str, error)  # The class may be a plug-in's.
-    return "" if failed is not None else words
+    words = "" if failed is not None else words
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    # Packages whose former names were too common for installation.
+    if now := {"engine": "paretone", "app": "paretone_app"}.get(missing):
+        words = f"{error}: since Paretone 0.2 the package {missing!r} is named {now!r}"
+    return f"{shortened(f'{type(error).__name__}: {words}'.rstrip(': '), 300)}{place}"
 
 
 def kind_of(value: object) -> str:
@@ -205,9 +200,6 @@ class Launching:
     """Mode of ``torch.compile``."""
 
 
-PLAIN = Launching()
-
-
 @dataclass(frozen=True)
 class Idle:
     """Note for a take if a part of its plan saved nothing."""
@@ -257,7 +249,7 @@ class Plan:
     seed: int = field(default=0, compare=False)
     """The setting's seed, ignored in comparisons: networks and measurements serve every seed."""
     guidance: GuidanceSchedule = GuidanceSchedule()
-    launching: Launching = PLAIN
+    launching: Launching = Launching()
     notes: tuple[str, ...] = ()
     """Sentences for a take on unexpected properties of the result."""
     idle: tuple[Idle, ...] = field(default=(), compare=False)
@@ -355,19 +347,27 @@ class FlowPlan(Plan):
     def fault(self) -> str:
         if not _is_number(self.temperature) or self.temperature < 0:
             return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
-        return _fault_of_times(self.times, int(self.options["steps"])) or super().fault
+        times, steps = self.times, int(self.options["steps"])
+        if times is None:
+            return super().fault
+        if not isinstance(times, tuple) or not all(map(_is_number, times)):
+            return f"times must be a tuple of finite numbers, not {shown(times)}"
+        if len(times) != steps + 1:
+            return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
+        if abs(times[0]) > 1e-5 or abs(times[-1] - 1) > 1e-5:
+            return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
+        for before, after in pairwise(times):
+            if after <= before:
+                return f"times must increase, but {after:g} comes after {before:g}"
+        return super().fault
 
     @property
     def evaluations(self) -> int:
-        from paretone.sampling.schedules import evaluations
-
         return evaluations(self.options) + self.halves_first
 
     def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, predicted from the cost of one
         evaluation, for any number of branches; ``None`` if only a run can tell."""
-        from paretone.sampling.schedules import evaluations
-
         if self.guidance.decides or (self.evaluator is not None and self.evaluated_share is None):
             return None
         spent = replace(operations, branches=self.branches)
@@ -448,8 +448,6 @@ class MaskedPlan(Plan):
         return super().fault
 
 
-_ROUNDED = 1e-5
-"""Tolerance at 0 and 1 for computed times."""
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -459,22 +457,6 @@ def _is_count(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _fault_of_times(times: object, steps: int) -> str:
-    """Reason why ``times`` are not a grid of ``steps``, or ``""``."""
-    if times is None:
-        return ""
-    if not isinstance(times, tuple) or not all(map(_is_number, times)):
-        return f"times must be a tuple of finite numbers, not {shown(times)}"
-    if len(times) != steps + 1:
-        return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
-    if abs(times[0]) > _ROUNDED or abs(times[-1] - 1) > _ROUNDED:
-        return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
-    for before, after in pairwise(times):
-        if after <= before:
-            return f"times must increase, but {after:g} comes after {before:g}"
-    return ""
 
 
 def flow_of(plan: Any) -> FlowPlan:

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from paretone import files
 from paretone.errors import AudioError, PlainError, ProfileError, SettingError
-from paretone.fields import is_of, require_usual_numbers
+from paretone.fields import exact, is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
 from paretone.models.voices import is_own, shown_name, without_folder
 from paretone.observer import Observer
-from paretone.reading import first_line, parsed_json, read_bytes, require_regular, shortened, shown
+from paretone.reading import first_line, parsed_json, read_bytes, require_regular, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
 from paretone.setting.plan import flow_of
@@ -31,14 +31,23 @@ from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import techniques
 from paretone.techniques.resolving import known
 
-_Kind = TypeVar("_Kind")
-_TYPES = {int: "a whole number", str: "text", dict: "an object"}
-
 
 def encoded(data: Mapping[str, object]) -> bytes:
-    """File content with ``data``, JSON values."""
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    return (_compact_rows(text) + "\n").encode()
+    """File content with ``data``, JSON values; each row of a table is on one line, for readability."""
+    lines: list[str] = []
+    row: list[str] | None = None
+    for line in json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False).splitlines():
+        stripped = line.strip()
+        if row is None and stripped in ('"NONE",', '"TS",', '"BS",', '"NONE"', '"TS"', '"BS"'):
+            row = [lines.pop()]
+        if row is None:
+            lines.append(line)
+        elif stripped.startswith("]"):
+            lines.append(row[0] + " ".join(row[1:]) + stripped)
+            row = None
+        else:
+            row.append(stripped)
+    return ("\n".join(lines) + "\n").encode()
 
 
 def decoded(content: bytes) -> object:
@@ -61,26 +70,6 @@ def read_artefact(path: str | Path, noun: str) -> object:
         raise ProfileError(f"{path} is not a {noun}: it is not JSON ({first_line(error)}).") from error
 
 
-def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:
-    """Raise :class:`ProfileError` unless ``data`` has exactly the fields ``names``."""
-    for name in data:
-        if name not in names:
-            raise ProfileError(f"{prefix}{shortened(name)} is an unknown field.")
-    for name in names:
-        if name not in data:
-            raise ProfileError(f"{prefix}{name} is missing.")
-
-
-def typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]) -> _Kind:
-    """The field ``name``. Raises :class:`ProfileError` unless it exists and is of ``kind``."""
-    if name not in data:
-        raise ProfileError(f"{prefix}{name} is missing.")
-    value = data[name]
-    if not is_of(value, kind):
-        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {shown(value)}.")
-    return value
-
-
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object without duplicate fields."""
     found = dict(pairs)
@@ -93,24 +82,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constant(name: str) -> float:
     raise ProfileError(f"{name} is not a number that a profile may hold.")
-
-
-def _compact_rows(text: str) -> str:
-    """Indented JSON with each row of the table on one line, for readability."""
-    lines: list[str] = []
-    row: list[str] | None = None
-    for line in text.splitlines():
-        stripped = line.strip()
-        if row is None and stripped in ('"NONE",', '"TS",', '"BS",', '"NONE"', '"TS"', '"BS"'):
-            row = [lines.pop()]
-        if row is None:
-            lines.append(line)
-        elif stripped.startswith("]"):
-            lines.append(row[0] + " ".join(row[1:]) + stripped)
-            row = None
-        else:
-            row.append(stripped)
-    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -157,23 +128,18 @@ class Evidence:
     @classmethod
     def from_json(cls, data: object) -> Evidence:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with the field at fault."""
-        if not isinstance(data, dict):
-            raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
-        only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
-        metrics: dict[str, Any] = typed(data, "evidence.", "metrics", dict)
-        for name, value in metrics.items():
+        fields = {"metrics": dict, "machine": str, "seed": int, "date": str, "text": str, "voice": str}
+        found = exact(data, "evidence", fields, ProfileError)
+        for name, value in found["metrics"].items():
             if not is_of(value, int | float):
                 raise ProfileError(f"evidence.metrics.{name} must be a number, not {shown(value)}.")
-        date = typed(data, "evidence.", "date", str)
         try:
-            if date:
-                datetime.fromisoformat(date)
+            if found["date"]:
+                datetime.fromisoformat(found["date"])
         except ValueError:
-            raise ProfileError(f"evidence.date must be an ISO 8601 date, not {shown(date)}.") from None
-        words = {name: typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
-        seed = checked_seed(data["seed"], "evidence.seed")
-        words["voice"] = without_folder(words["voice"])
-        return cls(Values(metrics), seed=seed, date=date, **words)
+            raise ProfileError(f"evidence.date must be an ISO 8601 date, not {shown(found['date'])}.") from None
+        checked_seed(found["seed"], "evidence.seed")
+        return cls(**{**found, "metrics": Values(found["metrics"]), "voice": without_folder(found["voice"])})
 
 
 SCHEMA = 1
@@ -215,29 +181,23 @@ class Profile:
                     f"hexadecimal digits, not {shown(one.artefact)}."
                 )
         for owner, kind in _artefact_types():
-            self._check_artefact(owner, kind)
-        reason = conflict(self.setting)
-        if reason:
-            raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
-
-    def _check_artefact(self, owner: Technique, kind: ArtefactType) -> None:
-        used = self.setting.technique(owner.name)
-        found = [one for one in self.artefacts if isinstance(one, kind.type)]
-        if used is None:
-            if found:
+            used, found = self.setting.technique(owner.name), self.artefact(kind.key)
+            if used is None and found is None:
+                continue
+            if used is None:
                 raise ProfileError(f"{kind.key} is there, but setting.techniques does not use {owner.name}.")
-            return
-        if not found:
-            raise ProfileError(f"{kind.key} is missing, though setting.techniques uses {owner.name}.")
-        if used.artefact != found[0].fingerprint:
-            raise ProfileError(
-                f"{kind.key} is another one than setting.techniques names: its fingerprint is "
-                f"{shown(found[0].fingerprint)}, not {shown(used.artefact)}."
-            )
-        # Without the owner, which would refuse some of the compared values.
-        without = foreseen(self.setting.without(owner.name), self._info)
-        wanted = flow_of(without).compatibility if owner.of_mel_flow else without.compatibility
-        kind.check(found[0], used, wanted)
+            if found is None:
+                raise ProfileError(f"{kind.key} is missing, though setting.techniques uses {owner.name}.")
+            if used.artefact != found.fingerprint:
+                raise ProfileError(
+                    f"{kind.key} is another one than setting.techniques names: its fingerprint is "
+                    f"{shown(found.fingerprint)}, not {shown(used.artefact)}."
+                )
+            # Without the owner, which would refuse some of the compared values.
+            without = foreseen(self.setting.without(owner.name), self._info)
+            kind.check(found, used, (flow_of(without) if owner.of_mel_flow else without).compatibility)
+        if reason := conflict(self.setting):
+            raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
 
     def artefact(self, key: str) -> Any:
         """Artefact in the file's field ``key``, or ``None``."""
@@ -407,7 +367,9 @@ class Profile:
         try:
             if not isinstance(data, dict) or data.get("kind") != _KIND:
                 raise ProfileError("this is not a profile; choose a file that Paretone exported.")
-            schema = typed(data, "", "schema", int)
+            schema = data.get("schema")
+            if not is_of(schema, int):
+                raise ProfileError(f"schema must be a whole number, not {shown(schema)}.")
             if schema > SCHEMA:
                 raise ProfileError(
                     f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer "
@@ -418,16 +380,24 @@ class Profile:
             # The setting first: its message on an absent technique is more helpful than one on an unknown field.
             setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
             kinds = {kind.key: kind for _, kind in _artefact_types()}
-            further = tuple(key for key in kinds if key in data and key != ALWAYS)
-            only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
-            checkpoint = typed(data, "", "checkpoint", str)
+            fields = {
+                "kind": str,
+                "schema": int,
+                "checkpoint": str,
+                "variant": str,
+                "setting": dict,
+                "evidence": object,
+            }
+            exact(
+                data, "profile", fields | dict.fromkeys((ALWAYS, *kinds), object), ProfileError, kinds.keys() - {ALWAYS}
+            )
+            checkpoint = data["checkpoint"]
             if not _is_fingerprint(checkpoint):
                 raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
             artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
-            variant = typed(data, "", "variant", str)
-            if setting is None:
-                raise ProfileError("setting is missing.")
-            return cls(setting, checkpoint, variant, artefacts, Evidence.from_json(data["evidence"]), schema)
+            assert setting is not None
+            evidence = Evidence.from_json(data["evidence"])
+            return cls(setting, checkpoint, data["variant"], artefacts, evidence, schema)
         except (ProfileError, SettingError) as error:
             raise ProfileError(f"{where}: {error}") from error
 

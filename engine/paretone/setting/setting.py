@@ -22,11 +22,6 @@ class Artefact(Protocol):
         """Hexadecimal digits, equal for artefacts with equal effect; settings refer to artefacts by them."""
 
 
-_FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
-_TECHNIQUE_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
-"""Fields of settings and of their techniques in files."""
-
-
 LARGEST_SEED = 2**63 - 1
 """Limit of all generators and file formats."""
 
@@ -125,10 +120,11 @@ class Setting:
     @classmethod
     def from_json(cls, data: object) -> Setting:
         """Inverse of :meth:`to_json`. Raises :class:`SettingError` with the field at fault."""
-        fields = exact(data, "setting", _FIELDS, SettingError)
-        techniques = []
+        kinds = {"model": str, "options": dict, "techniques": list, "seed": int}
+        fields = exact(data, "setting", kinds, SettingError)
+        kinds, techniques = {"technique": str, "knobs": dict, "artefact": str}, []
         for index, entry in enumerate(fields["techniques"]):
-            one = exact(entry, f"setting.techniques[{index}]", _TECHNIQUE_FIELDS, SettingError)
+            one = exact(entry, f"setting.techniques[{index}]", kinds, SettingError)
             techniques.append(UsedTechnique(one["technique"], Values(one["knobs"]), one["artefact"]))
         return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
 

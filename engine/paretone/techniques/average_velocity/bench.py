@@ -79,6 +79,10 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report.of(NAME, best, " ".join([*said, listened(takes, panel)]), rows, verdict)
 
 
+def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
+    return setting.with_technique(UsedTechnique(TECHNIQUE, Values(evaluations=evaluations), weights.fingerprint))
+
+
 def _weights(model: FlowSpeech, typed: str) -> IntervalWeights:
     """The weights named ``typed``, or the first. Raises :class:`PlainError` if there are none."""
     there = model.info.interval_weights
@@ -96,10 +100,8 @@ def _ways(
     model: FlowSpeech, baseline: Setting, weights: IntervalWeights, precision: str
 ) -> Iterator[tuple[str, Setting]]:
     """All methods but the baseline that the model can run, by title."""
-    offered = []
-    for number in range(1, weights.evaluations + 1):
-        few = UsedTechnique(TECHNIQUE, Values(evaluations=number), weights.fingerprint)
-        offered.append((_title(number), baseline.with_technique(few)))
+    numbers = range(1, weights.evaluations + 1)
+    offered = [(_title(number), few(baseline, number, weights)) for number in numbers]
     if precision:
         narrow = used("precision", precision=precision)
         offered += [(f"{title}, {precision}", setting.with_technique(narrow)) for title, setting in offered]
