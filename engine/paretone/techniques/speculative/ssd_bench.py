@@ -143,6 +143,7 @@ def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float 
 
 NAME = "ssd"
 PLAIN = "autoregressive"
+GREEDY_TOKENS = 300
 DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
     "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -251,8 +252,8 @@ def _ways(
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all: both greedy, up to 300
-    tokens of three sentences."""
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all: both greedy, up to
+    :data:`GREEDY_TOKENS` of three sentences."""
     equal = compared = 0
     for text in harvard_sentences()[:3]:
         works = model.internals(scripted(model, text, voice, setting))
@@ -260,7 +261,7 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
         if draft is None or drafting is None:
             raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")
         way = dict(drafting.arguments)
-        request = replace(works.request, maximum=min(works.request.maximum, 300))
+        request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
         length = AdaptiveLength(way["draft_length"]) if way["adaptive"] else way["draft_length"]
         plain = decode(target.tokens, request, Greedy(), Uniforms(0))
         drafted = speculation(

@@ -81,20 +81,17 @@ def _recipe(guidance: Values, folder: Path, **changes: object) -> AverageVelocit
 
 @both
 def test_the_target_is_where_guided_euler_steps_of_the_frozen_model_lead(guidance: Values, folder: Path) -> None:
-    recipe = _recipe(guidance, folder)
-    problem = recipe.subject.next(CPU)
-    items = len(problem.times)
-    numbers = torch.arange(items) % 2
-    times = recipe._times(2, numbers)
-    grid = torch.from_numpy(sampling_grid(4, "uniform", -1.0))  # Two evaluations of two steps each.
-    torch.testing.assert_close(times, torch.stack([grid[number * 2 :][:3] for number in numbers.tolist()], dim=1))
-    state = state_at(problem, times[0])
-    found = recipe._target(problem, state, times)
+    recipe = _recipe(guidance, folder, single_share=0.0)
+    found = recipe._displacement()
+    # Every interval takes two steps of the grid of two to four evaluations.
+    grids = (sampling_grid(2 * number, "uniform", -1.0).tolist() for number in (2, 3, 4))
+    ways = {(grid[at], grid[at + 2]): grid[at : at + 3] for grid in grids for at in range(0, len(grid) - 1, 2)}
+    times = torch.tensor([ways[start, end] for start, end in found.intervals.tolist()]).T
     with torch.no_grad():
-        field, moving = recipe.subject.guided(recipe._teacher, problem, guidance), state
-        for start, end in ((0, 1), (1, 2)):
-            moving = moving + (times[end] - times[start])[:, None, None] * field(moving, times[start])
-    torch.testing.assert_close(state + (times[2] - times[0])[:, None, None] * found, moving)
+        field, moving = recipe.subject.guided(recipe._teacher, found.problem, guidance), found.state
+        for start, end in itertools.pairwise(times):
+            moving = moving + (end - start)[:, None, None] * field(moving, start)
+    torch.testing.assert_close(found.state + (times[2] - times[0])[:, None, None] * found.target, moving)
 
 
 def test_f5_is_guided_as_in_a_synthesis(folder: Path) -> None:

@@ -193,10 +193,11 @@ def test_distillation_and_validation_follow_the_guided_model_that_was_started_fr
         conditional, unconditional = _branches(teacher, one.problem)
         torch.testing.assert_close(one.conditional, conditional)
         torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
-    halfway = replace(one, conditional=2 * conditional - one.target)
-    probe = recipe._result(halfway)
-    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
-    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
+    recipe._validation_problems = [
+        replace(one, conditional=2 * one.conditional - one.target) for one in recipe._validation_problems
+    ]
+    halfway = recipe.validate()
+    assert (halfway["learnt"], halfway["gap"]) == pytest.approx((1 / 2, 1 / 4), rel=1e-4)
 
 
 @pytest.mark.parametrize(("half", "matrix_rate"), workload([(False, 0.005), (True, None)], [(False, 0.005)]))
