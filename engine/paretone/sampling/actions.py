@@ -27,10 +27,8 @@ class SkipAction(IntEnum):
 
 def extrapolation_factors(row: Sequence[SkipAction], times: Sequence[float]) -> list[float]:
     """Extrapolation factor of each temporal skip of one layer: the time since the last computed step over the time
-    between the last two computed steps; 0 if only one was computed, and at steps without a skip.
-
-    ``times`` has at least one value per step of ``row``.
-    """
+    between the last two computed steps; 0 if only one was computed, and at steps without a skip. ``times`` has at least
+    one value per step of ``row``."""
     found, last, before = [], 0, None
     for step, action in enumerate(row):
         if action is SkipAction.TS:

@@ -38,12 +38,9 @@ number in the request, and the random numbers."""
 
 @dataclass(frozen=True)
 class Request:
-    """Request to a decoding loop: the prompt and the limits of the length.
-
-    ``embedded`` (1, prompt, hidden) is at ``positions`` (prompt,), the new tokens from ``first_position`` on. Stop ids
-    are masked before ``minimum`` tokens; decoding ends at ``maximum``. With a known ``length``, only stop ids are
-    allowed after that many tokens.
-    """
+    """Request to a decoding loop: the prompt and the limits of the length. ``embedded`` (1, prompt, hidden) is at
+    ``positions`` (prompt,), the new tokens from ``first_position`` on. Stop ids are masked before ``minimum`` tokens;
+    decoding ends at ``maximum``. With a known ``length``, only stop ids are allowed after that many tokens."""
 
     embedded: Tensor
     positions: Tensor
@@ -208,10 +205,7 @@ def decode(
     check: Check = lambda: None,
 ) -> Decoding:
     """Yield cycles of one token each, until a stop id or the maximum. One random number per token, and those that
-    completing it takes.
-
-    Raises what ``check`` raises.
-    """
+    completing it takes. Raises what ``check`` raises."""
     tokens: list[int] = []
     frames: list[Tensor] = []
     reader = None

@@ -39,10 +39,8 @@ class KeyValueCache:
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid tokens and return all keys
-        and values up to there, (batch, heads, length + tokens, head_width). :meth:`advance` makes them valid.
-
-        Raises :class:`ValueError` beyond the capacity.
-        """
+        and values up to there, (batch, heads, length + tokens, head_width). :meth:`advance` makes them valid. Raises
+        :class:`ValueError` beyond the capacity."""
         tokens = keys.shape[2]
         end = self._end(tokens)
         all_keys, all_values = self._keys[layer], self._values[layer]
@@ -63,10 +61,8 @@ class KeyValueCache:
 
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
         """Views per layer: the place to write keys and values of the next ``tokens``, (batch, tokens, 2 · heads,
-        head_width), keys first; and all keys and values up to there, as returned by :meth:`extend`.
-
-        Raises :class:`ValueError` beyond the capacity.
-        """
+        head_width), keys first; and all keys and values up to there, as returned by :meth:`extend`. Raises
+        :class:`ValueError` beyond the capacity."""
         end = self._end(tokens)
         places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
@@ -127,11 +123,9 @@ class _Beginning:
 
 class Prefixes:
     """Keys and values of the last used prefixes of one model with constant weights: a voice's prefix does not depend on
-    the text that follows.
-
-    Requests declare the length of their shared prefix (:attr:`paretone.sampling.autoregressive.Request.shared`). It is
-    always read in a separate pass, cached or not, so that equal requests give equal bits whatever was spoken before.
-    """
+    the text that follows. Requests declare the length of their shared prefix
+    (:attr:`paretone.sampling.autoregressive.Request.shared`). It is always read in a separate pass, cached or not, so
+    that equal requests give equal bits whatever was spoken before."""
 
     def __init__(self) -> None:
         self._beginnings: list[_Beginning] = []

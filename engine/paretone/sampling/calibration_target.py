@@ -61,10 +61,8 @@ class CalibrationTarget:
 
 def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256, width: int = 0) -> float:
     """Cosine similarity between the attention map softmax(q kᵀ / √width) and the identity, mean over the items.
-
     ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code; ``width`` replaces
-    theirs in the scale if given. The map is formed ``block`` rows at a time, so memory grows with the frames alone.
-    """
+    theirs in the scale if given. The map is formed ``block`` rows at a time, so memory grows with the frames alone."""
     frames, width = query.shape[-2], width or query.shape[-1]
     on_diagonal = query.new_zeros(len(query), dtype=torch.float64)
     squares = torch.zeros_like(on_diagonal)

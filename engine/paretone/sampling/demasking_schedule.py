@@ -16,10 +16,8 @@ from paretone.sampling.schedules import uniform_times
 
 
 def demasking_times(steps: int, shift: float) -> np.ndarray:
-    """Committed shares of the canvas before and after each step: ``steps + 1`` values from 0 to 1, float32.
-
-    A ``shift`` below 1 commits little at first and much at the end; at 1 every step commits the same.
-    """
+    """Committed shares of the canvas before and after each step: ``steps + 1`` values from 0 to 1, float32. A ``shift``
+    below 1 commits little at first and much at the end; at 1 every step commits the same."""
     if steps < 1:
         raise SettingError(f"The number of steps must be at least 1, not {steps}.")
     times, bend = uniform_times(steps), np.float32(shift)
@@ -101,11 +99,9 @@ class Block:
 
 
 def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int], ...]:
-    """Bounds of a canvas's blocks, of at most ``size`` frames and nearly equal length, so that no short one remains.
-
-    If ``first`` is not 0, the first block has that many frames and each next one at most twice as many as the one
-    before, so that it is ready before playback needs it.
-    """
+    """Bounds of a canvas's blocks, of at most ``size`` frames and nearly equal length, so that no short one remains. If
+    ``first`` is not 0, the first block has that many frames and each next one at most twice as many as the one before,
+    so that it is ready before playback needs it."""
     start = min(first, frames)
     edges = [0, start] if start else [0]
     grown = 2 * first

@@ -22,11 +22,9 @@ def expected_tokens(acceptance: float, length: int) -> float:
 
 
 def predicted_speed_up(tokens: float, length: float, cost: float, verification: float = 1.0) -> float:
-    """E / (v + K·c): predicted speed-up of ``tokens`` per cycle over decoding one by one.
-
-    ``cost`` is c, the time of a draft pass over that of a target pass for one token; ``verification`` is v, the time of
-    a target pass over K + 1 tokens over that for one.
-    """
+    """E / (v + K·c): predicted speed-up of ``tokens`` per cycle over decoding one by one. ``cost`` is c, the time of a
+    draft pass over that of a target pass for one token; ``verification`` is v, the time of a target pass over K + 1
+    tokens over that for one."""
     return tokens / (verification + length * cost)
 
 

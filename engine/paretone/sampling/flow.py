@@ -53,12 +53,9 @@ def integrate(
     on_step: Callable[[int, Tensor], None] | None = None,
     follow: Follow | None = None,
 ) -> Tensor:
-    """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time.
-
-    ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. Only the
-    newest state is kept. ``follow`` replaces the Euler solver's step, for example by
-    :func:`paretone.sampling.flow.overshoot_steps`.
-    """
+    """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time. ``on_step`` is
+    called with the step's number and the new state after every step, and may raise to stop. Only the newest state is
+    kept. ``follow`` replaces the Euler solver's step, for example by :func:`paretone.sampling.flow.overshoot_steps`."""
     state = noise
     grid = torch.from_numpy(times).to(noise.device)
     follow = follow or euler_steps(times)

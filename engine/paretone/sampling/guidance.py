@@ -23,11 +23,9 @@ def is_guided(strength: float) -> bool:
 
 
 def guided_velocity(branches: Tensor, strength: float) -> Tensor:
-    """Combine the velocities of the branches: v_c + strength * (v_c - v_u).
-
-    ``branches`` is (2·batch, frames, bands), conditional rows first, or (batch, frames, bands) without guidance. The
-    usual guidance weight w (1: no guidance) is ``1 + strength``.
-    """
+    """Combine the velocities of the branches: v_c + strength * (v_c - v_u). ``branches`` is (2·batch, frames, bands),
+    conditional rows first, or (batch, frames, bands) without guidance. The usual guidance weight w (1: no guidance) is
+    ``1 + strength``."""
     if not is_guided(strength):
         return branches
     conditional, unconditional = branches.chunk(2)
@@ -36,10 +34,8 @@ def guided_velocity(branches: Tensor, strength: float) -> Tensor:
 
 def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
     """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither; their sum is one.
-
-    The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
-    v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).
-    """
+    The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is v₂ + p·(v₁ −
+    v₂) + t·(v₀ − v₁)."""
     return similarity, intelligibility - similarity, 1 - intelligibility
 
 

@@ -70,10 +70,8 @@ def stork(times: Sequence[float], velocities: Sequence[Tensor], end: float, stag
 @cache
 def gegenbauer_weights(stages: int) -> tuple[float, float, float]:
     """Weights of v, h·v′ and h²·v″ in one Runge–Kutta–Gegenbauer step of length h of dx/dt = v(t): its recurrence on
-    v(t) = 1, t and t²/2. The first two are 1 and 1/2, as for any method of order 2.
-
-    ``stages`` is at least 3. Skaras et al. 2021, section 3.
-    """
+    v(t) = 1, t and t²/2. The first two are 1 and 1/2, as for any method of order 2. ``stages`` is at least 3. Skaras et
+    al. 2021, section 3."""
 
     def b(index: int) -> float:
         if index < 2:
@@ -98,11 +96,8 @@ def gegenbauer_weights(stages: int) -> tuple[float, float, float]:
 
 def multistep_steps(times: np.ndarray, follow: Follow, method: str = ADAMS_BASHFORTH, start: str = EULER) -> Follow:
     """Single steps along ``times`` by one of :data:`METHODS`, each taken by ``follow``, the model's own step. For one
-    passage.
-
-    With the start ``midpoint``, ``times`` include the middle of the first step (see
-    :func:`paretone.sampling.schedules.first_halved`). ``follow`` must give equal states for equal arguments.
-    """
+    passage. With the start ``midpoint``, ``times`` include the middle of the first step (see
+    :func:`paretone.sampling.schedules.first_halved`). ``follow`` must give equal states for equal arguments."""
     grid = times.tolist()
     velocities: list[Tensor] = []
     before: list[Tensor] = []

@@ -36,12 +36,10 @@ def effective_spacing(steps: int, spacing: str) -> str:
 def time_grid(
     steps: int, spacing: str = "epss", sway: float = -1.0, cosine: Callable[[np.ndarray], np.ndarray] = np.cos
 ) -> np.ndarray:
-    """The ``steps + 1`` times from 0 (noise) to 1 (speech), float32.
-
-    ``sway`` bends the grid, t + sway * (cos(pi t / 2) - 1 + t): negative values crowd it towards 0; 0 changes nothing.
-    ``cosine`` is the float32 cosine: torch's, which the official code uses, differs from numpy's by a unit in the last
-    place; :func:`paretone.sampling.flow.sampling_grid` gives the official grid to the last bit.
-    """
+    """The ``steps + 1`` times from 0 (noise) to 1 (speech), float32. ``sway`` bends the grid, t + sway * (cos(pi t / 2)
+    - 1 + t): negative values crowd it towards 0; 0 changes nothing. ``cosine`` is the float32 cosine: torch's, which
+    the official code uses, differs from numpy's by a unit in the last place;
+    :func:`paretone.sampling.flow.sampling_grid` gives the official grid to the last bit."""
     if steps < 1:
         raise SettingError(f"The number of steps must be at least 1, not {steps}.")
     if effective_spacing(steps, spacing) == "epss":

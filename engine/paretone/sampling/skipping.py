@@ -170,11 +170,9 @@ def apply_module(
     add_to: Callable[[Tensor, Tensor], None] | None = None,
 ) -> Tensor:
     """Return ``hidden + gate * output``, with the module's output for all branches computed or recalled by ``plan``.
-
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
     any number of its leading rows. Without values to store, the memory stays unchanged. ``add_to``, if given, adds
-    ``gate * output`` to ``hidden`` in one operation when the output itself is not needed.
-    """
+    ``gate * output`` to ``hidden`` in one operation when the output itself is not needed."""
     if add_to is not None and in_place and plan == ModulePlan():
         add_to(hidden, gate)
         return hidden

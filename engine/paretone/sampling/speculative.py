@@ -38,12 +38,9 @@ def speculate(
     check: Check = lambda: None,
     mark: Mark = lambda part: None,
 ) -> Decoding:
-    """Yield cycles of 1 to K + 1 tokens, with K from ``length``, until a stop id or the maximum.
-
-    ``target`` and ``draft`` have read their prompts. Order of random numbers: one per token to draft, those of the
-    rule, one for the target's token. ``mark`` is called at the start of each part of a cycle. Raises what ``check``
-    raises.
-    """
+    """Yield cycles of 1 to K + 1 tokens, with K from ``length``, until a stop id or the maximum. ``target`` and
+    ``draft`` have read their prompts. Order of random numbers: one per token to draft, those of the rule, one for the
+    target's token. ``mark`` is called at the start of each part of a cycle. Raises what ``check`` raises."""
     tokens: list[int] = []
     stopped = False
     while len(tokens) < request.maximum and not stopped:

@@ -25,11 +25,8 @@ Truncation = tuple[float, int, float]
 
 class TokenSampler(Protocol):
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
-        """Map logits (n, ids), −∞ at forbidden ids, to the final probabilities (n, ids).
-
-        ``history`` holds the request's tokens before the last row; row ``i`` sees the first ``len(history) − (n − 1 −
-        i)`` of them.
-        """
+        """Map logits (n, ids), −∞ at forbidden ids, to the final probabilities (n, ids). ``history`` holds the
+        request's tokens before the last row; row ``i`` sees the first ``len(history) − (n − 1 − i)`` of them."""
 
 
 def histories(history: Sequence[int], rows: int) -> Iterator[Sequence[int]]:
@@ -84,9 +81,7 @@ class Nucleus:
 @dataclass(frozen=True)
 class RepetitionAware:
     """Nucleus sampling; an id seen ``threshold · window`` times in the last ``window`` tokens is redrawn from all ids.
-
-    Variant "2026" (CosyVoice from f2ddcbe on) excludes the id from the redraw, "2025" does not.
-    """
+    Variant "2026" (CosyVoice from f2ddcbe on) excludes the id from the redraw, "2025" does not."""
 
     variant: str = "2026"
     top_p: float = 0.8

@@ -49,10 +49,8 @@ last token ends speech, at the next one, and random numbers to the verdict."""
 
 
 def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor | None = None) -> Tensor:
-    """Acceptance probability of an id, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β.
-
-    ``draft`` holds p and ``target`` q, both (…, ids); 0 / 0 counts as 0.
-    """
+    """Acceptance probability of an id, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β. ``draft`` holds
+    p and ``target`` q, both (…, ids); 0 / 0 counts as 0."""
     ratio = torch.where(target > 0, target / draft, 0.0).clamp(max=1.0)
     return ratio + tolerance if exempt is None else ratio + tolerance * ~exempt
 

@@ -210,10 +210,8 @@ def defaults(knobs: Iterable[Knob]) -> Values:
 
 
 def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> Values:
-    """Complete ``values`` with defaults and check each one.
-
-    Raises :class:`SettingError` with ``owner`` and the knob for an unknown name or a value out of range.
-    """
+    """Complete ``values`` with defaults and check each one. Raises :class:`SettingError` with ``owner`` and the knob
+    for an unknown name or a value out of range."""
     declared = {knob.name: knob for knob in knobs}
     unknown = sorted(set(values) - set(declared))
     if unknown:

@@ -128,11 +128,9 @@ class LibraryDamaged(LibraryError):
 
 
 class Library(Database):
-    """The takes in one folder. Thread-safe: calls are serialised.
-
-    ``damage`` describes the fault of a library that is readable but not writable; ``""`` otherwise. Every method raises
-    :class:`LibraryError` with the fault and the remedy.
-    """
+    """The takes in one folder. Thread-safe: calls are serialised. ``damage`` describes the fault of a library that is
+    readable but not writable; ``""`` otherwise. Every method raises :class:`LibraryError` with the fault and the
+    remedy."""
 
     title = "take library"
     contents = "takes"

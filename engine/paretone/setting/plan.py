@@ -46,10 +46,8 @@ PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"fl
 
 @dataclass(frozen=True)
 class Part:
-    """A function that needs torch, by its name ``"package.module:function"``, and its keyword arguments.
-
-    Arguments must be hashable and picklable: plans are compared, and used as keys.
-    """
+    """A function that needs torch, by its name ``"package.module:function"``, and its keyword arguments. Arguments must
+    be hashable and picklable: plans are compared, and used as keys."""
 
     target: str
     arguments: tuple[tuple[str, Any], ...] = ()

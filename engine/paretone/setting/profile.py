@@ -159,11 +159,9 @@ class _Warning(Observer):
 
 @dataclass(frozen=True)
 class Profile:
-    """An exported setting, with its weights, its artefacts and its measured effect.
-
-    ``checkpoint`` is the SHA-256 of the weights, hexadecimal; ``variant`` the architecture. Construction checks that
-    all parts belong together; raises :class:`ProfileError` with the field at fault.
-    """
+    """An exported setting, with its weights, its artefacts and its measured effect. ``checkpoint`` is the SHA-256 of
+    the weights, hexadecimal; ``variant`` the architecture. Construction checks that all parts belong together; raises
+    :class:`ProfileError` with the field at fault."""
 
     setting: Setting
     checkpoint: str
@@ -223,10 +221,8 @@ class Profile:
     def of(
         cls, setting: Setting, info: ModelInfo, artefacts: Sequence[Artefact] = (), evidence: Evidence | None = None
     ) -> Profile:
-        """Profile of ``setting`` on the loaded model ``info``, with all values explicit.
-
-        Raises :class:`ProfileError` if they do not belong together, :class:`SettingError` for values out of range.
-        """
+        """Profile of ``setting`` on the loaded model ``info``, with all values explicit. Raises :class:`ProfileError`
+        if they do not belong together, :class:`SettingError` for values out of range."""
         if setting.model != info.id:
             raise ProfileError(f"The setting is for the model {shown(setting.model)}, but {shown(info.id)} is loaded.")
         entries = tuple(_written_out(one, info, setting, artefacts) for one in setting.techniques)
@@ -246,9 +242,7 @@ class Profile:
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
         """The plan on the loaded model ``info``. Raises :class:`ProfileError` if the profile cannot run there.
-
-        ``compatibility``: that of the setting to run, by default the profile's own.
-        """
+        ``compatibility``: that of the setting to run, by default the profile's own."""
         for name, mine, theirs in (
             ("model", self.setting.model, info.id),
             ("checkpoint", self.checkpoint, info.fingerprint),
@@ -297,9 +291,7 @@ class Profile:
 
     def voice(self, folder: str = "") -> Voice:
         """The profile's voice, or the model's first if it names none. ``folder``: the model's, if not the catalogue's.
-
-        Raises :class:`AudioError` for a user's own recording: a profile contains neither audio nor transcript.
-        """
+        Raises :class:`AudioError` for a user's own recording: a profile contains neither audio nor transcript."""
         shipped = {one.id: one for one in catalogue.voices(self.setting.model, folder)}
         name = self.evidence.voice
         if not name:

@@ -35,10 +35,8 @@ def checked_seed(value: object, name: str = "seed") -> int:
 
 @dataclass(frozen=True)
 class UsedTechnique:
-    """A technique in a setting, with its knob values.
-
-    ``artefact``: fingerprint of the technique's prepared artefact (such as a strategy table), or ``""``.
-    """
+    """A technique in a setting, with its knob values. ``artefact``: fingerprint of the technique's prepared artefact
+    (such as a strategy table), or ``""``."""
 
     technique: str
     knobs: Values = NO_VALUES

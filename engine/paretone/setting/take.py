@@ -24,11 +24,8 @@ SERVED = "server"
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measurements of one synthesis.
-
-    Seconds are wall seconds without loading and warm-up. The real-time factor is ``seconds / audio_seconds`` with *new*
-    audio only (without the prompt).
-    """
+    """Measurements of one synthesis. Seconds are wall seconds without loading and warm-up. The real-time factor is
+    ``seconds / audio_seconds`` with *new* audio only (without the prompt)."""
 
     seconds: float = 0.0
     """0 for takes that were not timed."""
@@ -114,13 +111,9 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Audio metrics of one take: alone, and relative to a baseline with the same words, timing and noise.
-
-    ``None``: not measured, or not measurable.
-
-    Definitions: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`, :mod:`paretone.measure.pitch`; of
-    the judges' metrics at the end, :mod:`paretone.measure.evaluation`.
-    """
+    """Audio metrics of one take: alone, and relative to a baseline with the same words, timing and noise. ``None``: not
+    measured, or not measurable. Definitions: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`,
+    :mod:`paretone.measure.pitch`; of the judges' metrics at the end, :mod:`paretone.measure.evaluation`."""
 
     loudness: float | None = None
     """Integrated, LUFS (ITU-R BS.1770-5); ``None`` for silence."""

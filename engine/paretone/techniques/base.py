@@ -201,11 +201,9 @@ class JobTask:
 
 @dataclass(frozen=True)
 class Job:
-    """One kind of preparation: calibrating, measuring, training.
-
-    Requested by the command ``Prepare(job, technique, request)``; the executor finds the technique's job by the type of
-    ``request``, runs ``run`` and posts ``Prepared(job, technique, result, info)`` with its result.
-    """
+    """One kind of preparation: calibrating, measuring, training. Requested by the command ``Prepare(job, technique,
+    request)``; the executor finds the technique's job by the type of ``request``, runs ``run`` and posts
+    ``Prepared(job, technique, result, info)`` with its result."""
 
     name: str
     """Such as ``calibrate``; unique within the technique."""

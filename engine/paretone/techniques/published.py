@@ -39,9 +39,8 @@ def main(there: Iterable[Published]) -> Published | None:
 
 def chosen(model: str, name: str, techniques: Iterable[str]) -> dict[str, Published]:
     """The published setting called ``name`` of each of the ``techniques`` that has one for ``model``; if none is named,
-    of every technique that has one of this name, :data:`PUBLISHED` excepted.
-
-    Raises :class:`SettingError` if none has, with their names, or if two want different sampler options."""
+    of every technique that has one of this name, :data:`PUBLISHED` excepted. Raises :class:`SettingError` if none has,
+    with their names, or if two want different sampler options."""
     entry, found = catalogue.entry(model), {}
     named = [technique(one) for one in dict.fromkeys(techniques)]
     known: dict[str, str] = {}

@@ -49,10 +49,8 @@ class Refused(SettingError):
 def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (), *, prepared: bool = True) -> Any:
     """Resolve ``setting`` on the loaded model of ``info`` to a :class:`FlowPlan`, :class:`LanguagePlan` or
     :class:`MaskedPlan`. ``artefacts`` hold those that the setting names by fingerprint. Not ``prepared``: techniques
-    without their preparation have no effect, as needed to prepare them.
-
-    Raises :class:`SettingError` and :class:`ProfileError` with the reason why the setting cannot be used.
-    """
+    without their preparation have no effect, as needed to prepare them. Raises :class:`SettingError` and
+    :class:`ProfileError` with the reason why the setting cannot be used."""
     return _plan(info, setting, artefacts, loaded=True, prepared=prepared)
 
 

@@ -165,10 +165,7 @@ def _require_alone(context: Context, evaluations: int) -> None:
 
 def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalWeights:
     """Weights of the loaded model for ``entry``: those with its fingerprint, else the first trained for this number of
-    evaluations.
-
-    Raises :class:`NotPrepared` with the state and the command to train some.
-    """
+    evaluations. Raises :class:`NotPrepared` with the state and the command to train some."""
     if entry.artefact:
         return named_weights(info.interval_weights, entry.artefact, "average-velocity weights", info)
     near = fitting(info, evaluations)

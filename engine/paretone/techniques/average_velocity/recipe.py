@@ -86,11 +86,8 @@ MEAN_FLOW_CONSTANT = 1e-3
 # An average velocity u(z, t, r) carries a state from t to r ≥ t: z_r = z_t + (r − t)·u.
 def displacement(velocity: Field, state: Tensor, times: Tensor) -> Tensor:
     """(z_r − z_t)/(r − t), (B, frames, bands): displacement of ``state`` under ``velocity`` per unit of time, by Euler
-    steps along ``times`` (steps + 1, B) from t to r > t.
-
-    Second-order steps (Adams–Bashforth, DPM-Solver++) are less accurate than Euler's on the bundled F5: eight of them
-    give three times its squared distance to 40.
-    """
+    steps along ``times`` (steps + 1, B) from t to r > t. Second-order steps (Adams–Bashforth, DPM-Solver++) are less
+    accurate than Euler's on the bundled F5: eight of them give three times its squared distance to 40."""
     moving = state
     for start, end in itertools.pairwise(times):
         moving = moving + (end - start)[:, None, None] * velocity(moving, start)
@@ -98,12 +95,10 @@ def displacement(velocity: Field, state: Tensor, times: Tensor) -> Tensor:
 
 
 def mean_flow(average: Field, velocity: Tensor, state: Tensor, intervals: Tensor) -> tuple[Tensor, Tensor]:
-    """MeanFlow's prediction and target (Geng et al., arXiv 2505.13447), each (B, frames, bands).
-
-    The definition (r − t)·u = ∫ v dτ, differentiated along the path from t on, says u = v + (r − t)·du/dt. The
-    derivative is that of ``average`` along the ``velocity`` of the path at ``state``, by one Jacobian-vector product;
-    the target is detached, the prediction is not.
-    """
+    """MeanFlow's prediction and target (Geng et al., arXiv 2505.13447), each (B, frames, bands). The definition (r −
+    t)·u = ∫ v dτ, differentiated along the path from t on, says u = v + (r − t)·du/dt. The derivative is that of
+    ``average`` along the ``velocity`` of the path at ``state``, by one Jacobian-vector product; the target is detached,
+    the prediction is not."""
     starts, ends = intervals.unbind(-1)
 
     def along(moving: Tensor, times: Tensor) -> Tensor:
@@ -126,10 +121,8 @@ class _Kept(Generic[Target]):
 
 @dataclass
 class TargetsInUse(Generic[Target]):
-    """Returns each target ``uses`` times, interleaved with others.
-
-    Targets are not in checkpoints: a resumed run begins with new ones.
-    """
+    """Returns each target ``uses`` times, interleaved with others. Targets are not in checkpoints: a resumed run begins
+    with new ones."""
 
     uses: int
     generator: torch.Generator
@@ -312,12 +305,9 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Compare the final states of the averaged model with those of the frozen one after many guided steps, from the
-        same noise.
-
-        ``distance 1`` to ``distance 4``: mean squared distance by the number of evaluations. ``left``: that distance as
-        a share of the untrained one, that of the frozen model's single branch in as many Euler steps; mean over the
-        numbers, 1 at the start, 0 at the goal.
-        """
+        same noise. ``distance 1`` to ``distance 4``: mean squared distance by the number of evaluations. ``left``: that
+        distance as a share of the untrained one, that of the frozen model's single branch in as many Euler steps; mean
+        over the numbers, 1 at the start, 0 at the goal."""
         numbers = range(1, MOST_EVALUATIONS + 1)
         found = {f"distance {number}": self._distance(self.average.module, number) for number in numbers}
         shares = [distance / plain for distance, plain in zip(found.values(), self._plain_distances, strict=True)]
@@ -397,10 +387,7 @@ def fine_tune(
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
     """Train and export the result. A bundled model without given speech learns from ``corpus``, the kind of speech that
-    it was trained on.
-
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
-    """
+    it was trained on. Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint."""
     chosen = entry(request.model)
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)

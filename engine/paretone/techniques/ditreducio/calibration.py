@@ -184,10 +184,8 @@ class _Passes:
         phase: str,
         trials: list[Trial],
     ) -> list[SkipAction]:
-        """Decide every layer at one step and take it.
-
-        ``given`` applies from the start; a layer with ``candidates`` keeps the first that passes.
-        """
+        """Decide every layer at one step and take it. ``given`` applies from the start; a layer with ``candidates``
+        keeps the first that passes."""
         for trajectory in self.trajectories:
             trajectory.begin(step, given)
         decided = list(given)

@@ -36,12 +36,9 @@ from paretone.techniques.resolving import knobs_under
 def calibrate_model(
     model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer, combine: str = "worst"
 ) -> CalibrationRecord:
-    """Calibrate on the first passages of all utterances together, with the knobs in ``setting``.
-
-    ``combine`` is one of :data:`paretone.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the
-    trajectory always uses the mean. Raises :class:`SettingError` if ``setting`` rules DiTReducio out, and
-    :class:`paretone.errors.Cancelled`.
-    """
+    """Calibrate on the first passages of all utterances together, with the knobs in ``setting``. ``combine`` is one of
+    :data:`paretone.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the trajectory always uses the
+    mean. Raises :class:`SettingError` if ``setting`` rules DiTReducio out, and :class:`paretone.errors.Cancelled`."""
     scripts, knobs = scripts_of(model, utterances, setting), knobs_of(setting)
     targets, sentences = prepared(model, scripts)
     with torch.inference_mode():
@@ -87,10 +84,8 @@ def measure_transfer(
     observer: Observer,
 ) -> TransferReport:
     """Measure ``table`` on the first passages of ``unseen`` and, for comparison, of the ``calibrated`` utterances.
-
     Errors follow DiTReducio's knobs in ``setting`` and are compared with its threshold. Raises :class:`ProfileError`
-    for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
-    """
+    for a table of another model or sampling, and :class:`paretone.errors.Cancelled`."""
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
     mismatch = table.compatibility.mismatch(
         compatibility_of(flow_model(model, "A strategy table").info, setting, of_flow=True)

@@ -113,14 +113,10 @@ class CalibrationRecord:
         return errors
 
     def derive(self, threshold: float) -> Derivation:
-        """Table at ``threshold``; see the module's docstring for when it is exact.
-
-        Predictions assume that errors of skips at one step add up: a trial adds as much to the predicted error as it
-        added to the recorded one. A trial that added nothing counts with its whole error. (Taking every error as
-        measured predicts far too many skips.)
-
-        A calibration for the end of the trajectory has no threshold: its table is the same at all.
-        """
+        """Table at ``threshold``; see the module's docstring for when it is exact. Predictions assume that errors of
+        skips at one step add up: a trial adds as much to the predicted error as it added to the recorded one. A trial
+        that added nothing counts with its whole error. (Taking every error as measured predicts far too many skips.) A
+        calibration for the end of the trajectory has no threshold: its table is the same at all."""
         if self.is_for_end:
             return Derivation(self.table, True)
         layers, steps = self.table.layers, self.table.steps
@@ -213,11 +209,9 @@ class SentenceTransfer:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """A table on the sentences it was ``calibrated`` on, if known, and on ``unseen`` ones.
-
-    A table's own sentences are the reference, since they have skips beyond their bounds as well: a calibration compares
-    with the step under the skips of pre-calibration, this measurement with the step without skips.
-    """
+    """A table on the sentences it was ``calibrated`` on, if known, and on ``unseen`` ones. A table's own sentences are
+    the reference, since they have skips beyond their bounds as well: a calibration compares with the step under the
+    skips of pre-calibration, this measurement with the step without skips."""
 
     table: str
     """Fingerprint of the table."""

@@ -179,10 +179,8 @@ class StrategyTable:
 
     @classmethod
     def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:
-        """Read an official ``{steps}_{threshold}.json``, which lacks its compatibility; the caller gives it.
-
-        Raises :class:`ProfileError` if it is no such file or has another number of steps.
-        """
+        """Read an official ``{steps}_{threshold}.json``, which lacks its compatibility; the caller gives it. Raises
+        :class:`ProfileError` if it is no such file or has another number of steps."""
         if not isinstance(data, dict) or "methods" not in data:
             raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
         actions = read_actions(data["methods"], f"{where}: methods")

@@ -77,10 +77,8 @@ def _belonging(model: SpeechModel, setting: Setting) -> Compatibility:
 def with_table(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with DiTReducio under the table in ``path``, and that table.
-
-    ``knobs`` are those given by the user. Raises :class:`ProfileError` if the table cannot be used here.
-    """
+    """``setting`` with DiTReducio under the table in ``path``, and that table. ``knobs`` are those given by the user.
+    Raises :class:`ProfileError` if the table cannot be used here."""
     compatibility = _belonging(model, setting)
     data = read_artefact(path, TITLE)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)

@@ -68,7 +68,6 @@ def comparing(target: CalibrationTarget, compare: str, phase: str = CALIBRATION)
 
 def check_similarity(target: CalibrationTarget, check_phase: str, layer: int, attention_input: Tensor) -> float:
     """Diagonal similarity of a layer in the check phase, from its modulated input (rows, frames, width), all branches.
-
     ``conditional``: of the first branch, scaled by the whole width. ``first_half``: mean over the first half of the
     branches, rounded up (two of MegaTTS 3's three), in float64, scaled by a head's width."""
     items, backbone = len(target.noise), target.backbone
@@ -103,11 +102,9 @@ class Outcome:
 
 
 class Trajectory:
-    """State of a sentence from step to step, and its path through the layers at the current step.
-
-    ``begin`` computes a step; ``outcomes``, ``error``, ``accept`` and ``settle`` go up its layers; ``finish`` takes it.
-    With ``side_by_side`` all candidates of a cell pass the remaining layers in one batch.
-    """
+    """State of a sentence from step to step, and its path through the layers at the current step. ``begin`` computes a
+    step; ``outcomes``, ``error``, ``accept`` and ``settle`` go up its layers; ``finish`` takes it. With
+    ``side_by_side`` all candidates of a cell pass the remaining layers in one batch."""
 
     def __init__(self, target: CalibrationTarget, knobs: Values, work: Work, side_by_side: bool = False) -> None:
         self.calibration_target = target

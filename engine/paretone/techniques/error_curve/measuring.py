@@ -41,10 +41,8 @@ def measured(stage: Stage) -> ErrorCurve:
 
 class ChangeMeter:
     """Evaluator that computes everything and measures the change of each kind of module between evaluations.
-
     :attr:`changes` holds, for every evaluation, the relative L1 change since the one before, mean over the layers;
-    infinite at the first, and after a change in the number of branches.
-    """
+    infinite at the first, and after a change in the number of branches."""
 
     def __init__(self, backbone: Evaluated) -> None:
         self._backbone = backbone

@@ -156,10 +156,8 @@ def fitting(info: ModelInfo, weight: float) -> tuple[WeightSet, ...]:
 
 
 def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
-    """Weights of the loaded model for ``entry``: those with its fingerprint, else any of ``weight``.
-
-    Raises :class:`SettingError` with the available weights and the command to train others.
-    """
+    """Weights of the loaded model for ``entry``: those with its fingerprint, else any of ``weight``. Raises
+    :class:`SettingError` with the available weights and the command to train others."""
     require_guidance(info)
     if info.trained_guidance is not None:
         raise SettingError(

@@ -37,10 +37,8 @@ class GuidanceFreeWeights:
     def of(
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> GuidanceFreeWeights | None:
-        """Weights that ``profile`` runs on ``checkpoint``; ``None`` if it runs the checkpoint with guidance.
-
-        ``check`` may raise to cancel. Raises :class:`ProfileError` if the weights are missing.
-        """
+        """Weights that ``profile`` runs on ``checkpoint``; ``None`` if it runs the checkpoint with guidance. ``check``
+        may raise to cancel. Raises :class:`ProfileError` if the weights are missing."""
         own = cfg_free_metadata(checkpoint.path)
         if own is not None:
             return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)

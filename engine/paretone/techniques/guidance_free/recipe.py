@@ -186,12 +186,10 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Error of the averaged model's one branch relative to the guided velocity of the initial model.
-
-        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of its value before training; other
-        changes by these recordings count, too. ``learnt``: movement of the velocity along the effect of guidance, as a
-        share of that effect, mean over times; 0 at the start, 1 at the goal.
-        """
+        """Error of the averaged model's one branch relative to the guided velocity of the initial model. ``guided
+        t=…``: mean squared error by time. ``gap``: their sum as a share of its value before training; other changes by
+        these recordings count, too. ``learnt``: movement of the velocity along the effect of guidance, as a share of
+        that effect, mean over times; 0 at the start, 1 at the goal."""
         found: dict[float, list[tuple[float, float, float]]] = {time: [] for time in VALIDATION_TIMES}
         for one in self._validation_problems:
             may_stop()
@@ -307,10 +305,8 @@ def fine_tune(
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
     """Train under ``options`` and export the result. A bundled model without given speech learns from ``corpus``, the
-    kind of speech that it was trained on.
-
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
-    """
+    kind of speech that it was trained on. Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after
+    writing a checkpoint."""
     chosen = entry(request.model)
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)

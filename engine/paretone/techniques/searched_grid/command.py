@@ -29,10 +29,8 @@ def with_grid(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[PlacedGrid, ...]]:
     """``setting`` with the grid in ``path``, and that grid. Its compatibility is checked with the whole setting.
-
     ``knobs`` are those given by the user. Raises :class:`ProfileError` for a file that is no placed grid, or has
-    another number of evaluations.
-    """
+    another number of evaluations."""
     grid = read(path)
     said = knobs.get("evaluations", grid.steps)
     if said != grid.steps:

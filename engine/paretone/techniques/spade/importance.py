@@ -38,10 +38,8 @@ def bootstrapped(
     measure: str, each: np.ndarray, weights: np.ndarray | None = None, baseline: float = 0.0, draws: int = DRAWS
 ) -> LayerImportance:
     """Importance from ``each`` (utterances, layers): mean over utterances, weighted by ``weights`` (utterances,), with
-    95 % intervals of the means and of the ranks over resampled utterances.
-
-    For a word error rate, ``each`` holds errors per word of a sentence, and ``weights`` its number of words.
-    """
+    95 % intervals of the means and of the ranks over resampled utterances. For a word error rate, ``each`` holds errors
+    per word of a sentence, and ``weights`` its number of words."""
     utterances = len(each)
     weights = np.ones(utterances) if weights is None else np.asarray(weights, float)
     chosen = picks(utterances, draws)
@@ -72,11 +70,9 @@ _JUDGE = "words"
 
 
 def importance(store: Store, study: Study | None = None) -> ImportanceRecord | None:
-    """Word error rates without each layer, as in :mod:`paretone.techniques.spade.measuring`, or ``None``.
-
-    Counts the takes that exist for every layer; with ``study``, only takes of its current definition. Raises
-    :class:`StudyError` if there are none, or no judge listened.
-    """
+    """Word error rates without each layer, as in :mod:`paretone.techniques.spade.measuring`, or ``None``. Counts the
+    takes that exist for every layer; with ``study``, only takes of its current definition. Raises :class:`StudyError`
+    if there are none, or no judge listened."""
     about = store.about()
     layers = int(about.get("definition", {}).get("layers", 0))
     if not about.get("definition", {}).get("leave_one_layer_out"):
@@ -166,11 +162,9 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 def finished(study: Study, store: Store) -> Finding | None:
     """Merge the word error rates without each layer into the user's ``layers.json`` of the model, replacing earlier
-    ones; other measures are kept. ``None`` for other studies.
-
-    Nothing is merged if takes are missing, if the existing record is of another checkpoint, or if it cannot be read or
-    written; the sentence says which. The study itself is unaffected.
-    """
+    ones; other measures are kept. ``None`` for other studies. Nothing is merged if takes are missing, if the existing
+    record is of another checkpoint, or if it cannot be read or written; the sentence says which. The study itself is
+    unaffected."""
     path = own_place(study.model) / FILE
     try:
         found = importance(store, study)

@@ -58,11 +58,9 @@ def measure_layers(
     unfinished: Path | None = None,
 ) -> ImportanceRecord:
     """Take ``measures`` of all layers under the options and the seed of ``setting``. Other measures of ``earlier`` are
-    kept. ``judge`` hears word errors; the folder ``unfinished`` keeps them if the measurement is interrupted.
-
-    Raises :class:`SettingError` for an unknown measure, :class:`paretone.errors.PlainError` without the judge, and
-    :class:`paretone.errors.Cancelled`.
-    """
+    kept. ``judge`` hears word errors; the folder ``unfinished`` keeps them if the measurement is interrupted. Raises
+    :class:`SettingError` for an unknown measure, :class:`paretone.errors.PlainError` without the judge, and
+    :class:`paretone.errors.Cancelled`."""
     unknown = [one for one in measures if one not in MEASURES]
     if unknown or not measures or not utterances:
         raise SettingError(
