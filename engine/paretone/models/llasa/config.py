@@ -57,12 +57,14 @@ OPTIONS = (
         "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
         default=50,
         between=(10, 500),
-        step=10,    ),
+        step=10,
+    ),
     count(
         "stream_context",
         "Streaming context",
         "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
         default=100,
         between=(0, 1000),
-        step=10,    ),
+        step=10,
+    ),
 )
