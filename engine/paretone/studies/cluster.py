@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from paretone import errors
@@ -126,8 +125,7 @@ class Worker:
 
     def carry_out(self, task: Task) -> Outcome:
         """Do a task; requires :meth:`ready`."""
-        if self._runner is None:
-            raise StudyError("The worker has loaded nothing yet.")
+        assert self._runner is not None
         return self._runner.carry_out(task, Observer())
 
 
@@ -142,7 +140,8 @@ class Cluster:
         self, address: str = AUTO, workers: int | None = None, load: Callable[..., SpeechModel] | None = None
     ) -> None:
         self._address, self._wanted, self._load = address, workers, load
-        self._module: ModuleType | None = None
+        self._ray: Any = None
+        """The module ``ray``, once connected."""
         self._ours = False
         """Whether this object must close the connection to Ray."""
         self._equipment = Equipment("")
@@ -161,26 +160,19 @@ class Cluster:
     # --- Beginning and ending -----------------------------------------------------------------------------------------
     def begin(self, equipment: Equipment, observer: Observer) -> str:
         """Connect, and wait for the first worker."""
-        ray = self._connect(observer)
+        self._connect(observer)
         self._equipment = equipment
-        self._has_graphics = ray.cluster_resources().get("GPU", 0) >= 1
+        self._has_graphics = self._ray.cluster_resources().get("GPU", 0) >= 1
         self._fill()
         observer.status(f"Waiting for {len(self._pending)} workers")
         while not self._alive:
             observer.check()
-            self._add_workers(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
+            self._add_workers(self._ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
             if not self._alive and not self._pending:
                 raise StudyError(f"No worker could start: {self._log[-1]}")
         return next(iter(self._alive.values())).fingerprint
 
-    @property
-    def _ray(self) -> ModuleType:
-        """The ``ray`` module; requires :meth:`begin`."""
-        if self._module is None:
-            raise StudyError("The cluster was not begun.")
-        return self._module
-
-    def _connect(self, observer: Observer) -> ModuleType:
+    def _connect(self, observer: Observer) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if find_spec("ray") is None:
             raise StudyError(NO_CLUSTER)
@@ -189,7 +181,7 @@ class Cluster:
             require_cluster(self._address)
         import ray
 
-        self._module = ray
+        self._ray = ray
         if not ray.is_initialized():
             observer.status("Connecting to Ray")
             if self._address == LOCAL:
@@ -200,27 +192,23 @@ class Cluster:
                 except (Exception, SystemExit) as error:  # Ray exits the process if a cluster does not answer.
                     raise _no_cluster(self._address, _first_line(error)) from error
             self._ours = True
-        return ray
 
     def _fill(self) -> None:
         """Request missing workers: up to the wanted number, or one per GPU or core of the cluster, which may grow."""
         self._filled = time.monotonic()
         resource = "GPU" if self._has_graphics else "CPU"
         count = self._wanted or max(1, int(self._ray.cluster_resources().get(resource, 1)))
-        for _ in range(count - len(self._alive) - len(self._pending)):
-            self._request_worker()
-
-    def _request_worker(self) -> None:
-        """Request one more worker; it starts when a machine has room."""
         needs = {"num_gpus": 1} if self._has_graphics else {"num_cpus": 1}
         # Only this process restarts a worker: it alone knows the worker's task.
         kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
         paths = os.pathsep.join(path for path in sys.path if path)
-        actor = kind.options(runtime_env={"env_vars": {"PYTHONPATH": paths}}).remote(self._equipment, self._load)
-        self._pending[actor.ready.remote()] = actor
+        for _ in range(count - len(self._alive) - len(self._pending)):
+            # It starts when a machine has room.
+            actor = kind.options(runtime_env={"env_vars": {"PYTHONPATH": paths}}).remote(self._equipment, self._load)
+            self._pending[actor.ready.remote()] = actor
 
     def end(self) -> None:
-        if self._module is None:
+        if self._ray is None:
             return
         for actor in (*self._alive, *self._pending.values()):
             self._ray.kill(actor)
@@ -271,7 +259,7 @@ class Cluster:
             # An unreachable but living worker would keep its machine's room.
             self._ray.kill(worker)
             self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
-            self._request_worker()
+            self._fill()
             return WorkerLost(why)
         self._made[self._alive[worker].node] += 1
         return outcome
@@ -303,7 +291,7 @@ class Cluster:
         return [*([f"Tasks done: {done}."] if done else []), *self._log]
 
 
-def _begin_here(ray: ModuleType) -> None:
+def _begin_here(ray: Any) -> None:
     """Start a cluster on this machine alone. Raises :class:`StudyError`."""
     for left in reversed(range(_ATTEMPTS)):
         try:

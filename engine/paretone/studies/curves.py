@@ -127,26 +127,20 @@ def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
     """Titles of ``rests``: their other techniques and their differences; ``""`` for a single one without techniques."""
     names = {name for one in rests for name in one.options}
     differing = {name for name in names if len({one.options.get(name) for one in rests}) > 1}
+    owned = [one.technique(owner) for one in rests]
     titles = []
-    for one in rests:
-        used = one.technique(owner)
+    for one, used in zip(rests, owned, strict=True):
         others = replace(one.without(owner), options=catalogue.entry(one.model).options_with())
         parts = [described(others)] if others.techniques else []
         parts += [option_words(one, name) for name in sorted(differing & set(one.options))]
         if used is not None:
-            varied = {name for name in used.knobs if len({_of(other, owner, name) for other in rests}) > 1}
+            varied = {name for name in used.knobs if len({other.knobs.get(name) for other in owned if other}) > 1}
             parts += [option_words(one, name, owner) for name in sorted(varied)]
         titles.append(", ".join(parts) or ("no other technique" if len(rests) > 1 else ""))
     return titles
 
 
-def _of(setting: Setting, owner: str, name: str) -> _Value | None:
-    used = setting.technique(owner)
-    return None if used is None else used.knobs.get(name)
-
-
 # --- In a report ------------------------------------------------------------------------------------------------------
-# Every figure over each knob.
 FIGURES = ("real_time_factor", "speed_up", "first_audio_seconds", *(one.name for one in JUDGED), "log_mel_distance")
 """Measured figures drawn over each knob."""
 IN_SHEET = tuple(one.name for one in JUDGED)

@@ -118,7 +118,7 @@ class _Reader:
         tables = given if isinstance(given, list) else [given]
         grids = [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
         search = search_of(fields.table("search"), self._entry) if "search" in fields else None
-        batch = self._batch(rounds, search)
+        batch = self._batch(rounds, seeds, search)
         listed = self._listed()
         servers = servers_of(fields, self._root)
         if not (listed or grids or search or servers):
@@ -136,7 +136,7 @@ class _Reader:
             seeds=seeds,
             rounds=rounds,
             batch=batch,
-            judges=self._judges(search, seeds),
+            judges=tuple(judge_named(name).name for name in fields.texts("judges")),
             calibration=tuple(Utterance(text, utterances[0].voice) for text in calibration),
             search=search,
             folder=self._folder,
@@ -150,22 +150,19 @@ class _Reader:
         fields.require_known()
         return study
 
-    def _batch(self, rounds: int, search: Search | None) -> int:
+    def _batch(self, rounds: int, seeds: Sequence[int], search: Search | None) -> int:
+        """Takes spoken at once. Raises :class:`StudyError` also for a search that asks for what is not measured."""
         batch = self._fields.whole("batch", 1, minimum=1, maximum=64)
         if batch > 1 and rounds > 1:
             raise StudyError("rounds repeat takes to time them, and with batch nothing is timed; leave one out.")
-        timed = next((one for one in map(metric, search.metrics if search else ()) if one.is_timed), None)
-        if batch > 1 and timed is not None:
-            raise StudyError(f"the search asks for {timed.title}, and with batch nothing is timed; leave batch out.")
-        return batch
-
-    def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
         for one in map(metric, search.metrics if search else ()):
+            if batch > 1 and one.is_timed:
+                raise StudyError(f"the search asks for {one.title}, and with batch nothing is timed; leave batch out.")
             if one.across_seeds is not None and len(seeds) < 2:
                 raise StudyError(
                     f"the search asks for {one.title}, which compares takes of different seeds; give two seeds or more."
                 )
-        return tuple(judge_named(name).name for name in self._fields.texts("judges"))
+        return batch
 
     # --- Sentences and voices -----------------------------------------------------------------------------------------
     def _seeds(self) -> tuple[int, ...]:
@@ -362,8 +359,12 @@ def _table(values: Mapping[str, object], path: str) -> Iterator[str]:
     """Lines of one table: its own values, then its tables with headings."""
     headed, listed = {}, {}
     for name, value in values.items():
-        if isinstance(value, Mapping) and _has_heading(value, path):
-            headed[name] = value
+        if (
+            isinstance(value, Mapping)
+            and not _is_range(value)
+            and (not path or any(isinstance(one, Mapping) and not _is_range(one) for one in value.values()))
+        ):
+            headed[name] = value  # At the top level, or with tables in it; others become dotted lines.
         elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             listed[name] = value
         else:
@@ -375,12 +376,6 @@ def _table(values: Mapping[str, object], path: str) -> Iterator[str]:
         for one in tables:
             yield from ("", f"[[{path}{_key(name)}]]")
             yield from _table(one, f"{path}{_key(name)}.")
-
-
-def _has_heading(value: Mapping[str, object], path: str) -> bool:
-    """Whether a table gets a heading: at the top level, or if it contains tables. Others become dotted lines."""
-    holds_tables = any(isinstance(one, Mapping) and not _is_range(one) for one in value.values())
-    return not _is_range(value) and (not path or holds_tables)
 
 
 def _is_range(value: Mapping[str, object]) -> bool:

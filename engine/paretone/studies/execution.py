@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from paretone.checks.speech import seams_of
 from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
-from paretone.measure.fidelity import Sounded, with_difference
+from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
 from paretone.measure.processor_time import clock_name
@@ -28,7 +29,7 @@ from paretone.models.families.together import Turn, speak_together
 from paretone.observer import Observer, Passing
 from paretone.setting.plan import Plan
 from paretone.setting.setting import Setting
-from paretone.setting.take import Take, Trace
+from paretone.setting.take import Trace
 from paretone.studies.hooks import calibrated
 from paretone.studies.sentences import StudySentence
 from paretone.studies.study import (
@@ -61,7 +62,7 @@ class TaskRunner:
         self._equipment = equipment
         self._load = load
         self._model = model
-        self._judges: dict[str, Judge] | None = None
+        self._judges: list[Judge] | None = None
         self._warm: set[tuple[str, str]] = set()
         self._preparers: dict[str, Callable[..., Any]] = {}
         self._device = str(device.choose(equipment.device))
@@ -83,9 +84,7 @@ class TaskRunner:
             )
             self._machine = describe().line
         if self._judges is None:
-            self._judges = {
-                name: judge_named(name).ready(wanted.texts, self._device) for name in self._equipment.judges
-            }
+            self._judges = [judge_named(name).ready(wanted.texts, self._device) for name in wanted.judges]
         return self._model
 
     def carry_out(self, task: Task, observer: Observer) -> Outcome:
@@ -96,7 +95,10 @@ class TaskRunner:
         try:
             match task:
                 case Prepare():
-                    return self._prepare(model, task, observer, started)
+                    quiet = Passing(observer, "caution", "progress")
+                    setting = with_named_weights(task.setting, model.info)
+                    artefact = calibrated(task.technique, model, task.utterances, setting, quiet, self._preparers)
+                    return Prepared(task, artefact, time.perf_counter() - started)
                 case MeasureReference():
                     return self._refer(task, started)
                 case Speak():
@@ -112,28 +114,20 @@ class TaskRunner:
         return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
-    def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
-        quiet = Passing(observer, "caution", "progress")
-        setting = with_named_weights(task.setting, model.info)
-        artefact = calibrated(task.technique, model, task.utterances, setting, quiet, self._preparers)
-        return Prepared(task, artefact, time.perf_counter() - started)
-
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
+        spoken = task.spoken
         try:
-            spoken = task.spoken
             samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
         except PlainError as error:
             return ReferenceMeasured(task, (), time.perf_counter() - started, str(error))
-        verdicts = self.hear(task.spoken, samples, rate)
-        return ReferenceMeasured(task, verdicts, time.perf_counter() - started)
+        return ReferenceMeasured(task, self.hear(spoken, samples, rate), time.perf_counter() - started)
 
     def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
-        spoken = task.spoken
+        spoken, quiet = task.spoken, Passing(observer, "caution")
         try:
             setting, plan = self._planned(model, task)
         except PlainError as error:
             return Failed(task, str(error), 0.0, whole_setting=True)
-        quiet = Passing(observer, "caution")
 
         def said() -> Synthesis:
             return model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet)
@@ -229,8 +223,12 @@ class TaskRunner:
         if first:
             verdicts = self.hear(spoken, take.samples, take.sample_rate, seams)
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
-            trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
-            take = replace(_compared(take, mel, task.baseline), trace=trace)
+            take = replace(take, trace=Trace(mel=mel, decoding=synthesis.trace.decoding))
+            if task.baseline is not None:
+                with suppress(SettingError):
+                    this = mel, (take.samples, take.sample_rate)
+                    distance, metrics = with_difference(take.metrics, task.baseline, this)
+                    take = replace(take, log_mel_distance=distance, metrics=metrics)
         else:
             take = replace(take, samples=take.samples[:0], trace=Trace())
         seconds = time.perf_counter() - started
@@ -243,14 +241,4 @@ class TaskRunner:
         self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
     ) -> tuple[Verdict, ...]:
         given = spoken.text, spoken.voice, samples, rate
-        return tuple(heard(one, *given, seams) for one in (self._judges or {}).values())
-
-
-def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:
-    if baseline is None:
-        return take
-    try:
-        distance, metrics = with_difference(take.metrics, baseline, (mel, (take.samples, take.sample_rate)))
-    except SettingError:
-        return take
-    return replace(take, log_mel_distance=distance, metrics=metrics)
+        return tuple(heard(one, *given, seams) for one in self._judges or ())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import tomllib
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import median
@@ -66,22 +66,6 @@ class Gain:
     """Title of the measuring study; ``""`` for takes of the library."""
 
 
-@dataclass(frozen=True)
-class _Key:
-    """Common properties of both takes of a pair."""
-
-    text: str
-    voice: str
-    machine: str
-    setting: Setting
-
-
-@dataclass
-class _Found:
-    ratios: list[float] = field(default_factory=list)
-    created: str = ""
-
-
 def completed(setting: Setting) -> Setting | None:
     """``setting`` with all knobs of its techniques and without seed and artefacts; ``None`` if a technique is not
     installed or has other knobs now."""
@@ -93,48 +77,43 @@ def completed(setting: Setting) -> Setting | None:
 
 
 def of_takes(takes: Iterable[TakeSummary], place: Place) -> tuple[Gain, ...]:
-    groups: dict[_Key, list[TakeSummary]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, Setting], list[TakeSummary]] = defaultdict(list)
     for take in takes:
-        if _made_at(take, place) and (setting := completed(take.setting)) is not None:
-            groups[_Key(take.text, take.voice, take.machine, setting)].append(take)
-    found: dict[tuple[UsedTechnique, tuple[str, ...]], _Found] = defaultdict(_Found)
-    for key, mine in groups.items():
-        for entry in key.setting.techniques:
-            without = key.setting.without(entry.technique)
-            others = groups.get(replace(key, setting=without))
-            if others:
-                one = found[entry, tuple(other.technique for other in without.techniques)]
-                _pair(one, entry, mine, others)
+        ours = (
+            take.setting.model == place.model
+            and take.checkpoint == place.checkpoint != ""
+            and take.measurements.device == place.device
+            and hardware(take.machine) == hardware(place.machine)
+        )
+        if ours and (setting := completed(take.setting)) is not None:
+            groups[take.text, take.voice, take.machine, setting].append(take)
+    found: dict[tuple[UsedTechnique, tuple[str, ...]], list[tuple[float, str]]] = defaultdict(list)
+    for (text, voice, machine, setting), mine in groups.items():
+        for entry in setting.techniques:
+            without = setting.without(entry.technique)
+            pairs = found[entry, tuple(other.technique for other in without.techniques)]
+            pairs += _pairs(entry, mine, groups.get((text, voice, machine, without), []), MOST_PAIRS - len(pairs))
     return tuple(
-        Gain(entry, median(one.ratios), len(one.ratios), one.created, others)
-        for (entry, others), one in found.items()
-        if one.ratios
+        Gain(entry, median(ratio for ratio, _ in pairs), len(pairs), max(created for _, created in pairs), others)
+        for (entry, others), pairs in found.items()
+        if pairs
     )
 
 
-def _made_at(take: TakeSummary, place: Place) -> bool:
-    return (
-        take.setting.model == place.model
-        and bool(take.checkpoint)
-        and take.checkpoint == place.checkpoint
-        and take.measurements.device == place.device
-        and hardware(take.machine) == hardware(place.machine)
-    )
-
-
-def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
-    """Add ratios of ``mine``, each to the take of ``others`` next before it, up to :data:`MOST_PAIRS`."""
+def _pairs(
+    entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary], most: int
+) -> Iterator[tuple[float, str]]:
+    """Ratios of the ``most`` newest of ``mine``, each to the take of ``others`` next before it, with its time."""
     of = metric(improved(entry.technique)).of
-    if of is None:
+    if of is None or not others:
         return
     in_order = sorted(others, key=lambda one: one.created)
-    for take in sorted(mine, key=lambda one: one.created, reverse=True)[: MOST_PAIRS - len(found.ratios)]:
+    for take in sorted(mine, key=lambda one: one.created, reverse=True)[:most]:
         before = bisect_right(in_order, take.created, key=lambda one: one.created)
         other = in_order[max(0, before - 1)]
         values = [of(one.measurements, one.metrics, one.log_mel_distance) for one in (other, take)]
         if values[0] and values[1]:
-            found.ratios.append(values[0] / values[1])
-            found.created = max(found.created, take.created)
+            yield values[0] / values[1], take.created
 
 
 def improved(technique: str) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import io
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from shlex import quote
 
 import numpy as np
 
@@ -27,14 +27,14 @@ from paretone.figures.svg import escape
 from paretone.listening.results import ListeningScore, agreement_page
 from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
-from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
+from paretone.measure.metrics import JUDGED, METRICS, metric
 from paretone.models.voices import shown_name
 from paretone.setting.compatibility import checkpoint_text
 from paretone.studies import wording
 from paretone.studies.curves import curves_page, curves_sheet
 from paretone.studies.definition import written
 from paretone.studies.hooks import hooks
-from paretone.studies.results import PlayableTake, Results, value_of
+from paretone.studies.results import PlayableTake, Results, SettingResult, value_of
 from paretone.studies.search import answer
 from paretone.studies.space import Search
 from paretone.studies.store import Store, read_audio
@@ -63,6 +63,8 @@ auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
     """The whole page; ``listened``: results of listening tests by setting."""
     search = wording.search_in(results)
+    notes = [*wording.reference_lines(results), *wording.published_lines(results), *wording.doubt_lines(results)]
+    notes += [f"Failed: {sentence}" for sentence in results.failures]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -75,12 +77,13 @@ def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
         "<h2>Settings</h2>",
         _table(results),
         _files(results),
-        *_floor(results),
+        *(f"<p>{escape(line)}</p>" for line in notes),
         *_tests(results),
         *agreement_page(results, listened),
         *_players(results),
         *_worst(results),
-        *_definitions(results),
+        "<h2>Every setting in full</h2>",
+        *(_definition(number, one) for number, one in enumerate(results.settings, start=1)),
         *_origin(results),
         "</body></html>",
         "",
@@ -89,11 +92,10 @@ def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
 
 
 def _summary(results: Results) -> str:
-    takes = sum(one.finished for one in results.settings)
-    run = [one for one in results.settings if one.finished]
+    takes = [one.finished for one in results.settings if one.finished]
     weights = f" (weights {checkpoint_text(results.checkpoint)})" if results.checkpoint else ""
     return (
-        f"{len(run)} settings of {results.model}{weights}, {takes} takes, begun "
+        f"{len(takes)} settings of {results.model}{weights}, {sum(takes)} takes, begun "
         f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
     )
 
@@ -206,12 +208,6 @@ def _figure(figure: Estimate | None) -> str:
     return f"{figure.value:.4g}{interval}"
 
 
-def _floor(results: Results) -> list[str]:
-    lines = [*wording.reference_lines(results), *wording.published_lines(results), *wording.doubt_lines(results)]
-    lines += [f"Failed: {sentence}" for sentence in results.failures]
-    return [f"<p>{escape(line)}</p>" for line in lines]
-
-
 def _tests(results: Results) -> list[str]:
     *lines, note = wording.paired_lines(results, len(results.settings)) or [""]
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
@@ -277,15 +273,11 @@ def _flac(path: Path) -> str:
     return base64.b64encode(content.getvalue()).decode()
 
 
-def _definitions(results: Results) -> list[str]:
-    parts = ["<h2>Every setting in full</h2>"]
-    for number, one in enumerate(results.settings, start=1):
-        text = json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False)
-        parts.append(
-            f"<details><summary>{number}. {escape(wording.setting_title(one))} <small>({one.key})</small></summary>"
-            f"<pre>{escape(text)}</pre></details>"
-        )
-    return parts
+def _definition(number: int, one: SettingResult) -> str:
+    return (
+        f"<details><summary>{number}. {escape(wording.setting_title(one))} <small>({one.key})</small></summary>"
+        f"<pre>{escape(json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False))}</pre></details>"
+    )
 
 
 def _origin(results: Results) -> list[str]:
@@ -296,14 +288,10 @@ def _origin(results: Results) -> list[str]:
         *(f"<p>{escape(machine)}</p>" for machine in results.machines),
         *(f"<p>Speed-ups are measured by {escape(clock)}.</p>" for clock in results.clocks),
         "<h2>To repeat it</h2>",
-        f"<pre>paretone study run {escape(_quoted(file))}\nparetone study export {escape(_quoted(file))}</pre>",
+        f"<pre>paretone study run {escape(quote(file))}\nparetone study export {escape(quote(file))}</pre>",
         f"<p>with {escape(file)}:</p>",
         f"<pre>{escape(definition)}</pre>",
     ]
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w.+-]+", name) else "'" + name.replace("'", "'\\''") + "'"
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
@@ -317,10 +305,6 @@ def to_csv(results: Results) -> str:
         reference = {"setting": wording.REFERENCE, "origin": "reference"} | _cells(results, results.references)
         rows.append(dict.fromkeys(rows[0] if rows else reference, "") | reference)
     return _with_head(rows)
-
-
-def takes_csv(results: Results) -> str:
-    return _with_head(rows_of_takes(results))
 
 
 def rows_of_settings(results: Results) -> list[dict[str, object]]:
@@ -373,12 +357,19 @@ def rows_of_takes(results: Results) -> list[dict[str, object]]:
 
 
 def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
+
     return comma_separated([list(rows[0]), *(row.values() for row in rows)] if rows else [])
 
 
 def to_latex(results: Results) -> str:
     """Table for papers, with the package booktabs."""
-    shown = [one for one in results.metrics if one.better != "neither" and _varies(results, one)]
+    # A judge's constant is a result, other constant columns are not.
+    shown = [
+        one
+        for one in results.metrics
+        if one.better != "neither"
+        and (one.judge or len({setting.value(one.name) for setting in results.settings} - {None}) > 1)
+    ]
     arrows = {"lower": " $\\downarrow$", "higher": " $\\uparrow$"}
     lines = [
         "% Needs \\usepackage{booktabs}. Values with 95 \\% bootstrap intervals over the sentences.",
@@ -397,11 +388,6 @@ def to_latex(results: Results) -> str:
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
-def _varies(results: Results, one: Metric) -> bool:
-    """Whether settings differ in a metric; a judge's constant is also a result, other constant columns are not."""
-    return bool(one.judge) or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
-
-
 def _tex_figure(figure: Estimate | None) -> str:
     if figure is None:
         return "--"
@@ -410,27 +396,15 @@ def _tex_figure(figure: Estimate | None) -> str:
     return f"{figure.value:.3g} {{\\scriptsize [{figure.low:.3g}, {figure.high:.3g}]}}"
 
 
-_TEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--"}
-_GREEK = {
-    "δ": "\\delta",
-    "β": "\\beta",
-    "τ": "\\tau",
-    "ε": "\\varepsilon",
-    "θ": "\\theta",
-    "α": "\\alpha",
-    "γ": "\\gamma",
-}
+_TEX: dict[str, str | int | None] = {letter: f"\\{letter}" for letter in "&%$#_{}"}
+_TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--"}
+_TEX |= {"δ": "$\\delta$", "β": "$\\beta$", "τ": "$\\tau$", "ε": "$\\varepsilon$", "θ": "$\\theta$"}
+_TEX |= {"α": "$\\alpha$", "γ": "$\\gamma$"}
 
 
 def _tex(text: str) -> str:
     """``text`` with LaTeX's special characters escaped."""
-    found = []
-    for letter in text:
-        if letter in _GREEK:
-            found.append(f"${_GREEK[letter]}$")
-        else:
-            found.append(_TEX.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter))
-    return "".join(found)
+    return text.translate(str.maketrans(_TEX))
 
 
 # --- Removing local folders -------------------------------------------------------------------------------------------
@@ -501,7 +475,7 @@ def write_report(results: Results, place: Path, listened: Sequence[ListeningScor
     made = {
         "report.html": to_html(results, listened),
         "results.csv": to_csv(results),
-        "takes.csv": takes_csv(results),
+        "takes.csv": _with_head(rows_of_takes(results)),
         "results.tex": to_latex(results),
     }
     if sheet := curves_sheet(results):

@@ -135,7 +135,7 @@ class Queue:
                     if left:
                         self._blocks.append(_Block(left))
                         for cell in left:
-                            self._pace.expect(cell.setting)
+                            self._pace.expect(cell.setting, 1)
 
     def drop(self, setting: str) -> None:
         """Remove the remaining cells of a setting that cannot be run, and stop waiting for it."""
@@ -143,9 +143,9 @@ class Queue:
         before = sum(len(block.cells) for block in self._blocks)
         for block in self._blocks:
             block.cells = deque(cell for cell in block.cells if cell.setting != setting)
-        self._total -= before - sum(len(block.cells) for block in self._blocks)
-        under_way = sum(isinstance(task, Speak) and task.cell.setting == setting for task in self._out.values())
-        self._pace.expect_only(setting, under_way)
+        dropped = before - sum(len(block.cells) for block in self._blocks)
+        self._total -= dropped
+        self._pace.expect(setting, -dropped)
         self._done.update(self._study.cells(self._candidates[setting]))
         waiting = len(self._prepare)
         self._prepare = deque(one for one in self._prepare if one.key != setting)
@@ -213,7 +213,7 @@ class Queue:
         self._finished += 1
         self._changes += 1
         if isinstance(task, Speak):
-            self._pace.give_up(task.cell.setting)
+            self._pace.expect(task.cell.setting, -1)
             # Takes to be measured next to it are still made.
             self._done.add(task.cell)
 
@@ -225,7 +225,7 @@ class Queue:
         task = self._out.pop(worker, None)
         if task is None:
             return None
-        name = _name(task)
+        name = task.cell if isinstance(task, Speak) else task.key if isinstance(task, Prepare) else task.spoken.key
         self._attempts[name] += 1
         if self._attempts[name] >= ATTEMPTS:
             self._out[worker] = task
@@ -265,16 +265,6 @@ class Queue:
         return self._pace.estimate(self.coming * self._study.takes_each, others, workers)
 
 
-def _name(task: Task) -> object:
-    match task:
-        case MeasureReference():
-            return task.spoken.key
-        case Prepare():
-            return task.key
-        case Speak():
-            return task.cell
-
-
 class _Pace:
     """Remaining tasks and durations of finished ones: takes by setting, others by kind.
 
@@ -295,14 +285,8 @@ class _Pace:
             np.pad(one, more) for one in (self._to_come, self._made, self._seconds)
         )
 
-    def expect(self, setting: str) -> None:
-        self._to_come[self._places[setting]] += 1
-
-    def expect_only(self, setting: str, takes: int) -> None:
-        self._to_come[self._places[setting]] = takes
-
-    def give_up(self, setting: str) -> None:
-        self._to_come[self._places[setting]] -= 1
+    def expect(self, setting: str, more: int) -> None:
+        self._to_come[self._places[setting]] += more
 
     def note(self, task: Task, seconds: float) -> None:
         if isinstance(task, Speak):
@@ -410,8 +394,7 @@ class LocalExecutor:
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         tasks, self._tasks = self._tasks, {}
-        if self._runner is None or not tasks:
-            raise StudyError("There is no task to wait for.")
+        assert self._runner is not None and tasks
         if self._batch > 1:
             return list(zip(tasks, self._runner.carry_out_together(list(tasks.values()), observer), strict=True))
         return [(worker, self._runner.carry_out(task, observer)) for worker, task in tasks.items()]

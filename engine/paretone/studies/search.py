@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -52,7 +53,7 @@ class Answer:
     @property
     def words(self) -> str:
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
-        more = "".join(f"; {count} more {what}" for count, what in others if count)
+        more = "".join(f"; {number} more {what}" for number, what in others if number)
         doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
         said = f"{self.complete} trials were evaluated, of which {self.kept} meet the constraints{doubtful}{more}."
         return f"{said} {self.doubt}".rstrip()
@@ -89,7 +90,7 @@ class Searcher:
         """Trials waiting for their takes, by setting key."""
         self._memory = self._begun()
         earlier = store.trials()
-        self._number = max((one.number for one in earlier), default=-1) + 1
+        self._numbers = count(max((one.number for one in earlier), default=-1) + 1)
         for one in earlier:
             if one.state in (COMPLETE, RULED_OUT):
                 self._remember(one)
@@ -116,21 +117,19 @@ class Searcher:
                 # Proposed twice at once: another worker's trial answers this one, too.
                 self._rule_out(trial, params, candidate.key, "the same setting is being tried already")
                 continue
-            stored = StoredTrial(self._take_number(), params, candidate.key, RUNNING)
+            stored = StoredTrial(next(self._numbers), params, candidate.key, RUNNING)
             self._store.add_setting(candidate)
             self._store.put_trial(stored)
             self._running[candidate.key] = stored, trial
             return candidate
         return None
 
-    def report(self, complete: Callable[[str], bool]) -> int:
-        """Report finished trials to Optuna (``complete``: whether a setting's takes are made). Returns their number."""
+    def report(self, complete: Callable[[str], bool]) -> None:
+        """Report finished trials to Optuna; ``complete``: whether a setting's takes are made."""
         ready = [key for key in self._running if complete(key)]
         for key in ready:
-            stored, trial = self._running.pop(key)
-            self._tell(stored, trial)
+            self._tell(*self._running.pop(key))
         self._spent += len(ready)
-        return len(ready)
 
     @property
     def open(self) -> int:
@@ -244,7 +243,7 @@ class Searcher:
     def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
         """Record a setting that is not run; no trial counts, but Optuna learns to avoid it."""
         self._memory.tell(trial, state=self._kept_away)
-        self._store.put_trial(StoredTrial(self._take_number(), params, key, RULED_OUT, {"problem": problem}))
+        self._store.put_trial(StoredTrial(next(self._numbers), params, key, RULED_OUT, {"problem": problem}))
         self._ruled_out += 1
 
     @property
@@ -253,10 +252,6 @@ class Searcher:
         samplers then have no worst value."""
         states = self._optuna.trial.TrialState
         return states.PRUNED if len(self._search.objectives) == 1 else states.FAIL
-
-    def _take_number(self) -> int:
-        self._number += 1
-        return self._number - 1
 
     # --- Settings -----------------------------------------------------------------------------------------------------
     def _candidate(self, params: Mapping[str, object]) -> Candidate:

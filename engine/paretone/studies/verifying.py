@@ -92,7 +92,9 @@ class _Verification:
         for take in self._takes:
             if take_id(take.cell) != take.take or take.cell.setting not in self._settings:
                 wrong.append(f"the take {take.take} is not the one of its setting, sentence and seed")
-        count = f"{counted(len(self._settings), 'setting', 'settings')} and {_takes(len(self._takes))}"
+        count = (
+            f"{counted(len(self._settings), 'setting', 'settings')} and {counted(len(self._takes), 'take', 'takes')}"
+        )
         return _check("Records", wrong, f"The fingerprints of {count} are right.")
 
     def _audio(self) -> Check:
@@ -177,7 +179,7 @@ class _Verification:
         # At equal distances, so that they are of different settings.
         count = min(self._wanted, len(there))
         sample = [there[(2 * place + 1) * len(there) // (2 * count)] for place in range(count)]
-        artefacts, made, judged, unlike, misjudged = self._store.artefacts(), 0, 0, [], []
+        artefacts, judged, unlike, misjudged = self._store.artefacts(), 0, [], []
         for number, take in enumerate(sample):
             self._observer.progress(number, len(sample))
             self._observer.status(f"Making take {number + 1} of {len(sample)} again")
@@ -190,7 +192,6 @@ class _Verification:
             heard = runner.hear(spoken[take.cell.utterance], stored, take.sample_rate, seams)
             judged += len(take.verdicts)
             misjudged += [said for one in take.verdicts if (said := _differs(one, heard, take.take))]
-            made += 1
             if isinstance(outcome, Failed):
                 unlike.append(f"the take {take.take} could not be made again: {outcome.sentence}")
             elif isinstance(outcome, Made) and (said := _unlike(stored, outcome.take.samples, take)):
@@ -199,13 +200,9 @@ class _Verification:
         if not sample:
             yield Check("Takes made again", None, "No take was made again.")
             return
-        yield _check("Takes made again", unlike, f"{_takes(made)} made again are the same.")
+        yield _check("Takes made again", unlike, f"{counted(len(sample), 'take', 'takes')} made again are the same.")
         if judged:
             yield _check("Judges", misjudged, f"{counted(judged, 'verdict', 'verdicts')} on them are the same.")
-
-
-def _takes(number: int) -> str:
-    return counted(number, "take", "takes")
 
 
 def _check(title: str, wrong: Sequence[str], right: str) -> Check:

@@ -72,19 +72,6 @@ def lost_lines(results: Results) -> list[str]:
     return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
 
 
-def busy_lines(results: Results) -> list[str]:
-    """Sentence on takes with doubtful times."""
-    busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
-    if not busy:
-        return []
-    return [busy_line(during=f"{grouped(busy)} of {grouped(takes)} takes")]
-
-
-def idle_lines(results: Results) -> list[str]:
-    """Sentences on settings in which a technique skipped nothing."""
-    return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
-
-
 def faulty_takes(results: Results) -> tuple[int, int]:
     """Takes in which a check found a fault, and checked ones."""
     figures = [one.figures[_FAULTY] for one in results.settings if _FAULTY in one.figures]
@@ -105,7 +92,10 @@ def fault_lines(results: Results) -> list[str]:
 
 def doubt_lines(results: Results) -> list[str]:
     """All reasons to doubt a study's takes: lost audio, faults, a busy machine, techniques that skipped nothing."""
-    return [*lost_lines(results), *fault_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines = [*lost_lines(results), *fault_lines(results)]
+    busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
+    lines += [busy_line(during=f"{grouped(busy)} of {grouped(takes)} takes")] if busy else []
+    return [*lines, *(f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle)]
 
 
 MOST_TESTED = 12
@@ -239,5 +229,4 @@ def _knob(knob: Knob, value: object, first: bool) -> str:
     return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"
 
 
-def _plain(value: object) -> str:
-    return plain(value, digits=4)
+_plain = partial(plain, digits=4)

@@ -22,16 +22,15 @@ from paretone.measure.estimates import Estimate, picks
 from paretone.measure.evaluation.judges import Verdict
 from paretone.setting.plan import NOTHING_SKIPPED
 from paretone.studies.paired import caution, paired
-from paretone.studies.report import takes_csv, to_csv, to_html, to_latex
+from paretone.studies.report import rows_of_takes, to_csv, to_html, to_latex
 from paretone.studies.results import figures_of, front, margins_of, read, to_json
 from paretone.studies.space import Constraint
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone.studies.wording import (
     REFERENCE,
-    busy_lines,
+    doubt_lines,
     figure_text,
-    idle_lines,
     paired_lines,
     reference_lines,
     setting_title,
@@ -134,14 +133,14 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
     found = read(folder)
     assert [one.busy for one in found.settings] == [0, 6, 0, 0]
     assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
-    (line,) = busy_lines(found)
+    (line,) = doubt_lines(found)
     assert line.startswith(
         "The machine was busy during 6 of 72 takes: other processes took more than 10 % of the cores. RTF"
     )
     page = to_html(found)
     assert line in html.unescape(page) and "<td>18 (6 busy)</td>" in page
     assert [row["busy_takes"] for row in csv.DictReader(io.StringIO(to_csv(found)))] == ["0", "6", "0", "0"]
-    assert sum(int(row["busy"]) for row in csv.DictReader(io.StringIO(takes_csv(found)))) == 6
+    assert sum(row["busy"] for row in rows_of_takes(found)) == 6
     assert [one["busy_takes"] for one in to_json(found)["settings"]] == [0, 6, 0, 0]
 
 
@@ -155,7 +154,7 @@ def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None
     found = read(folder)
     assert [one.idle for one in found.settings[:2]] == [(), (note,)]
     assert to_json(found)["settings"][1]["nothing_skipped"] == [note]
-    assert idle_lines(found) == [f"Quick: {note}"]
+    assert doubt_lines(found) == [f"Quick: {note}"]
     assert f"Quick: {note}" in html.unescape(to_html(found))
 
 
