@@ -29,9 +29,8 @@ from paretone.studies import definition, results
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult
 from paretone.studies.running import LocalExecutor, StudyFollower, run
-from paretone.studies.sentences import StudySentence
 from paretone.studies.store import Store
-from paretone.studies.study import Study
+from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
 from paretone.training.natural_corpus import Alignment
 from tests.tools.recipes.alignments import evened, respaced

@@ -20,8 +20,6 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 
 SENTENCE = "The juice of lemons makes fine punch."
-HEARD_VOICES = 2
-"""Judging more voices would multiply the time and say little more about a technique."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
@@ -59,12 +57,9 @@ def add_listening_arguments(
         help="how many sentences the judge hears "
         f"{spoken}, the 30 Harvard sentences first{none} (default: %(default)s)",
     )
-    parser.add_argument(
-        "--voices",
-        type=positive,
-        default=HEARD_VOICES,
-        help="how many of the shipped voices the judge hears (default: %(default)s)",
-    )
+    # Judging more voices would multiply the time and say little more about a technique.
+    heard = "how many of the shipped voices the judge hears (default: %(default)s)"
+    parser.add_argument("--voices", type=positive, default=2, help=heard)
 
 
 def heard_sentences(arguments: argparse.Namespace, prepared_on: Collection[str] = ()) -> list[str]:

@@ -71,10 +71,8 @@ def judged(
     model: MaskedSpeech, ways: Mapping[str, Setting], sentences: Sequence[str], voices: Sequence[Voice]
 ) -> dict[str, JudgedSpeech]:
     """Judged figures of every one of ``ways``, the first being the baseline, and of the original speech, on
-    ``sentences`` in each of ``voices``. Empty without sentences.
-
-    Raises :class:`paretone.errors.PlainError` if hibari-tts, pocketsphinx or jiwer is missing.
-    """
+    ``sentences`` in each of ``voices``. Empty without sentences. Raises :class:`paretone.errors.PlainError` if
+    hibari-tts, pocketsphinx or jiwer is missing."""
     if not sentences:
         return {}
     found: dict[str, _Judged] = {}
@@ -82,7 +80,9 @@ def judged(
     for verdict in verdicts(sentences, voices, None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
         one.verdicts.append(verdict)
-        one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
+        one.mels[verdict.voice] = verdict.mels or [
+            drawn_or_heard(take.trace.mel, take.samples, take.sample_rate) for take in verdict.syntheses
+        ]
         one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
     plain = found[next(iter(ways))]
     return {title: _compared(one, found[ORIGINAL], plain) for title, one in found.items()}
@@ -117,14 +117,9 @@ def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:
     return float(np.mean(distances))
 
 
-def _mel(take: Synthesis) -> np.ndarray:
-    return drawn_or_heard(take.trace.mel, take.samples, take.sample_rate)
-
-
 def _codes(take: Synthesis) -> np.ndarray:
     trace = take.trace.demasking
-    if trace is None:
-        raise ValueError("The model fills in no canvas.")
+    assert trace is not None
     return np.concatenate([one.codes for one in trace.passages], axis=1)
 
 

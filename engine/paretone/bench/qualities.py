@@ -27,13 +27,8 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.speaking import synthesise
 from paretone.wording import percent
 
-ERRORS, NATURALNESS, SPREAD, RANGE, LIKENESS = (
-    "word error rate",
-    "naturalness",
-    "spread over seeds",
-    "pitch range",
-    "similarity",
-)
+ERRORS, NATURALNESS, LIKENESS = "word error rate", "naturalness", "similarity"
+SPREAD, RANGE = "spread over seeds", "pitch range"
 MAY_LOSE = {ERRORS: 0.01, NATURALNESS: 0.15, LIKENESS: 0.02}
 """Allowed loss of word error rate, predicted naturalness and similarity to the prompt …"""
 MUST_KEEP = {SPREAD: 0.85, RANGE: 0.9}
@@ -43,7 +38,6 @@ LIMITS = (
     f"least {percent(MUST_KEEP[SPREAD])} of the spread of log f0 over seeds, {percent(MUST_KEEP[RANGE])} of the pitch "
     f"range, similarity to the prompt within {MAY_LOSE[LIKENESS]}, each with its whole 95 % interval over the sentences"
 )
-LEAST_SENTENCES = 2
 LEAST_SEEDS, MOST_SEEDS = 4, 16
 """Takes per sentence: fewer give an uncertain spread, more add little."""
 
@@ -116,7 +110,7 @@ def spoken(ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, wi
     the budget lasts, each with this number of seeds from the setting's on. In the remaining time, ways with only the
     spread undecided get further seeds, together with the baseline."""
     found = {way.title: Spoken() for way in ways}
-    turns = Turns(within, LEAST_SENTENCES)
+    turns = Turns(within, 2)
     for at in range(len(panel.texts)):
         if not turns.another():
             return found
@@ -125,7 +119,8 @@ def spoken(ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, wi
     baseline, *others = ways
     turns = Turns(within, 0)
     for seed in range(seeds, MOST_SEEDS):
-        short = [one for one in others if _lacks_seeds(judged(found[one.title], found[baseline.title]))]
+        verdicts = [(one, judged(found[one.title], found[baseline.title])) for one in others]
+        short = [one for one, said in verdicts if said.verdict == UNDECIDED and said.by(UNDECIDED) == (SPREAD,)]
         if short:
             bundled.say(f"take {seed + 1} of each sentence: the spread of {len(short)} ways is undecided …")
         for at in range(len(panel.texts) if short else 0):
@@ -146,10 +141,6 @@ def _speak(
             one.heard[at, seed] = panel.hear(at, way.title, take.samples, take.sample_rate, seed)
             one.mels[at, seed] = take.trace.drawn_mel
             one.shares.append(take.measurements.ops_ratio)
-
-
-def _lacks_seeds(found: Judgement) -> bool:
-    return found.verdict == UNDECIDED and found.by(UNDECIDED) == (SPREAD,)
 
 
 def listened(takes: Mapping[str, Spoken], panel: Panel) -> str:

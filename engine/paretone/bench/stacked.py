@@ -40,7 +40,6 @@ from paretone.techniques import Technique, technique
 from paretone.techniques.resolving import resolve
 
 NAME = "stacked"
-NO_CACHE = "none"
 Guided = WeightSet | IntervalWeights
 """Trained weights that include guidance."""
 
@@ -212,7 +211,7 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    caches = [*(top.technique for top in TOPS), NO_CACHE]
+    caches = [*(top.technique for top in TOPS), "none"]
     (precision,) = (one for one in technique(PRECISION.technique).knobs if isinstance(one, Choice))
     bundled.add_arguments(parser, steps=32, rounds=5)
     parser.add_argument(

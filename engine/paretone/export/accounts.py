@@ -117,17 +117,8 @@ class OptionLedger:
         usual = [one.name for one in self._knobs.values() if one.later and self.options.get(one.name) == one.default]
         self.drop(why, *(name for name in (*self._knobs, SEED) if name not in {*self._lines, *usual}))
 
-    @property
-    def honours(self) -> tuple[Line, ...]:
-        """In the order of the model's options."""
-        return self._those(carried=True)
-
-    @property
-    def drops(self) -> tuple[Line, ...]:
-        """In the order of the model's options."""
-        return self._those(carried=False)
-
-    def _those(self, carried: bool) -> tuple[Line, ...]:
+    def lines(self, carried: bool) -> tuple[Line, ...]:
+        """Honoured (``carried``) or dropped options, in the order of the model's."""
         found = (self._lines.get(name) for name in (*self._knobs, SEED))
         return tuple(one[1] for one in found if one is not None and one[0] == carried)
 

@@ -166,10 +166,8 @@ def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
 
 
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
-    """Write a student or a draft, all files or none; return the files.
-
-    Raises :class:`SettingError` if there is none, :class:`PlainError` if it cannot be read or written.
-    """
+    """Write a student or a draft, all files or none; return the files. Raises :class:`SettingError` if there is none,
+    :class:`PlainError` if it cannot be read or written."""
     chosen = entry(job.model)
     source = source_of(chosen, job.model_folder, follower.check)
     follower.status("Reading the checkpoint")
@@ -212,10 +210,8 @@ def student_contents(source: Source, base: str, student: StudentWeights) -> dict
 
 
 def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values = NO_VALUES) -> dict[str, bytes]:
-    """Files of a draft, including its untrained layers, and its settings with the ``given`` knobs.
-
-    Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range.
-    """
+    """Files of a draft, including its untrained layers, and its settings with the ``given`` knobs. Raises
+    :class:`CheckpointError`, and :class:`SettingError` for settings out of range."""
     owner, module = _owner(DRAFT)
     settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}

@@ -31,7 +31,7 @@ from paretone.export.language import (
     source_of,
     tensors_of,
 )
-from paretone.export.targets import Order, json_file, prompts_file
+from paretone.export.targets import Order, json_file
 from paretone.models import load_model
 from paretone.models.base import FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
@@ -40,7 +40,6 @@ from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.language_model import TEXT, CosyNames, TableLayout
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import pruned
-from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
 from paretone.setting.profile import Profile
 from paretone.techniques import resolve
@@ -150,10 +149,6 @@ class LanguageBundle:
     def ids(self) -> OfficialIds:
         return self.model.ids
 
-    def prompts_file(self, options: Values) -> bytes:
-        """Content of :data:`paretone.export.targets.PROMPTS`, with the sampling ``options``."""
-        return prompts_file(self.ids, self.prompts, self.voice.id, options)
-
 
 def language_bundle(order: Order) -> LanguageBundle:
     """Bundle for ``order``. Raises :class:`paretone.errors.PlainError`."""
@@ -192,7 +187,10 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     if isinstance(plan.draft, FeatureDraftWeights):
         # Other programs cannot run it.
         plan = replace(plan, draft=next(iter(speech.info.drafts), None))
-    voice = _voice(profile, folder)
+    try:
+        voice = profile.voice(folder)
+    except AudioError:  # A user's recording that is not here.
+        voice = catalogue_voice("", profile.setting.model, folder)
     text = profile.evidence.text or SENTENCE
     follower.status("Encoding the voice …")
     prompts = speech.official_prompts(text, voice, plan, follower.check)
@@ -213,14 +211,6 @@ def _carried(profile: Profile, kept: Collection[str]) -> Profile:
     named = {one.artefact for one in setting.techniques}
     artefacts = tuple(one for one in profile.artefacts if one.fingerprint in named)
     return replace(profile, setting=setting, artefacts=artefacts)
-
-
-def _voice(profile: Profile, folder: str) -> Voice:
-    """Voice that the profile was measured with; the model's first voice in place of a user's recording."""
-    try:
-        return profile.voice(folder)
-    except AudioError:
-        return catalogue_voice("", profile.setting.model, folder)
 
 
 def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:

@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING
 
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.targets import PROMPTS, Order, lists
+from paretone.export.targets import PROMPTS, Order, lists, prompts_file
 from paretone.models.base import LANGUAGE
 from paretone.models.catalogue import entry
-from paretone.models.declaration import Model
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.techniques import technique
 
 if TYPE_CHECKING:
     from paretone.export.language_bundle import LanguageBundle
-
-PROMPT_OPTIONS = ("clone", "speaker", "mode", "instruction")
-DECODER_OPTIONS = ("cross_fade", "stream", "stream_codes", "stream_context")
 
 
 def why_not_language(profile: Profile, program: str) -> str:
@@ -52,8 +48,8 @@ def drafts(profile: Profile) -> bool:
 def prompt_and_decoder(ledger: OptionLedger) -> None:
     """Record the options of prompts and of the decoder of tokens to audio, equal for all targets."""
     how, why = "in the prompts of prompts.json", "the decoder of tokens to audio is not exported"
-    ledger.honour(how, *PROMPT_OPTIONS)
-    ledger.drop(why, *DECODER_OPTIONS)
+    ledger.honour(how, "clone", "speaker", "mode", "instruction")
+    ledger.drop(why, "cross_fade", "stream", "stream_codes", "stream_context")
     # With repetition-aware sampling, the decoder stretches speech; otherwise the front end plans its length.
     ledger.honour_if(not is_repetition_aware(ledger.options), how, why, "speed")
 
@@ -78,23 +74,17 @@ def common_files(order: Order, program: str, use: str, bundle: LanguageBundle) -
         f"{drafted}"
         f"* `profile.json` runs in Paretone\n"
         f"* Licence of the weights: {chosen.licence}\n\n"
-        f"## Texts, ids and sound\n\n{_ids_section(chosen)}\n\n{lists(order.account)}"
-    )
-    return {
-        PROMPTS: bundle.prompts_file(order.account.options),
-        "profile.json": order.profile.encoded(),
-        "README.md": readme.encode(),
-    }
-
-
-def _ids_section(chosen: Model) -> str:
-    """Section on the conversion of texts to ids and of ids to sound."""
-    return (
+        "## Texts, ids and sound\n\n"
         "`prompts.json` holds a sentence in a voice as ids, passage by passage, and the vocabulary: speech token `n` "
         f"has the id `first_code + n`, and `stops` end speech. {chosen.exports.prompts if chosen.exports else ''}\n\n"
         "Other sentences and voices as ids, and speech tokens as sound, are Paretone's:\n\n"
         "```\n"
         f'paretone tokens --model {chosen.id} --text "…" --out prompts.json\n'
         f"paretone tokens --model {chosen.id} --tokens tokens.json --out speech.wav\n"
-        "```"
+        f"```\n\n{lists(order.account)}"
     )
+    return {
+        PROMPTS: prompts_file(bundle.ids, bundle.prompts, bundle.voice.id, order.account.options),
+        "profile.json": order.profile.encoded(),
+        "README.md": readme.encode(),
+    }

@@ -104,10 +104,8 @@ def target(name: str) -> Target:
 
 
 def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> Account:
-    """Account of ``profile`` for ``chosen``, or the reason why it cannot be exported.
-
-    ``guided_weights``: whether its checkpoint has its guidance in its weights.
-    """
+    """Account of ``profile`` for ``chosen``, or the reason why it cannot be exported. ``guided_weights``: whether its
+    checkpoint has its guidance in its weights."""
     reason = chosen.why_not(profile, guided_weights)
     if reason:
         return Account(why_not=reason)
@@ -126,8 +124,8 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
     chosen.options(ledger)
     ledger.drop_rest(f"{chosen.program} has no such option")
     return Account(
-        (*ledger.honours, *(line for one in carried for line in one.honours)),
-        (*ledger.drops, *(line for one in carried for line in one.drops)),
+        (*ledger.lines(carried=True), *(line for one in carried for line in one.honours)),
+        (*ledger.lines(carried=False), *(line for one in carried for line in one.drops)),
         options=ledger.options,
         techniques=setting.techniques,
         given=given,
@@ -217,8 +215,9 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     return Carried((whole_line(entry, "as sampler options, as far as those are honoured"),))
 
 
-def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
-    """README: purpose, ``parts`` in Markdown, account. ``not_run``: what was never run against the real program."""
+def described(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> dict[str, Content]:
+    """The profile, and a README: purpose, ``parts`` in Markdown, account. ``not_run``: what was never run against the
+    real program."""
     profile = order.profile
     heading = (
         f"# A Paretone profile for {title}\n\n"
@@ -230,7 +229,8 @@ def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") ->
         '`profile.json` is the profile itself: `paretone speak --profile profile.json --text "…" --out out.wav` speaks '
         "with\nall of it.\n"
     )
-    return "\n".join([heading, *parts, lists(order.account), *untried, ending]).encode()
+    text = "\n".join([heading, *parts, lists(order.account), *untried, ending])
+    return {"profile.json": profile.encoded(), "README.md": text.encode()}
 
 
 def lists(account: Account) -> str:

@@ -9,7 +9,7 @@ automatically and know settings without them: ``ListeningScore.candidate`` is th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -163,16 +163,9 @@ def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], 
 
 def result(found: Sequence[TrialRecord]) -> Result:
     """Result of the valid ``found`` trials, which all ask the same question."""
-    method = found[0].method
-    if method == ABX:
-        return _abx(found)
-    if method == STAIRCASE:
-        return _staircase(found)
-    if method == RANKING:
-        return _ranking(found)
-    if method in MOS:
-        return _mos(found)
-    return _mushra(found) if method == MUSHRA else _preference(found)
+    of: dict[str, Callable[[Sequence[TrialRecord]], Result]] = dict.fromkeys(MOS, _mos)
+    of |= {ABX: _abx, STAIRCASE: _staircase, RANKING: _ranking, MUSHRA: _mushra}
+    return of.get(found[0].method, _preference)(found)
 
 
 def _listeners(found: Sequence[TrialRecord]) -> list[str]:
@@ -213,7 +206,7 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
 def _playing_order(found: Sequence[TrialRecord]) -> tuple[int, int, float]:
     """Votes for the sound heard first and for the other, and the p value of this order bias."""
     first, second = sum(one.answer["vote"] < 0 for one in found), sum(one.answer["vote"] > 0 for one in found)
-    return first, second, statistics.order_bias(first, second)
+    return first, second, statistics.split_p(first, second)
 
 
 def vote_for_second_condition(trial: TrialRecord) -> int:
@@ -369,10 +362,8 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
 
 @dataclass(frozen=True)
 class HeardFrom:
-    """Speed-up on a row of settings from which a difference from the reference was heard, with its 95 % interval.
-
-    Ends beyond the played row are infinite (above) or 0 (below).
-    """
+    """Speed-up on a row of settings from which a difference from the reference was heard, with its 95 % interval. Ends
+    beyond the played row are infinite (above) or 0 (below)."""
 
     candidates: frozenset[str]
     """:attr:`paretone.studies.study.Candidate.key` of reference and row."""

@@ -50,10 +50,8 @@ class Ranked:
 
 
 def ranking(count: int, comparisons: Sequence[Preferred]) -> tuple[Ranked, ...]:
-    """All ``count`` items, the most preferred first. A tie counts half for either.
-
-    Intervals are from the posterior's normal approximation. Raises :class:`ValueError` for unknown or equal items.
-    """
+    """All ``count`` items, the most preferred first. A tie counts half for either. Intervals are from the posterior's
+    normal approximation. Raises :class:`ValueError` for unknown or equal items."""
     wins = np.zeros((count, count))
     for one in comparisons:
         if one.better == one.worse or not (0 <= one.better < count and 0 <= one.worse < count):
@@ -258,19 +256,17 @@ def power(trials: int, rate: float, level: float = LEVEL) -> float:
     return 0.0 if hits is None else at_least(hits, trials, rate)
 
 
-def smallest_detectable(trials: int, level: float = LEVEL, wanted: float = POWER) -> float | None:
-    """Smallest true rate at which a listener passes with probability ``wanted``; ``None`` if nobody can pass.
-
-    A null result does not exclude lower rates: such listeners often fail although they hear something.
-    """
-    if needed(trials, level) is None:
+def smallest_detectable(trials: int) -> float | None:
+    """Smallest true rate at which a listener passes with probability :data:`POWER`; ``None`` if nobody can pass. A null
+    result does not exclude lower rates: such listeners often fail although they hear something."""
+    if needed(trials) is None:
         return None
-    return _bisected(lambda rate: power(trials, rate, level) >= wanted, 0.5, 1.0)
+    return _bisected(lambda rate: power(trials, rate) >= POWER, 0.5, 1.0)
 
 
-def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+def exact_interval(hits: int, trials: int) -> tuple[float, float]:
     """Interval of the true rate after ``hits`` in ``trials`` (Clopper and Pearson 1934)."""
-    tail = (1 - confidence) / 2
+    tail = 0.025
     low = 0.0 if hits == 0 else _bisected(lambda rate: at_least(hits, trials, rate) >= tail, 0.0, 1.0)
     high = 1.0
     if hits < trials:
@@ -313,17 +309,12 @@ class SignTest:
 def sign_test(votes: Sequence[float]) -> SignTest:
     """Votes above 0 are for better."""
     better, worse = sum(vote > 0 for vote in votes), sum(vote < 0 for vote in votes)
-    return SignTest(better, worse, len(votes) - better - worse, _two_sided(max(better, worse), better + worse))
+    return SignTest(better, worse, len(votes) - better - worse, split_p(better, worse))
 
 
-def order_bias(first: int, second: int) -> float:
-    """Two-sided probability of ``first`` votes for the sound heard first against ``second`` for the other, if the order
-    does not matter. The orders must be balanced."""
-    return _two_sided(max(first, second), first + second)
-
-
-def _two_sided(more: int, votes: int) -> float:
-    return min(1.0, 2 * at_least(more, votes)) if votes else 1.0
+def split_p(first: int, second: int) -> float:
+    """Two-sided probability of votes split at least as unevenly as ``first`` to ``second``, if neither is favoured."""
+    return min(1.0, 2 * at_least(max(first, second), first + second)) if first + second else 1.0
 
 
 # --- Means of clusters -----------------------------------------------------------------------------------------------
@@ -370,10 +361,8 @@ def clustered(
 
 
 def paired_p(differences: Sequence[float], resamples: int = RESAMPLES) -> float:
-    """Two-sided probability of a mean this far from 0, if the sign of each difference is random.
-
-    Up to 14 differences all signs are enumerated, otherwise ``resamples`` are drawn (Fisher's randomisation test).
-    """
+    """Two-sided probability of a mean this far from 0, if the sign of each difference is random. Up to 14 differences
+    all signs are enumerated, otherwise ``resamples`` are drawn (Fisher's randomisation test)."""
     values = np.asarray([one for one in differences if one != 0], float)
     if not len(values):
         return 1.0

@@ -46,9 +46,7 @@ ATTENUATION = 60.0
 
 def low_passed(samples: np.ndarray, rate: int, cutoff: float) -> np.ndarray:
     """Mono ``samples`` (n,) at ``rate`` hertz without frequencies above ``cutoff``: (n,) float32, without delay.
-
-    Unchanged if the rate holds nothing above the cut-off.
-    """
+    Unchanged if the rate holds nothing above the cut-off."""
     if rate / 2 <= cutoff:
         return np.asarray(samples, np.float32)
     taps = _taps(rate, cutoff)
@@ -174,13 +172,9 @@ def new_name() -> str:
     return secrets.token_hex(4)
 
 
-def listening_folder() -> Path:
-    return data_folder() / FOLDER
-
-
 def append(trial: TrialRecord, folder: Path | None = None) -> Path:
     """Append ``trial`` to its session's file; returns the file. Raises :class:`RecordError` without adding anything."""
-    folder = listening_folder() if folder is None else folder
+    folder = data_folder() / FOLDER if folder is None else folder
     path = folder / f"{trial.method}-{trial.session}{ENDING}"
     if not trial.created:
         trial = replace(trial, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
@@ -195,7 +189,7 @@ def append(trial: TrialRecord, folder: Path | None = None) -> Path:
 
 def read(folder: Path | None = None) -> Records:
     """All trials in ``folder``. Raises :class:`RecordError` if the folder cannot be read."""
-    folder = listening_folder() if folder is None else folder
+    folder = data_folder() / FOLDER if folder is None else folder
     try:
         paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
     except OSError as error:

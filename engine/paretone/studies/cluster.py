@@ -39,10 +39,8 @@ _SETTINGS = 4
 
 
 def require_cluster(address: str) -> None:
-    """Raise :class:`StudyError` if ``address`` is not ``HOST:PORT``, or no possible Ray cluster listens there.
-
-    A silent listener may be a busy cluster, and passes.
-    """
+    """Raise :class:`StudyError` if ``address`` is not ``HOST:PORT``, or no possible Ray cluster listens there. A silent
+    listener may be a busy cluster, and passes."""
     host, _, port = address.removeprefix(_SCHEME).rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
         raise StudyError(f"{address!r} is no address of a Ray cluster; give HOST:PORT, 'auto' or 'local'.")

@@ -25,10 +25,9 @@ from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
-from paretone.studies.sentences import StudySentence
 from paretone.studies.servers import servers_of
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
-from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, assembled, duration
+from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
 from paretone.techniques import conflict, require_family, technique
 from paretone.techniques.published import chosen, options_of
 from paretone.techniques.trained import used_technique

@@ -23,7 +23,7 @@ from pathlib import Path
 from paretone.errors import StudyError
 from paretone.models.voices import own_voice
 from paretone.reading import decoded, is_regular, read_bytes, shown
-from paretone.studies.sentences import StudySentence
+from paretone.studies.study import StudySentence
 from paretone.training.manifest import F5_HEADS
 from paretone.wording import grouped, listed
 
@@ -105,10 +105,8 @@ def _seconds(path: str) -> float:
 
 
 def read_evaluation(path: Path, audio: Path | None = None, sha256: str = "") -> EvaluationSet:
-    """The list at ``path``; ``audio``: folder of LibriSpeech's recordings; ``sha256``: wanted hash of the list.
-
-    Raises :class:`StudyError` with the line at fault, the first missing recording, or both hashes if they differ.
-    """
+    """The list at ``path``; ``audio``: folder of LibriSpeech's recordings; ``sha256``: wanted hash of the list. Raises
+    :class:`StudyError` with the line at fault, the first missing recording, or both hashes if they differ."""
     try:
         content = read_bytes(path)
         text = decoded(content, "utf-8-sig")

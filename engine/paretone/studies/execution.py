@@ -31,7 +31,6 @@ from paretone.setting.plan import Plan
 from paretone.setting.setting import Setting
 from paretone.setting.take import Trace
 from paretone.studies.hooks import calibrated
-from paretone.studies.sentences import StudySentence
 from paretone.studies.study import (
     Equipment,
     Failed,
@@ -42,6 +41,7 @@ from paretone.studies.study import (
     Prepared,
     ReferenceMeasured,
     Speak,
+    StudySentence,
     Task,
     take_id,
 )
@@ -50,11 +50,8 @@ from paretone.techniques.trained import with_named_weights
 
 
 class TaskRunner:
-    """A model and judges that do tasks, one at a time.
-
-    ``load`` loads models; ``model`` is an already loaded one that may be used. Warm-up, calibration and judging never
-    count in a take's own time.
-    """
+    """A model and judges that do tasks, one at a time. ``load`` loads models; ``model`` is an already loaded one that
+    may be used. Warm-up, calibration and judging never count in a take's own time."""
 
     def __init__(
         self, equipment: Equipment, load: Callable[..., SpeechModel], model: SpeechModel | None = None

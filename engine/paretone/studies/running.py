@@ -24,7 +24,6 @@ from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.setting.setting import Artefact
 from paretone.studies.search import Searcher
-from paretone.studies.sentences import StudySentence
 from paretone.studies.servers import Asking
 from paretone.studies.store import RUNNING, Store, StoredTake
 from paretone.studies.study import (
@@ -43,6 +42,7 @@ from paretone.studies.study import (
     ReferenceMeasured,
     Speak,
     Study,
+    StudySentence,
     Task,
     seeded,
 )
@@ -266,10 +266,8 @@ class Queue:
 
 
 class _Pace:
-    """Remaining tasks and durations of finished ones: takes by setting, others by kind.
-
-    Takes are counted in arrays over the settings: every take's estimate needs all of them.
-    """
+    """Remaining tasks and durations of finished ones: takes by setting, others by kind. Takes are counted in arrays
+    over the settings: every take's estimate needs all of them."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -407,10 +405,8 @@ class LocalExecutor:
 
 
 def run(study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> str:
-    """Run the remaining tasks of ``study``; returns ``FINISHED`` or ``PAUSED``.
-
-    Raises :class:`StudyError` if it cannot be run or another process runs it, and :class:`paretone.errors.Cancelled`.
-    """
+    """Run the remaining tasks of ``study``; returns ``FINISHED`` or ``PAUSED``. Raises :class:`StudyError` if it cannot
+    be run or another process runs it, and :class:`paretone.errors.Cancelled`."""
     with alone_with(store.folder):
         return _Run(study, store, executor, follower).run()
 
@@ -620,10 +616,8 @@ def set_aside(folder: Path) -> Path:
 
 @contextmanager
 def alone_with(folder: Path) -> Iterator[None]:
-    """Hold the lock of the study in ``folder`` against other processes. A dead process releases it.
-
-    Raises :class:`StudyError` if another process holds it, or the folder is unusable.
-    """
+    """Hold the lock of the study in ``folder`` against other processes. A dead process releases it. Raises
+    :class:`StudyError` if another process holds it, or the folder is unusable."""
     lock = folder / LOCK
     if lock.is_symlink():
         raise StudyError(f"{lock} is a symbolic link, and nothing is written through one; delete the link.")

@@ -36,72 +36,32 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE study (
         one INTEGER PRIMARY KEY CHECK (one = 1),
-        title TEXT NOT NULL,
-        model TEXT NOT NULL,
-        checkpoint TEXT NOT NULL,
-        definition TEXT NOT NULL,
-        file TEXT NOT NULL,
-        created TEXT NOT NULL
+        title TEXT NOT NULL, model TEXT NOT NULL, checkpoint TEXT NOT NULL,
+        definition TEXT NOT NULL, file TEXT NOT NULL, created TEXT NOT NULL
     );
     CREATE TABLE settings (
-        key TEXT PRIMARY KEY,
-        place INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        origin TEXT NOT NULL,
-        baseline TEXT NOT NULL,
-        setting TEXT NOT NULL,
-        problem TEXT NOT NULL DEFAULT ''
+        key TEXT PRIMARY KEY, place INTEGER NOT NULL, name TEXT NOT NULL, origin TEXT NOT NULL,
+        baseline TEXT NOT NULL, setting TEXT NOT NULL, problem TEXT NOT NULL DEFAULT ''
     ) WITHOUT ROWID;
-    CREATE TABLE tables (
-        setting TEXT PRIMARY KEY,
-        content TEXT NOT NULL,
-        seconds REAL NOT NULL
-    ) WITHOUT ROWID;
+    CREATE TABLE tables (setting TEXT PRIMARY KEY, content TEXT NOT NULL, seconds REAL NOT NULL) WITHOUT ROWID;
     CREATE TABLE takes (
-        setting TEXT NOT NULL,
-        utterance TEXT NOT NULL,
-        seed INTEGER NOT NULL,
-        round INTEGER NOT NULL,
-        take TEXT NOT NULL,
-        created TEXT NOT NULL,
-        text TEXT NOT NULL,
-        voice TEXT NOT NULL,
-        sample_rate INTEGER NOT NULL,
-        frames INTEGER NOT NULL,
-        measurements TEXT NOT NULL,
-        metrics TEXT NOT NULL,
-        log_mel_distance REAL,
-        clock_seconds REAL NOT NULL,
-        clock TEXT NOT NULL,
-        busy_seconds REAL NOT NULL,
-        verdicts TEXT NOT NULL,
-        notes TEXT NOT NULL,
-        machine TEXT NOT NULL,
+        setting TEXT NOT NULL, utterance TEXT NOT NULL, seed INTEGER NOT NULL, round INTEGER NOT NULL,
+        take TEXT NOT NULL, created TEXT NOT NULL, text TEXT NOT NULL, voice TEXT NOT NULL,
+        sample_rate INTEGER NOT NULL, frames INTEGER NOT NULL,
+        measurements TEXT NOT NULL, metrics TEXT NOT NULL, log_mel_distance REAL,
+        clock_seconds REAL NOT NULL, clock TEXT NOT NULL, busy_seconds REAL NOT NULL,
+        verdicts TEXT NOT NULL, notes TEXT NOT NULL, machine TEXT NOT NULL,
         PRIMARY KEY (setting, utterance, seed, round)
     ) WITHOUT ROWID;
-    CREATE TABLE spectrograms (
-        take TEXT PRIMARY KEY,
-        frames INTEGER NOT NULL,
-        content BLOB NOT NULL
-    );
-    CREATE TABLE refs (
-        utterance TEXT PRIMARY KEY,
-        verdicts TEXT NOT NULL,
-        why_not TEXT NOT NULL
-    ) WITHOUT ROWID;
+    CREATE TABLE spectrograms (take TEXT PRIMARY KEY, frames INTEGER NOT NULL, content BLOB NOT NULL);
+    CREATE TABLE refs (utterance TEXT PRIMARY KEY, verdicts TEXT NOT NULL, why_not TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE failures (
-        setting TEXT NOT NULL,
-        utterance TEXT NOT NULL,
-        seed INTEGER NOT NULL,
-        round INTEGER NOT NULL,
+        setting TEXT NOT NULL, utterance TEXT NOT NULL, seed INTEGER NOT NULL, round INTEGER NOT NULL,
         sentence TEXT NOT NULL,
         PRIMARY KEY (setting, utterance, seed, round)
     ) WITHOUT ROWID;
     CREATE TABLE trials (
-        number INTEGER PRIMARY KEY,
-        params TEXT NOT NULL,
-        setting TEXT NOT NULL,
-        state TEXT NOT NULL,
+        number INTEGER PRIMARY KEY, params TEXT NOT NULL, setting TEXT NOT NULL, state TEXT NOT NULL,
         outcome TEXT NOT NULL
     );
     """,

@@ -46,11 +46,9 @@ class Check:
 
 
 def verify(store: Store, equip: Callable[[Equipment], TaskRunner], takes: int, observer: Observer) -> tuple[Check, ...]:
-    """Check the study in ``store``; ``equip`` loads its model and judges; ``takes`` of them are made again.
-
-    Raises :class:`StudyError` for a study without takes, :class:`PlainError` if the model cannot be loaded, and
-    :class:`paretone.errors.Cancelled`.
-    """
+    """Check the study in ``store``; ``equip`` loads its model and judges; ``takes`` of them are made again. Raises
+    :class:`StudyError` for a study without takes, :class:`PlainError` if the model cannot be loaded, and
+    :class:`paretone.errors.Cancelled`."""
     if not store.takes():
         raise StudyError(f"The study in {store.folder} has no takes yet, so there is nothing to check; run it first.")
     return tuple(_Verification(store, equip, takes, observer).checks())

@@ -103,10 +103,10 @@ class BatchQueue:
         self._pending = [[list(item) for item in batch] for batch in state["pending"]]
 
 
-Clips = TypeVar("Clips", bound=QueuedClip)
+AnyClip = TypeVar("AnyClip", bound=QueuedClip)
 
 
-def held_out_pairs(clips: Sequence[Clips], count: int, size: int, joins: bool = True) -> list[list[list[Clips]]]:
+def held_out_pairs(clips: Sequence[AnyClip], count: int, size: int, joins: bool = True) -> list[list[list[AnyClip]]]:
     """About ``count`` fixed validation items in batches of ``size``: a clip after another clip of its voice, like
     synthesis after a prompt. ``joins``: whether clips may be joined."""
     draw = random.Random(3)
@@ -126,9 +126,6 @@ def moved(batch: Batch, device: torch.device) -> Batch:
     parts = {one.name: getattr(batch, one.name) for one in fields(batch)}  # type: ignore[arg-type]
     tensors = {name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)}
     return replace(batch, **tensors)  # type: ignore[type-var]
-
-
-AnyClip = TypeVar("AnyClip", bound=QueuedClip)
 
 
 @dataclass(frozen=True)

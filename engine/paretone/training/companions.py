@@ -88,9 +88,6 @@ class CompanionRecipe(TokenRecipe[Network], Generic[Network]):
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(path, save(dict(self.tensors()), dict(metadata)))
 
-    def export(self, folder: Path) -> None:
-        self.save(folder / self.file_name, self.metadata_after(0.0))
-
 
 MakeRecipe = Callable[[TokenData, torch.device], CompanionRecipe]
 
@@ -107,10 +104,8 @@ class Companion(ABC):
 
     @abstractmethod
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
-        """Function that makes the recipe, given training data.
-
-        Raises :class:`paretone.errors.PlainError` before any speech is generated if it cannot be trained.
-        """
+        """Function that makes the recipe, given training data. Raises :class:`paretone.errors.PlainError` before any
+        speech is generated if it cannot be trained."""
 
     def options_at(self, rates: Rates, **more: Any) -> Any:
         """:attr:`options` with the learning rates of a run, and ``more`` of it."""
@@ -128,10 +123,8 @@ class Companion(ABC):
 def train_companion(
     request: CompanionRequest, companion: Companion, follower: Follower, intervals: Intervals = INTERVALS
 ) -> Trained:
-    """Train, and export the result.
-
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
-    """
+    """Train, and export the result. Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a
+    checkpoint."""
     chosen, work = require_teacher(request.model), Path(request.work)
     check_place(work, request.resume, Path(request.export) if request.export else None)
     request = with_validation(request, follower)

@@ -20,7 +20,7 @@ import torch
 from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
-from paretone.files import reason
+from paretone.files import reason, write_atomically
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
@@ -29,7 +29,6 @@ from paretone.models.f5.config import HOP, MEL_BANDS, NATURAL_PHONES, SAMPLE_RAT
 from paretone.models.f5.front_end import PromptLevel
 from paretone.models.f5.text import Vocabulary, encode, require_speakable
 from paretone.reading import shown
-from paretone.training.batches import held_out_pairs
 from paretone.training.flow_matching import SpeechBatch
 from paretone.training.manifest import ManifestRow, refuse
 
@@ -71,9 +70,7 @@ class Examples:
 
 
 class RowReader(Protocol):
-    """Reader of rows for one model. ``joins``: whether rows of one voice may be joined into one item."""
-
-    joins: bool
+    """Reader of rows for one model."""
 
     def check(self, row: ManifestRow) -> None:
         """Raises :class:`ValueError` if the model cannot read the row's text or phones."""
@@ -85,12 +82,8 @@ class RowReader(Protocol):
 class PhoneReader:
     """One phone of natural speech per frame, given by the row or aligned; level and trimming as at synthesis."""
 
-    joins = True
-
     def __init__(self, vocabulary: PhoneVocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._texts = NaturalReader()
-        self._mel = MelFrontEnd()
+        self._vocabulary, self._texts, self._mel = vocabulary, NaturalReader(), MelFrontEnd()
 
     def check(self, row: ManifestRow) -> None:
         unknown = [phone for phone, _, _ in row.phones if phone not in self._vocabulary.index]
@@ -112,8 +105,6 @@ class PhoneReader:
 
 class CharacterReader:
     """As in the official training: the text's own tokens, and the spectrogram at the recording's own level."""
-
-    joins = False
 
     def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
         self._encode = partial(encode, vocabulary=vocabulary, tokenizer=tokenizer)
@@ -174,11 +165,31 @@ def prepare(
         seen = replace(row, audio=row.audio.resolve())
         digest.update(repr((seen, status.st_size, status.st_mtime_ns)).encode())
     key = digest.hexdigest()
-    if not _complete(folder, key):
-        try:
-            _write(manifest, rows, read, folder, key, progress)
-        except OSError as error:
-            raise TrainingError(f"The prepared speech could not be written to {folder}: {reason(error)}.") from error
+    try:
+        if json.loads((folder / _INDEX).read_text(encoding="utf-8"))["key"] == key:
+            return _open(folder)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # There is none, or it is incomplete.
+    entries, problems = [], []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _INDEX).unlink(missing_ok=True)
+        with (folder / _MELS).open("wb") as mels, (folder / _IDS).open("wb") as tokens:
+            for number, row in enumerate(rows):
+                progress(number, len(rows))
+                try:
+                    ids, mel = read.read(row)
+                except PlainError as error:
+                    problems.append((row.line, str(error)))
+                    continue
+                tokens.write(ids.astype(np.int32).tobytes())
+                mels.write(mel.astype(np.float16).tobytes())
+                entries.append([row.voice, row.held_out, len(mel), len(ids)])
+        refuse(manifest, problems)
+        write_atomically(folder / _INDEX, json.dumps({"key": key, "entries": entries}).encode())
+    except OSError as error:
+        raise TrainingError(f"The prepared speech could not be written to {folder}: {reason(error)}.") from error
+    progress(len(rows), len(rows))
     return _open(folder)
 
 
@@ -188,42 +199,6 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
     if levelled:
         samples = PromptLevel.measure(samples).normalised(samples)
     return resample_prompt(samples, recording.sample_rate, SAMPLE_RATE)
-
-
-def _complete(folder: Path, key: str) -> bool:
-    try:
-        return json.loads((folder / _INDEX).read_text(encoding="utf-8"))["key"] == key
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _write(
-    manifest: Path,
-    rows: Sequence[ManifestRow],
-    read: RowReader,
-    folder: Path,
-    key: str,
-    progress: Callable[[int, int], None],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _INDEX).unlink(missing_ok=True)
-    entries, problems = [], []
-    with (folder / _MELS).open("wb") as mels, (folder / _IDS).open("wb") as tokens:
-        for number, row in enumerate(rows):
-            progress(number, len(rows))
-            try:
-                ids, mel = read.read(row)
-            except PlainError as error:
-                problems.append((row.line, str(error)))
-                continue
-            tokens.write(ids.astype(np.int32).tobytes())
-            mels.write(mel.astype(np.float16).tobytes())
-            entries.append([row.voice, row.held_out, len(mel), len(ids)])
-    refuse(manifest, problems)
-    unfinished = folder / (_INDEX + ".part")
-    unfinished.write_text(json.dumps({"key": key, "entries": entries}), encoding="utf-8")
-    unfinished.replace(folder / _INDEX)
-    progress(len(rows), len(rows))
 
 
 def _open(folder: Path) -> Examples:
@@ -250,11 +225,6 @@ def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
         ids[row, : counts[row]] = torch.from_numpy(np.concatenate([one.ids for one in item]))
     joins = [item[0].frames if len(item) > 1 else item[0].prompt for item in items]
     return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
-
-
-def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
-    """About ``count`` fixed items: a recording after another of its voice, if recordings may be joined."""
-    return [collate(items) for items in held_out_pairs(examples, count, 8, may_join(examples))]
 
 
 def with_short_prompts(

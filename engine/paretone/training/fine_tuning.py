@@ -248,31 +248,22 @@ class Speaker:
     ready: Callable[[], Say]
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    text: str
-    voice: Voice
-    seed: int
-
-
 Parts = tuple[tuple[Reading, ...], tuple[Reading, ...]]
 """Readings for training and for validation."""
 
 
 def own_readings(run: Run, base: str, speaker: Speaker) -> Parts:
     """Own speech of the model, with the checkpoint fingerprint ``base``. Missing speech is synthesised first and kept
-    in the work folder.
-
-    Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving the finished speech.
-    """
+    in the work folder. Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` after saving
+    the finished speech."""
     request, chosen, follower = run.request, run.chosen, run.follower
     sentences = _sentences(request, chosen)
-    told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
+    told = [[text, voice.id, Path(voice.audio).stat().st_size, seed] for text, voice, seed in sentences]
     folder = folder_of(Path(request.work) / FOLDER, base, dict(speaker.manner), told)
 
-    def ready() -> Callable[[_Sentence], Iterable[Reading]]:
+    def ready() -> Callable[[tuple[str, Voice, int]], Iterable[Reading]]:
         say = speaker.ready()
-        return lambda one: [Reading(one.voice.id, arrays) for arrays in say(one.text, one.voice, one.seed)]
+        return lambda one: [Reading(one[1].id, arrays) for arrays in say(*one)]
 
     with run.processes.first_process_first():
         follower.status(f"{chosen.title} says {len(sentences)} sentences to learn from")
@@ -344,8 +335,8 @@ def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
     return np.concatenate([known, state[frames:]]).astype(np.float16)
 
 
-def _sentences(request: FineTuningRequest, chosen: Model) -> list[_Sentence]:
-    """Raises :class:`TrainingError` for a model without voices."""
+def _sentences(request: FineTuningRequest, chosen: Model) -> list[tuple[str, Voice, int]]:
+    """Texts with their voices and seeds. Raises :class:`TrainingError` for a model without voices."""
     speakers = voices(request.model, request.folder)
     if not speakers:
         raise TrainingError(f"{chosen.title} has no voices to speak in; put some into its folder, or give a manifest.")
@@ -356,7 +347,7 @@ def _sentences(request: FineTuningRequest, chosen: Model) -> list[_Sentence]:
     else:
         lines = corpus_sentences(count, request.seed, [PROMPT, *judged_sentences()])
         spoken = [(line, speakers[number % len(speakers)]) for number, line in enumerate(lines)]
-    return [_Sentence(text, voice, request.seed + number) for number, (text, voice) in enumerate(spoken)]
+    return [(text, voice, request.seed + number) for number, (text, voice) in enumerate(spoken)]
 
 
 SPEECH = "speech"
@@ -411,23 +402,17 @@ def subject_of(run: Run, wanted: SubjectOptions) -> Learning:
 
 
 def f5_subject(run: Run, wanted: SubjectOptions) -> Learning:
-    """See :attr:`paretone.models.declaration.Model.subject`."""
-    checkpoint = guided_checkpoint(run)
-    examples = speech_to_learn(run, checkpoint, float(wanted.guidance["guidance"]), wanted.corpus)
-    model = diffusion_transformer(checkpoint)
-    made = F5Subject(model, examples, wanted.frames, wanted.seed, wanted.objective, wanted.joined)
-    return Learning(made, fingerprint(checkpoint.path, run.follower.check), str(checkpoint.path))
-
-
-def guided_checkpoint(run: Run) -> F5Checkpoint:
-    """Checkpoint to start from. Raises :class:`CheckpointError`; :class:`TrainingError` for CFG-free weights."""
+    """See :attr:`paretone.models.declaration.Model.subject`. Raises :class:`TrainingError` for CFG-free weights."""
     variant = run.request.variant or ("" if run.request.folder else run.chosen.variant)
     checkpoint = read_f5_checkpoint(place_of(run), variant, run.follower.check)
     if trained_guidance(checkpoint.path) is not None:
         raise TrainingError(
             f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."
         )
-    return checkpoint
+    examples = speech_to_learn(run, checkpoint, float(wanted.guidance["guidance"]), wanted.corpus)
+    model = diffusion_transformer(checkpoint)
+    made = F5Subject(model, examples, wanted.frames, wanted.seed, wanted.objective, wanted.joined)
+    return Learning(made, fingerprint(checkpoint.path, run.follower.check), str(checkpoint.path))
 
 
 def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
@@ -469,12 +454,7 @@ def own_examples(run: Run, checkpoint: F5Checkpoint, guidance: float) -> Example
     check = run.follower.check
     speaker = flow_speaker(run.request, run.chosen, Values(guidance=guidance), keep, check)
     training, held_out = own_readings(run, fingerprint(checkpoint.path, check), speaker)
-    return Examples(tuple(map(_example, training)), tuple(map(_example, held_out)))
-
-
-def _example(reading: Reading) -> Example:
-    arrays = reading.arrays
-    return Example(reading.voice, arrays["ids"].astype(np.int64), arrays["mel"], int(arrays["prompt"]))
+    return Examples(tuple(one.clip(Example) for one in training), tuple(one.clip(Example) for one in held_out))
 
 
 def recorded_examples(run: Run, checkpoint: F5Checkpoint) -> Examples:

@@ -21,7 +21,7 @@ from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.training.batches import BatchQueue, QueuedClip, held_out_pairs, moved
-from paretone.training.features import Examples, collate, may_join, validation_batches, with_short_prompts
+from paretone.training.features import Examples, collate, may_join, with_short_prompts
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     Field,
@@ -192,7 +192,8 @@ class F5Subject(Subject[DiT, F5Problem]):
 
     def held_out(self, count: int, device: torch.device, time: float = 0.0) -> Sequence[F5Problem]:
         generator = torch.Generator().manual_seed(7)
-        batches = validation_batches(self._examples.held_out, count)
+        held_out = self._examples.held_out
+        batches = [collate(items) for items in held_out_pairs(held_out, count, 8, may_join(held_out))]
         return [_on(device, batch, synthesis_problem(batch, time, generator)) for batch in batches]
 
     def bare(self, problem: F5Problem) -> F5Problem:

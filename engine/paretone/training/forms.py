@@ -120,8 +120,9 @@ def training_form(technique: str) -> TrainingForm | None:
     return next((one for one in training_forms() if one.name == technique), None)
 
 
-def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
+def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     return {
+        "sentences": int(plan.knobs["sentences"]),
         "model": place.model,
         "work": plan.work,
         "manifest": plan.manifest,
@@ -139,10 +140,6 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 
 def fine_tuning_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     return {"variant": place.variant, **companion_arguments(place, plan)}
-
-
-def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
-    return {"sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
 
 
 def minutes_by_size(minutes: float) -> Callable[[ModelInfo], float]:

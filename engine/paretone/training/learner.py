@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -56,20 +56,9 @@ class Muon(Optimizer):
                 if parameter.ndim != 2:
                     raise ValueError(f"Muon optimises matrices, not a tensor of shape {tuple(parameter.shape)}")
 
-    @overload
-    def step(self, closure: None = None) -> None: ...
-
-    @overload
-    def step(self, closure: Callable[[], float]) -> float: ...
-
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike. As in torch's own
-        optimisers, ``closure`` computes the gradients and returns the loss."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike."""
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
@@ -82,14 +71,12 @@ class Muon(Optimizer):
                 torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
                 scale = -group["lr"] * max(1.0, rows / columns) ** 0.5
                 torch._foreach_add_(parameters, list(updates.float().unbind()), alpha=scale)
-        return loss
 
     def _direction(self, parameter: Tensor, momentum: float) -> Tensor:
         state = self.state[parameter]
         if not state:
             state["average"] = torch.zeros_like(parameter)
-        if parameter.grad is None:
-            raise ValueError("The parameter has no gradient.")
+        assert parameter.grad is not None
         state["average"].lerp_(parameter.grad, 1 - momentum)
         return parameter.grad.lerp(state["average"], momentum)
 
@@ -286,10 +273,8 @@ class Learner(Generic[Model]):
         self.optimisers.start(scale)
 
     def follow(self, loss: Tensor, number: int) -> float:
-        """Update the weights in step ``number`` from the gradient of ``loss``; returns the loss as a number.
-
-        Raises :class:`paretone.errors.TrainingError` if the loss or its gradient is not finite.
-        """
+        """Update the weights in step ``number`` from the gradient of ``loss``; returns the loss as a number. Raises
+        :class:`paretone.errors.TrainingError` if the loss or its gradient is not finite."""
         self._backward(loss)
         norm = self._shortened()
         value = float(loss.detach())

@@ -152,10 +152,8 @@ def _sung(pitch: np.ndarray, factor: float, spread: float) -> np.ndarray:
 
 
 def original_speech(text: str, voice: Voice) -> np.ndarray:
-    """``text`` in the original speaker of ``voice``: (n,) float32 at 24 kHz, at prompt level.
-
-    Raises :class:`PlainError` if the voice is not bundled, or its speaker is not installed.
-    """
+    """``text`` in the original speaker of ``voice``: (n,) float32 at 24 kHz, at prompt level. Raises
+    :class:`PlainError` if the voice is not bundled, or its speaker is not installed."""
     return at_prompt_level(_spoken(text, _origin(voice)))
 
 

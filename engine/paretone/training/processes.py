@@ -77,10 +77,8 @@ class Processes:
 
 
 def join_processes(device: str, half_precision: bool) -> Processes:
-    """This process's place in the run. ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``.
-
-    Raises :class:`TrainingError` if ``accelerate`` is not installed, and :class:`DeviceError`.
-    """
+    """This process's place in the run. ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``. Raises
+    :class:`TrainingError` if ``accelerate`` is not installed, and :class:`DeviceError`."""
     try:
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
@@ -51,7 +52,10 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
         made = Path(place) / target.name
         try:
             save(made)
-            path = next(one for one in _numbered(target) if not os.path.lexists(one) or _says_the_same(one, made))
+            numbered = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
+            path = next(
+                one for one in chain([target], numbered) if not os.path.lexists(one) or _says_the_same(one, made)
+            )
             # The log first: weights without one would look like somebody else's.
             files.write_through(log_of(path), (work / LOG).read_bytes())
             if not path.is_symlink():  # Otherwise the link's target has the same content, and the link stays.
@@ -91,14 +95,6 @@ def _header(file: BinaryIO) -> object:
         return parsed_json(content)
     except ValueError:
         return content
-
-
-def _numbered(target: Path) -> Iterator[Path]:
-    yield target
-    number = 1
-    while True:
-        number += 1
-        yield target.with_stem(f"{target.stem}-{number}")
 
 
 def use_threads(request: TrainingRequest) -> None:
@@ -159,10 +155,8 @@ class FineTuning(Recipe, Protocol):
 
 def with_validation(request: Validated, follower: Observer) -> Validated:
     """``request``, validated only on the recordings of its evaluation set if it names one: its manifest is then one in
-    the work folder, of the rows to train on and the set's recordings. Tells the set's lines, hours and hash.
-
-    Raises :class:`paretone.errors.PlainError`, also for a run to resume that was validated on something else.
-    """
+    the work folder, of the rows to train on and the set's recordings. Tells the set's lines, hours and hash. Raises
+    :class:`paretone.errors.PlainError`, also for a run to resume that was validated on something else."""
     place = Path(request.work) / RECORDINGS
     if not request.validation:
         if request.resume and place.exists():
@@ -229,10 +223,8 @@ def begin(request: Request, chosen: Model, follower: Follower) -> Run[Request]:
 
 
 def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -> Trained:
-    """Train, and write the result into ``request.export`` or ``folder``.
-
-    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after writing a checkpoint.
-    """
+    """Train, and write the result into ``request.export`` or ``folder``. Raises :class:`paretone.errors.PlainError`,
+    and :class:`Cancelled` after writing a checkpoint."""
     request, processes, follower = run.request, run.processes, run.follower
     work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)

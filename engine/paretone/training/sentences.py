@@ -100,10 +100,8 @@ def finished(text: str) -> str:
 
 
 def training_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
-    """``count`` different sentences, reproducible for the same arguments.
-
-    None shares :data:`SHARED_RUN` consecutive words with a sentence of ``excluded``.
-    """
+    """``count`` different sentences, reproducible for the same arguments. None shares :data:`SHARED_RUN` consecutive
+    words with a sentence of ``excluded``."""
 
     def plain(draw: random.Random) -> str:
         return _random_words(draw) if draw.random() < SALAD_SHARE else grammar("grammar").expand("sentence", draw)
@@ -149,10 +147,7 @@ def everyday_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) 
 
 def corpus_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) -> list[str]:
     """``count`` different, shuffled sentences for a corpus: the written ones, a share of :data:`TEMPLATE_SHARE` from
-    the first grammar, and everyday ones.
-
-    None shares a run of words with a sentence of ``excluded``.
-    """
+    the first grammar, and everyday ones. None shares a run of words with a sentence of ``excluded``."""
     unwanted = list(excluded)
     forbidden = {run for sentence in unwanted for run in runs(sentence)}
     written = [one for one in written_sentences() if forbidden.isdisjoint(runs(one))][:count]

@@ -61,9 +61,6 @@ class Recipe(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the result of :meth:`state`."""
 
-    def export(self, folder: Path) -> None:
-        """Write the averaged weights in the bundled layout."""
-
 
 def require_finite(value: float, what: str, number: int) -> float:
     """``value`` if finite. Raises :class:`Diverged` with ``what`` and the step ``number``."""
@@ -91,10 +88,8 @@ class StopRequest(threading.Event):
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Event set by Ctrl-C or a termination request; a second one raises :class:`KeyboardInterrupt` at once.
-
-    Outside the main thread, which cannot handle signals, nothing sets it.
-    """
+    """Event set by Ctrl-C or a termination request; a second one raises :class:`KeyboardInterrupt` at once. Outside the
+    main thread, which cannot handle signals, nothing sets it."""
     asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -160,11 +155,8 @@ class SingleProcess:
 
 
 def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
-    """Check the work folder and the folder for the result before any preparation.
-
-    Raises :class:`PlainError` if one of them is a file, if there is nothing to resume, or if a fresh start would
-    overwrite a checkpoint.
-    """
+    """Check the work folder and the folder for the result before any preparation. Raises :class:`PlainError` if one of
+    them is a file, if there is nothing to resume, or if a fresh start would overwrite a checkpoint."""
     for folder in filter(None, (work, export)):
         file = next((one for one in (folder, *folder.parents) if one.exists() and not one.is_dir()), None)
         if file is not None:
@@ -208,10 +200,8 @@ class TrainingSession:
             work.mkdir(parents=True, exist_ok=True)
 
     def begin(self, resume: bool) -> None:
-        """Start afresh, or resume from the checkpoint in the work folder.
-
-        Raises like :func:`check_place`, and :class:`PlainError` if the checkpoint is of another run.
-        """
+        """Start afresh, or resume from the checkpoint in the work folder. Raises like :func:`check_place`, and
+        :class:`PlainError` if the checkpoint is of another run."""
         check_place(self.work, resume)
         if self.budget.epochs and not hasattr(self.recipe, "epochs"):
             raise PlainError(f"{self.recipe.name} draws no clips to count epochs by; give minutes or steps.")
@@ -257,10 +247,8 @@ class TrainingSession:
             raise stopped
 
     def run(self) -> bool:
-        """Train until the budget is spent (true) or a stop is requested (false), and leave a checkpoint.
-
-        Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
-        """
+        """Train until the budget is spent (true) or a stop is requested (false), and leave a checkpoint. Raises
+        :class:`Diverged`; the checkpoint on disk then is the last good one."""
         with stop_requests() as self._stop:
             try:
                 stopped = self._train()
@@ -374,7 +362,8 @@ class TrainingSession:
         progress = self._spent
         left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
         figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        self._say(f"step {self.number}  {percent(progress, 1)}, about {left:.1f} min left  {figures}")
+        line = f"step {self.number}  {percent(progress, 1)}, about {left:.1f} min left  {figures}"
+        self._call(lambda: self.report(line))
 
     def _validate(self) -> None:
         """Compute the validation figures; a stop request interrupts, as a large model takes minutes."""
@@ -390,9 +379,9 @@ class TrainingSession:
         self._last = self._clock()  # Validation time is not charged to the budget.
         if self._logged_at != self.number:  # A finished run is validated again when resumed.
             self._log({"validation": self.validation})
-            self._logged_at = self.number
+        self._logged_at = self.number
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
-        self._say(f"step {self.number}  held out: {figures}")
+        self._call(lambda: self.report(f"step {self.number}  held out: {figures}"))
         self._tell(validation=self.validation)
 
     def _require_no_stop(self) -> None:
@@ -406,9 +395,6 @@ class TrainingSession:
             left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
         milestone = TrainingProgress(self.number, share, self.seconds, left, **figures)
         self._call(lambda: self.follow(milestone))
-
-    def _say(self, line: str) -> None:
-        self._call(lambda: self.report(line))
 
     def _call(self, callback: Callable[[], None]) -> None:
         if self.team.is_first:

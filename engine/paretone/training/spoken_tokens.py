@@ -182,9 +182,7 @@ def said_tokens(
     corpus: Corpus[NaturalClip], codec: QuantisedMel, folder: Path, work: Path, text: TextOfFrames = token_phones
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
     """Training and held-out clips of usable length for a token model: the content of each clip, without the voice.
-
-    ``codec``: the codec in ``folder``; ``text`` gives each token's text. The tokens are cached in ``work``.
-    """
+    ``codec``: the codec in ``folder``; ``text`` gives each token's text. The tokens are cached in ``work``."""
     voices = voices_of((*corpus.training, *corpus.held_out))
     kept = work / f"tokens-{fingerprint(folder / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
 

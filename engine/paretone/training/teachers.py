@@ -43,9 +43,7 @@ from paretone.models.minis.lm_mini import (
     SHORTEST,
     SPARE,
     TOKENIZER,
-    Layout,
     LmMiniFolder,
-    LmMiniFrontEnd,
     LmMiniParts,
     positions,
     read_parts,
@@ -227,99 +225,6 @@ class OfficialTeacher(Teacher):
         return codes
 
 
-TOGETHER = 48
-"""Sentences per batch."""
-Progress = Callable[[int, int], None]
-
-
-def speak_tokens(
-    network: TokenNetwork,
-    layout: Layout,
-    front_end: LmMiniFrontEnd,
-    voices: Sequence[Voice],
-    sentences: Sequence[str],
-    sampler: TokenSampler,
-    seed: int = 0,
-    progress: Progress = lambda done, total: None,
-) -> tuple[SpokenTokens, ...]:
-    """Let ``network`` speak each sentence in one of ``voices``, in turn; returns them in the order of the sentences.
-
-    ``progress`` is called before every token with spoken sentences (fractional within a batch, rounded) and total
-    sentences, and may raise to cancel. The pace of each sentence is drawn from ``seed`` and its number.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    texts: list[tuple[int, Voice, np.ndarray]] = []
-    for number, sentence in enumerate(sentences):
-        voice = voices[number % len(voices)]
-        passages = front_end.passages(sentence, HowToRead(seed=seed + number))
-        texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
-    transformer = FusedTransformer.of(network.transformer)
-    found: dict[int, SpokenTokens] = {}
-    done = 0
-    for voice in voices:
-        own = sorted(
-            ((len(phones), number, phones) for number, who, phones in texts if who is voice), key=lambda one: one[:2]
-        )
-        prompt = front_end.prompt(voice)
-        for start in range(0, len(own), TOGETHER):
-            batch = own[start : start + TOGETHER]
-            texts_of = [phones for _, _, phones in batch]
-
-            def begin(share: float, done: int = done, batch: int = len(batch)) -> None:
-                progress(done + int(share * batch), len(texts))
-
-            spoken = _spoken(network, transformer, layout, prompt, texts_of, sampler, generator, begin)
-            for (length, number, phones), codes in zip(batch, spoken, strict=True):
-                if codes is not None and len(codes) == length:
-                    found[number] = SpokenTokens(voice.id, phones.astype(np.int16), np.array(codes, np.int16))
-            done += len(batch)
-    progress(done, len(texts))
-    return tuple(found[number] for number in sorted(found))
-
-
-@torch.inference_mode()
-def _spoken(
-    network: TokenNetwork,
-    transformer: FusedTransformer,
-    layout: Layout,
-    prompt: MiniPrompt,
-    texts: Sequence[np.ndarray],
-    sampler: TokenSampler,
-    generator: torch.Generator,
-    begin: Callable[[float], None],
-) -> list[list[int] | None]:
-    """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are padded with end marks. ``begin``
-    is called before every token with its share of the maximum number of tokens."""
-    lengths = torch.tensor([len(phones) for phones in texts])
-    text = len(prompt.phones) + int(lengths.max()) + 1
-    ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)
-    ids[:, : len(prompt.phones)] = torch.from_numpy(prompt.phones)
-    for row, phones in enumerate(texts):
-        ids[row, len(prompt.phones) : len(prompt.phones) + len(phones)] = torch.from_numpy(phones)
-    ids[:, text] = layout.start_of_speech
-    ids[:, text + 1 :] = torch.tensor(prompt.codes) + layout.first_code
-    most = int(lengths.max()) + SPARE
-    cache = transformer.cache(ids.shape[1] + most, len(texts))
-    places = positions(text, len(prompt.codes))
-    hidden = transformer(network.embedding(ids), cache, places)[:, -1]
-    codes: list[list[int]] = [[] for _ in texts]
-    ended = torch.zeros(len(texts), dtype=torch.bool)
-    for step in range(most):
-        begin(step / most)
-        logits = network.head(hidden)
-        logits[step < SHORTEST * lengths, layout.codes :] = -torch.inf
-        drawn = torch.multinomial(sampler.probabilities(logits, ()), 1, generator=generator)[:, 0]
-        ended |= drawn >= layout.codes
-        if ended.all():
-            break
-        for row in (~ended).nonzero()[:, 0].tolist():
-            codes[row].append(int(drawn[row]))
-        following = drawn.clamp(max=layout.codes - 1) + layout.first_code
-        place = torch.tensor([len(prompt.codes) + 1 + step])
-        hidden = transformer(network.embedding(following)[:, None], cache, place)[:, -1]
-    return [spoken if over else None for spoken, over in zip(codes, ended.tolist(), strict=True)]
-
-
 class CosyTeacher(OfficialTeacher):
     """Texts are stored as ids; a joined one is a transcript and the text after it, as in zero-shot."""
 
@@ -408,6 +313,10 @@ class LlasaTeacher(OfficialTeacher):
         self._encoder.rest()
 
 
+TOGETHER = 48
+"""Sentences that LM mini speaks at once."""
+
+
 class LmMiniTeacher(Teacher):
     """Phones aligned with codes; sentences are spoken in batches."""
 
@@ -433,9 +342,78 @@ class LmMiniTeacher(Teacher):
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
-        """As in :class:`Teacher`; always on the CPU."""
-        progress, front_end = follower.progress, self.parts.front_end
-        return speak_tokens(self.network, self.layout, front_end, voices, sentences, self.sampler, seed, progress)
+        """As in :class:`Teacher`; always on the CPU, in the order of the sentences.
+
+        ``follower`` receives spoken sentences (fractional within a batch, rounded) and total sentences before every
+        token. The pace of each sentence is drawn from ``seed`` and its number.
+        """
+        front_end, generator = self.parts.front_end, torch.Generator().manual_seed(seed)
+        texts: list[tuple[int, Voice, np.ndarray]] = []
+        for number, sentence in enumerate(sentences):
+            voice = voices[number % len(voices)]
+            passages = front_end.passages(sentence, HowToRead(seed=seed + number))
+            texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
+        transformer = FusedTransformer.of(self.network.transformer)
+        found: dict[int, SpokenTokens] = {}
+        done = 0
+        for voice in voices:
+            own = [(number, phones) for number, who, phones in texts if who is voice]
+            own.sort(key=lambda one: len(one[1]))
+            prompt = front_end.prompt(voice)
+            for start in range(0, len(own), TOGETHER):
+                batch = own[start : start + TOGETHER]
+
+                def begin(share: float, done: int = done, batch: int = len(batch)) -> None:
+                    follower.progress(done + int(share * batch), len(texts))
+
+                spoken = self._codes(transformer, prompt, [phones for _, phones in batch], generator, begin)
+                for (number, phones), codes in zip(batch, spoken, strict=True):
+                    if codes is not None and len(codes) == len(phones):
+                        found[number] = SpokenTokens(voice.id, phones.astype(np.int16), np.array(codes, np.int16))
+                done += len(batch)
+        follower.progress(done, len(texts))
+        return tuple(found[number] for number in sorted(found))
+
+    @torch.inference_mode()
+    def _codes(
+        self,
+        transformer: FusedTransformer,
+        prompt: MiniPrompt,
+        texts: Sequence[np.ndarray],
+        generator: torch.Generator,
+        begin: Callable[[float], None],
+    ) -> list[list[int] | None]:
+        """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are padded with end marks.
+        ``begin`` is called before every token with its share of the maximum number of tokens."""
+        network, layout = self.network, self.layout
+        lengths = torch.tensor([len(phones) for phones in texts])
+        text = len(prompt.phones) + int(lengths.max()) + 1
+        ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)
+        ids[:, : len(prompt.phones)] = torch.from_numpy(prompt.phones)
+        for row, phones in enumerate(texts):
+            ids[row, len(prompt.phones) : len(prompt.phones) + len(phones)] = torch.from_numpy(phones)
+        ids[:, text] = layout.start_of_speech
+        ids[:, text + 1 :] = torch.tensor(prompt.codes) + layout.first_code
+        most = int(lengths.max()) + SPARE
+        cache = transformer.cache(ids.shape[1] + most, len(texts))
+        places = positions(text, len(prompt.codes))
+        hidden = transformer(network.embedding(ids), cache, places)[:, -1]
+        codes: list[list[int]] = [[] for _ in texts]
+        ended = torch.zeros(len(texts), dtype=torch.bool)
+        for step in range(most):
+            begin(step / most)
+            logits = network.head(hidden)
+            logits[step < SHORTEST * lengths, layout.codes :] = -torch.inf
+            drawn = torch.multinomial(self.sampler.probabilities(logits, ()), 1, generator=generator)[:, 0]
+            ended |= drawn >= layout.codes
+            if ended.all():
+                break
+            for row in (~ended).nonzero()[:, 0].tolist():
+                codes[row].append(int(drawn[row]))
+            following = drawn.clamp(max=layout.codes - 1) + layout.first_code
+            place = torch.tensor([len(prompt.codes) + 1 + step])
+            hidden = transformer(network.embedding(following)[:, None], cache, place)[:, -1]
+        return [spoken if over else None for spoken, over in zip(codes, ended.tolist(), strict=True)]
 
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
         return record_tokens(manifest, self.parts, work, follower.progress)

@@ -78,9 +78,9 @@ def test_what_is_dropped_takes_its_options_along() -> None:
     ledger.drop("no", "steps")
     ledger.honour("yes", "steps", "seed", "nothing like it")
     ledger.drop_rest("forgotten")
-    assert [line.what for line in ledger.honours] == ["Steps", "Seed"]
-    assert {line.how for line in ledger.drops} == {"forgotten"}
-    assert len(ledger.drops) == len([one for one in model.options if not one.later]) - 1
+    assert [line.what for line in ledger.lines(carried=True)] == ["Steps", "Seed"]
+    assert {line.how for line in ledger.lines(carried=False)} == {"forgotten"}
+    assert len(ledger.lines(carried=False)) == len([one for one in model.options if not one.later]) - 1
 
 
 def test_guidance_in_the_weights_takes_none_on_top() -> None:

@@ -14,7 +14,7 @@ from paretone.models import catalogue
 from paretone.setting.setting import Setting
 from paretone.studies.definition import parse, to_toml
 from paretone.studies.evaluation_sets import PUBLISHED, EvaluationSet, read_evaluation
-from paretone.studies.sentences import StudySentence
+from paretone.studies.study import StudySentence
 
 
 def touch(path: Path) -> Path:

@@ -20,8 +20,9 @@ from paretone.observer import Observer
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training import teachers
+from paretone.training.requests import Follower
 from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
-from paretone.training.teachers import read_teacher, speak_tokens
+from paretone.training.teachers import read_teacher
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
 from tests.engine.small_natural import write_lm
 
@@ -46,9 +47,8 @@ def test_it_speaks_together_as_it_does_alone(tmp_path: Path, monkeypatch: pytest
     teacher = read_teacher("lm-mini", root, Observer())
     speaker = voice("", "lm-mini")
     with torch.inference_mode():
-        together = speak_tokens(
-            teacher.network, teacher.layout, teacher.parts.front_end, [speaker], SENTENCES, LikeliestToTheEnd()
-        )
+        teacher.sampler = LikeliestToTheEnd()
+        together = teacher.speak(SENTENCES, [speaker], 0, "cpu", Follower())
     assert len(together) == len(SENTENCES)
     assert all(len(one.phones) == len(one.codes) and one.voice == speaker.id for one in together)
     # The text of the shorter one is filled up with ends, which changes its numbers a little; the longest is alone.
@@ -66,14 +66,13 @@ def test_what_does_not_end_is_left_out_and_it_can_be_cancelled_before_every_toke
     told: list[tuple[int, int]] = []
 
     def speak(sentences: Sequence[str], last: int) -> tuple[SpokenTokens, ...]:
-        def progress(done: int, total: int) -> None:
-            told.append((done, total))
-            if done == last:
-                raise Cancelled
+        class Telling(Follower):
+            def progress(self, done: int, total: int) -> None:
+                told.append((done, total))
+                if done == last:
+                    raise Cancelled
 
-        speakers, front_end = [*voices("lm-mini")[:2]], teacher.parts.front_end
-        layout, sampler = teacher.folder.layout(), teacher.sampler
-        return speak_tokens(teacher.network, layout, front_end, speakers, sentences, sampler, progress=progress)
+        return teacher.speak(sentences, voices("lm-mini")[:2], 0, "cpu", Telling())
 
     assert speak(SENTENCES, last=99) == ()
     assert told == sorted(told) and told[-1] == (2, 2)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -39,8 +39,13 @@ class BundledModel:
     validation: dict[str, float]
 
 
+class Exporting(Recipe, Protocol):
+    def export(self, folder: Path) -> None:
+        """Write the averaged weights in the bundled layout."""
+
+
 def run_recipe(
-    recipe: Recipe, work: Path, budget: Budget, resume: bool, export: Path | None, follower: Follower
+    recipe: Exporting, work: Path, budget: Budget, resume: bool, export: Path | None, follower: Follower
 ) -> BundledModel:
     """Train, and export the model with its log to ``export`` or into ``work``.
 
@@ -78,7 +83,7 @@ class BundledTraining:
         return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
 
 
-Make = Callable[[BundledTraining, Corpus, torch.device], Recipe]
+Make = Callable[[BundledTraining, Corpus, torch.device], Exporting]
 
 
 def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
@@ -100,12 +105,12 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     return run_recipe(recipe, job.work, job.budget, job.resume, job.export, follower)
 
 
-def _language_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+def _language_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Exporting:
     tokenizer = job.codec or job.work.parent / NaturalTokenizer.name / EXPORT
     return NaturalLm(corpus, tokenizer, job.work, device, LmOptions(**job.common))
 
 
-def _masked_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+def _masked_model(job: BundledTraining, corpus: Corpus, device: torch.device) -> Exporting:
     codec = job.codec or job.work.parent / NaturalCodec.name / EXPORT
     return NaturalOmni(corpus, codec, job.work, device, OmniOptions(**job.common))
 

@@ -12,7 +12,7 @@ import shlex
 from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
-from paretone.export.targets import Order, Target, block, readme
+from paretone.export.targets import Order, Target, block, described
 from paretone.models.catalogue import entry, models
 from paretone.models.omnivoice.config import LAYOUT
 from paretone.setting.profile import Profile
@@ -77,11 +77,7 @@ def contents(order: Order) -> dict[str, Content]:
         + "\nWhat follows is passed on to crispasr. To speak in the voice of a recording, it asks for "
         "`--i-have-rights`, by which you say that you may; the script does not say it for you.\n"
     )
-    return {
-        "speak.sh": script,
-        "profile.json": order.profile.encoded(),
-        "README.md": readme("CrispASR", order, [usage], NOT_RUN),
-    }
+    return {"speak.sh": script, **described("CrispASR", order, [usage], NOT_RUN)}
 
 
 def _script(account: Account, backend: str, seed: int, omnivoice: bool) -> bytes:

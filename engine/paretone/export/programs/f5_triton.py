@@ -10,7 +10,7 @@ from __future__ import annotations
 from paretone.export.accounts import F5_WEIGHTS, GUIDED_STEPS, OPTIONS, SEED, TIMES, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.f5_models import read_checkpoint, weights_of, why_not_f5
-from paretone.export.targets import Order, Target, block, copied, json_file, readme
+from paretone.export.targets import Order, Target, block, copied, described, json_file
 from paretone.models.catalogue import entry
 from paretone.models.f5.config import VARIANTS
 from paretone.setting.profile import Profile
@@ -64,17 +64,12 @@ def contents(order: Order) -> dict[str, Content]:
         "guided_steps": order.account.given.get("guided_steps"),
         "seed": profile.setting.seed,
     }
+    usage = _usage(profile.variant, weights.name if weights is not None else "")
     return {
         FILE: json_file(description),
         "paretone_sampler.py": copied("paretone_sampler"),
         "install.py": copied("install"),
-        "profile.json": profile.encoded(),
-        "README.md": readme(
-            "the Triton and TensorRT-LLM recipe of F5-TTS",
-            order,
-            [_usage(profile.variant, weights.name if weights is not None else "")],
-            NOT_RUN,
-        ),
+        **described("the Triton and TensorRT-LLM recipe of F5-TTS", order, [usage], NOT_RUN),
         **({} if weights is None else weights.contents()),
     }
 

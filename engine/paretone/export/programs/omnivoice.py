@@ -10,7 +10,7 @@ import shlex
 
 from paretone.export.accounts import OPTIONS, PRECISION, SEED, OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.targets import Order, Target, block, copied, json_file, readme
+from paretone.export.targets import Order, Target, block, copied, described, json_file
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
@@ -104,8 +104,7 @@ def contents(order: Order) -> dict[str, Content]:
         FILE: json_file(description),
         "paretone_omnivoice.py": copied("paretone_omnivoice"),
         "speak.sh": script.encode(),
-        "profile.json": order.profile.encoded(),
-        "README.md": readme("the official omnivoice package", order, [usage]),
+        **described("the official omnivoice package", order, [usage]),
     }
 
 

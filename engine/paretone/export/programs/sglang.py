@@ -11,7 +11,7 @@ import yaml
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.f5_models import why_not_f5
-from paretone.export.targets import Order, Target, block, json_file, readme
+from paretone.export.targets import Order, Target, block, described, json_file
 from paretone.setting.profile import Profile
 
 CACHE_FIELDS = (
@@ -80,11 +80,7 @@ def contents(order: Order) -> dict[str, Content]:
         "Measure it under load, with Paretone (`paretone[serve]`), if the pipeline answers `/v1/audio/speech`:\n\n"
         + block("sh", "paretone load http://localhost:30010 --request request.json --clients 1 4 8")
     )
-    return {
-        **files,
-        "profile.json": order.profile.encoded(),
-        "README.md": readme("SGLang Diffusion", order, [usage, *parts], NOT_RUN),
-    }
+    return files | described("SGLang Diffusion", order, [usage, *parts], NOT_RUN)
 
 
 def _variables(cache: dict[str, object]) -> str:

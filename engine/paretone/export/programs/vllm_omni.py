@@ -13,7 +13,7 @@ from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.f5_models import own_grid
 from paretone.export.programs.omnivoice import ARGUMENTS
-from paretone.export.targets import Order, Target, block, copied, json_file, readme
+from paretone.export.targets import Order, Target, block, copied, described, json_file
 from paretone.models.catalogue import entry, models
 from paretone.models.omnivoice.config import LAYOUT as OMNIVOICE
 from paretone.sampling.guidance import SMALLEST_GUIDANCE
@@ -124,12 +124,8 @@ def _omnivoice(order: Order) -> dict[str, Content]:
 
 
 def _whole(order: Order, files: dict[str, Content], parts: list[str]) -> dict[str, Content]:
-    return {
-        **files,
-        "speech_request.py": copied("speech_request"),
-        "profile.json": order.profile.encoded(),
-        "README.md": readme("vLLM-Omni", order, parts, NOT_RUN),
-    }
+    files["speech_request.py"] = copied("speech_request")
+    return files | described("vLLM-Omni", order, parts, NOT_RUN)
 
 
 def _script(command: str) -> bytes:
@@ -144,14 +140,15 @@ def _usage(serve: str) -> str:
         + "\nHave it speak, in the voice of a recording:\n\n"
         + block("sh", ask)
         + "\n`request.json` holds the fields that every request needs; other clients add them to theirs.\n\n"
-        "Measure it under load, with Paretone (`paretone[serve]`):\n\n" + block("sh", MEASURE)
+        "Measure it under load, with Paretone (`paretone[serve]`):\n\n"
+        + block(
+            "sh",
+            "paretone load http://localhost:8091 --request request.json --reference reference.wav "
+            '--transcript "What is said in it." --clients 1 4 8',
+        )
     )
 
 
-MEASURE = (
-    "paretone load http://localhost:8091 --request request.json --reference reference.wav "
-    '--transcript "What is said in it." --clients 1 4 8'
-)
 TARGET = Target(
     NAME,
     "vLLM-Omni",

@@ -349,9 +349,6 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         """Distances before training, by the number of evaluations."""
         return [self._distance(self._teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
 
-    def export(self, folder: Path) -> None:
-        self.save(folder / self.file_name)
-
     def save(self, path: Path) -> None:
         """Write the averaged weights by official keys, with their interval_metadata. Raises :class:`OSError`."""
         options = self.options

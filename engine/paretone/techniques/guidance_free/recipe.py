@@ -226,9 +226,6 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
         require_same_choices(earlier, self.options.choices)
         super().restore(state)
 
-    def export(self, folder: Path) -> None:
-        self.save(folder / self.file_name)
-
     def save(self, path: Path, stage: float | None = None) -> None:
         """Write the averaged weights, officially laid out; ``stage``: the training goes on. Raises :class:`OSError`."""
         said = self.metadata if stage is None else {**self.metadata, "stage": "true"}

@@ -19,7 +19,7 @@ from paretone.techniques.average_velocity import FORM, METHODS
 from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.spade import FORM as STUDENT
 from paretone.techniques.speculative import FORM as DRAFT
-from paretone.training.forms import Place, TrainingForm, TrainingPlan, run_arguments, training_forms
+from paretone.training.forms import Place, TrainingForm, TrainingPlan, companion_arguments, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
 from paretone_app.features.training.panel import TrainingActions, TrainingCurves, TrainingPanel
@@ -67,11 +67,11 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     assert panel.plan(resume=False) == replace(wanted, validation="seed-tts/en/meta.lst")
     panel.validation.setText("librispeech_pc.lst")
     assert panel.recordings.isVisibleTo(panel)
-    arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
+    arguments = companion_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
     assert (arguments["validation"], arguments["validation_audio"]) == ("librispeech_pc.lst", "dev-clean")
     panel.epochs.setValue(2.5)
     assert not panel.minutes.isEnabled(), "the budget is one or the other"
-    arguments = run_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
+    arguments = companion_arguments(Place("f5-mini", "", "", "cpu"), panel.plan(resume=False))
     assert arguments["epochs"] == 2.5 and "minutes" not in arguments
 
 

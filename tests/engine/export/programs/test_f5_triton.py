@@ -67,7 +67,7 @@ def test_placed_times_take_the_grids_place() -> None:
     assert "Step grid" in [line.what for line in said.honours]
     ledger = OptionLedger(MODEL, MODEL.options_with(), 0, {"times": [0.0, 0.4, 1.0]})
     options(ledger)
-    assert {"Step grid", "Sway"} <= {line.what for line in ledger.drops}
+    assert {"Step grid", "Sway"} <= {line.what for line in ledger.lines(carried=False)}
 
 
 def test_another_recipe_is_left_as_it_is(tmp_path: Path) -> None:

@@ -228,8 +228,9 @@ def test_distillation_closes_the_gap_on_held_out_speech(
 def test_the_export_is_a_checkpoint_that_says_what_it_is(tmp_path: Path, checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples, weight=2 / 3, method=DISTILLATION, half_precision=True)
     recipe.step(1, 0.5)
-    recipe.export(tmp_path)
-    path = tmp_path / "w-0.67.safetensors"
+    assert recipe.file_name == "w-0.67.safetensors"
+    path = tmp_path / recipe.file_name
+    recipe.save(path)
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
     assert metadata == {
