@@ -21,7 +21,15 @@ from paretone.training.features import CharacterReader, PhoneReader, check_rows,
 from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest, require_both
 from paretone.training.requests import FineTuningRequest
 from paretone.training.runs import with_validation
-from paretone.training.sentences import LONGEST, SHARED_RUN, SHORTEST, _dictionary, normalised_words, training_sentences
+from paretone.training.sentences import (
+    LONGEST,
+    SHARED_RUN,
+    SHORTEST,
+    _dictionary,
+    normalised_words,
+    runs,
+    training_sentences,
+)
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
@@ -289,11 +297,6 @@ def test_a_full_disk_is_said(tiny_disk: Path, tmp_path: Path, manifest: Path, ph
 
 
 # --- Sentences --------------------------------------------------------------------------------------------------------
-def _runs(sentence: str) -> set[tuple[str, ...]]:
-    words = normalised_words(sentence)
-    return {words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)}
-
-
 def test_sentences_are_different_and_of_fitting_length():
     sentences = training_sentences(2_000)
     assert len(set(sentences)) == 2_000
@@ -311,9 +314,9 @@ def test_sentences_are_different_and_of_fitting_length():
 
 def test_sentences_of_the_test_set_never_occur_not_even_a_run_of_their_words():
     harvard = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()
-    forbidden = set().union(*map(_runs, harvard))
+    forbidden = set().union(*map(runs, harvard))
     assert forbidden
-    assert all(forbidden.isdisjoint(_runs(one)) for one in training_sentences(7_000, excluded=harvard))
+    assert all(forbidden.isdisjoint(runs(one)) for one in training_sentences(7_000, excluded=harvard))
     drawn = training_sentences(400)
     unwanted = [one for one in drawn if len(normalised_words(one)) >= SHARED_RUN][:20]
     assert not set(unwanted) & set(training_sentences(400, excluded=unwanted))

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,9 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.errors import Cancelled, PlainError, TrainingError
-from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
+from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
-from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
@@ -32,13 +30,9 @@ from paretone.training.session import (
     require_finite,
 )
 from tests.engine.training.toy_corpus import toy_corpus
-from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
-from tests.tools.recipes import bundled_training
-from tests.tools.recipes.__main__ import SUMMARIES, main
-from tests.tools.recipes.bundled_training import RECIPES
+from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.tools.recipes.natural_codecs import NaturalVocoder, VocoderOptions
 from tests.tools.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
-from tests.workload import only_in_full, workload
 
 CPU = torch.device("cpu")
 SMALL_DIT = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
@@ -358,78 +352,3 @@ def test_a_run_does_not_resume_on_fewer_clips():
     BatchQueue(clips, frames=600, joined_share=0.5, seed=0).restore(queue.state())
     with pytest.raises(TrainingError, match=r"more clips than the 10 .*same validation set"):
         BatchQueue(clips[:10], frames=600, joined_share=0.5, seed=0).restore(queue.state())
-
-
-# --- On the command line ----------------------------------------------------------------------------------------------
-FRAMES = ("NaturalF5Options", "NaturalMegaOptions", "OmniOptions")
-SMALLER: dict[str, dict[str, int]] = {
-    **{name: {"frames": 400, "validation_items": 2} for name in FRAMES},
-    "LmOptions": {"positions": 500, "validation_items": 2},
-    "NaturalTokenOptions": {"batch": 2, "validation_items": 2},
-    "VocoderOptions": {"batch": 2, "validation_items": 2},
-}
-"""What a step of each recipe learns from and is validated on; all of it where tests are thorough."""
-
-
-@pytest.fixture
-def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, smaller in workload({}, SMALLER).items():
-        monkeypatch.setattr(bundled_training, name, partial(getattr(bundled_training, name), **smaller))
-
-
-@pytest.fixture(scope="module")
-def natural(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus of natural speech where recipes look for it: beside their work folders."""
-    folder = tmp_path_factory.mktemp("natural")
-    options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
-    make_corpus(folder / "voice-corpus", options, lambda: Hummer(frames=150))
-    return folder
-
-
-@pytest.mark.slow
-def test_a_run_is_resumed_and_not_begun_twice(few_clips: None, natural: Path, capsys: pytest.CaptureFixture[str]):
-    work = natural / "run"
-    command = ["voice-vocoder", "--work", str(work)]
-    assert main([*command, "--steps", "2"]) == 0
-    assert "Preparing the corpus" in capsys.readouterr().err
-    MelReader.load(work / "export")
-
-    assert main([*command, "--steps", "3", "--resume", "--export", str(natural / "shipped")]) == 0
-    assert "3 steps" in capsys.readouterr().out
-    MelReader.load(natural / "shipped")
-    header, *entries = map(json.loads, (natural / "shipped" / "training.jsonl").read_text("utf-8").splitlines())
-    assert header["recipe"] == "voice-vocoder"
-    assert entries[-1]["step"] == 3 and entries[-1]["validation"]
-
-    assert main([*command, "--steps", "3"]) == 1
-    assert "resume it, or choose another work folder" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["voice-lm", "--work", str(tmp_path / "run"), "--steps", "1", "--device", "cuda"]) == 7
-    assert "cpu" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-
-
-def test_every_recipe_has_its_command():
-    assert list(SUMMARIES) == list(RECIPES)
-
-
-@only_in_full("recipes")
-@pytest.mark.slow
-def test_every_recipe_is_begun_exported_and_resumed(few_clips: None, natural: Path, capsys: pytest.CaptureFixture[str]):
-    """In dependency order: tokenizer and codec lie where their models' recipes look for them."""
-    for recipe in RECIPES:
-        command = [recipe, "--work", str(natural / recipe), "--json"]
-        assert main([*command, "--steps", "1"]) == 0
-        made = json.loads(capsys.readouterr().out)
-        assert made["steps"] == 1 and made["validation"]
-        assert list(Path(made["folder"]).rglob("model.safetensors"))
-        assert main([*command, "--steps", "2", "--resume"]) == 0
-        assert json.loads(capsys.readouterr().out)["steps"] == 2
-
-
-def test_a_recipe_without_its_corpus_says_how_to_make_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["voice-f5", "--work", str(tmp_path / "run"), "--steps", "1"]) == TrainingError.exit_code
-    assert "paretone train voice-corpus" in capsys.readouterr().err

@@ -1,17 +1,34 @@
-"""Runs written scripts with a command on the path that tells what it was called with."""
+"""Profiles to export, and written scripts that run with a command on the path that tells what it was called with."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from paretone.models.catalogue import entry
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+
+needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 TELLING = """#!{python}
 import json, os, sys
 print(json.dumps([sys.argv[1:], dict(os.environ)]))
 """
+
+
+def profile(model: str, *techniques: UsedTechnique, seed: int = 5, **options: object) -> Profile:
+    """A profile of ``model``, made on a checkpoint that is not here."""
+    chosen = entry(model)
+    setting = Setting(chosen.id, chosen.options_with(**options), seed=seed)
+    for one in techniques:
+        setting = setting.with_technique(one)
+    return Profile(setting, "a" * 64, chosen.variant or chosen.id)
 
 
 def called(script: Path, command: str, *arguments: str) -> tuple[list[str], dict[str, str]]:

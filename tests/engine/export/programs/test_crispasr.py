@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from paretone.export.programs.crispasr import TARGET
 from paretone.export.targets import account, export
-from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
-from tests.engine.export.programs.scripts import called, flags
-
-needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
-
-
-def profile(model: str, *techniques: UsedTechnique, seed: int = 5, **options: object) -> Profile:
-    chosen = entry(model)
-    setting = Setting(chosen.id, chosen.options_with(**options), seed=seed)
-    for one in techniques:
-        setting = setting.with_technique(one)
-    return Profile(setting, "a" * 64, chosen.variant or chosen.id)
+from paretone.setting.setting import UsedTechnique
+from tests.engine.export.programs.scripts import called, flags, needs_shell, profile
 
 
 @needs_shell

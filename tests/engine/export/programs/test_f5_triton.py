@@ -19,19 +19,16 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
+from tests.engine.export.programs.scripts import profile
 from tests.peers.f5_exports import small_release
 
 MODEL = entry("F5TTS_v1_Base")
 
 
-def profile(**options: object) -> Profile:
-    return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
-
-
 def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:
-    export(profile(steps=7, sway=-0.5), "f5-triton", tmp_path, Observer())
+    export(profile(MODEL.id, steps=7, sway=-0.5), "f5-triton", tmp_path, Observer())
     assert (paretone_sampler.FILE, paretone_sampler.KIND, paretone_sampler.SCHEMA) == (FILE, KIND, SCHEMA)
     read = paretone_sampler.read(tmp_path / FILE)
     times = sampling_grid(7, "epss", -0.5)
@@ -55,7 +52,7 @@ def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict, reason: str) -> None:
-    export(profile(), "f5-triton", tmp_path, Observer())
+    export(profile(MODEL.id), "f5-triton", tmp_path, Observer())
     path = tmp_path / FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(paretone_sampler.ProfileMismatch, match=reason):
@@ -63,7 +60,7 @@ def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict, reason: str)
 
 
 def test_placed_times_take_the_grids_place() -> None:
-    said = account(TARGET, profile(), guided_weights=False)
+    said = account(TARGET, profile(MODEL.id), guided_weights=False)
     assert "Step grid" in [line.what for line in said.honours]
     ledger = OptionLedger(MODEL, MODEL.options_with(), 0, {"times": [0.0, 0.4, 1.0]})
     options(ledger)
@@ -86,7 +83,7 @@ def test_weights_of_its_own_go_with_the_profile(tmp_path: Path) -> None:
     path = small_release(tmp_path / "model", "v1")
     free = small_release(tmp_path / "model" / "cfg_free", "v1", guidance_free=True)
     used = UsedTechnique(CFG_FREE.name, defaults(CFG_FREE.knobs).replace(weight=0.5), fingerprint(free))
-    plain = profile()
+    plain = profile(MODEL.id)
     # The released architecture would be too large here; a sidecar describes the small one.
     made = Profile(plain.setting.with_technique(used), fingerprint(path), "small-v1")
     said = account(TARGET, replace(made, variant=MODEL.variant))
@@ -104,8 +101,6 @@ def test_models_that_the_recipe_cannot_convert_are_refused() -> None:
         ("E2TTS_Base", "is not a diffusion transformer"),
         ("megatts3-mini", "which is not a model of the recipe"),
     ):
-        model = entry(name)
-        given = Profile(Setting(model.id, model.options_with()), "a" * 64, model.variant or model.id)
-        said = account(TARGET, given)
+        said = account(TARGET, profile(name))
         assert isinstance(said, Account)
         assert reason in said.why_not

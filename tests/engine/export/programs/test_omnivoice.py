@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,23 +9,15 @@ import pytest
 from paretone.export.copied import paretone_omnivoice
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
 from paretone.export.targets import account, export
-from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques import precision
-from tests.engine.export.programs.scripts import called, flags
-
-MODEL = entry("OmniVoice")
-
-
-def profile(**options: object) -> Profile:
-    return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
+from tests.engine.export.programs.scripts import called, flags, needs_shell, profile
 
 
 def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
-    export(profile(steps=16, language="en"), "omnivoice", tmp_path, Observer())
+    export(profile("OmniVoice", steps=16, language="en"), "omnivoice", tmp_path, Observer())
     assert (paretone_omnivoice.FILE, paretone_omnivoice.KIND, paretone_omnivoice.SCHEMA) == (FILE, KIND, SCHEMA)
     read = paretone_omnivoice.read(tmp_path)
     assert read["generate"]["num_step"] == 16
@@ -42,17 +33,16 @@ def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
     ("wanted", "loaded"), [("bfloat16_all", "bfloat16"), ("float32", "float32"), ("bfloat16", None), ("int8", None)]
 )
 def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | None) -> None:
-    plain = profile()
     used = UsedTechnique(precision.TECHNIQUE.name, Values(precision=wanted))
-    said = account(TARGET, Profile(plain.setting.with_technique(used), plain.checkpoint, plain.variant))
+    said = account(TARGET, profile("OmniVoice", used))
     assert said.given.get("precision") == loaded
     lines = said.honours if loaded else said.drops
     assert any(line.what == precision.TECHNIQUE.title for line in lines)
 
 
-@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+@needs_shell
 def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path) -> None:
-    export(profile(instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", Observer())
+    export(profile("OmniVoice", instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", Observer())
     script = tmp_path / "out" / "speak.sh"
     words, _ = called(script, "omnivoice-infer", "It's a text.", "o.wav", "--ref_audio", "my voice.wav")
     options = flags(words)
@@ -63,6 +53,5 @@ def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path) ->
 
 
 def test_other_models_are_refused() -> None:
-    mini = entry("omni-mini")
-    said = account(TARGET, Profile(Setting(mini.id, mini.options_with()), "a" * 64, mini.variant or mini.id))
+    said = account(TARGET, profile("omni-mini"))
     assert "Omni mini, which is not a model of the omnivoice package" in said.why_not

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,15 +15,14 @@ import yaml
 from paretone.export.copied import model_folder, speech_request
 from paretone.export.programs import sglang, vllm_omni
 from paretone.export.targets import account, export
-from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques import dual_block_cache
-from tests.engine.export.programs.scripts import called, flags
+from tests.engine.export.programs.scripts import called, flags, needs_shell, profile
 
-MODEL = entry("F5TTS_v1_Base")
+MODEL = "F5TTS_v1_Base"
 ALL = {
     "Fn_compute_blocks": 2,
     "Bn_compute_blocks": 1,
@@ -38,19 +36,14 @@ ALL = {
     "steps_computation_policy": "static",
     "taylorseer_order": 2,
 }
-needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 
 
-def profile(model: str = "F5TTS_v1_Base", cache: dict | None = None, **options: object) -> Profile:
-    chosen = entry(model)
-    setting = Setting(chosen.id, chosen.options_with(**options), seed=5)
-    if cache is not None:
-        setting = setting.with_technique(UsedTechnique(dual_block_cache.NAME, Values(cache)))
-    return Profile(setting, "a" * 64, chosen.variant or chosen.id)
+def cached(cache: dict, **options: object) -> Profile:
+    return profile(MODEL, UsedTechnique(dual_block_cache.NAME, Values(cache)), **options)
 
 
 def test_what_a_server_does_not_pass_on_is_dropped() -> None:
-    said = account(vllm_omni.TARGET, profile(cache=ALL))
+    said = account(vllm_omni.TARGET, cached(ALL))
     title = dual_block_cache.TECHNIQUE.title.partition(" (")[0]
     dropped = [line.what for line in said.drops if line.what.startswith(title)]
     assert [what.partition(", ")[2] for what in dropped] == [
@@ -60,9 +53,9 @@ def test_what_a_server_does_not_pass_on_is_dropped() -> None:
         "Steps computation policy",
     ]
     assert set(said.given["cache_dit"]) == {*vllm_omni.CACHE_FIELDS, "enable_taylorseer"}
-    usual = account(vllm_omni.TARGET, profile(cache={}))
+    usual = account(vllm_omni.TARGET, cached({}))
     assert not any(line.what.startswith(title) for line in usual.drops)
-    assert not any(line.what.startswith(title) for line in account(sglang.TARGET, profile(cache=ALL)).drops)
+    assert not any(line.what.startswith(title) for line in account(sglang.TARGET, cached(ALL)).drops)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +70,14 @@ def test_what_a_server_does_not_pass_on_is_dropped() -> None:
     ],
 )
 def test_the_servers_own_grid_is_said(options: dict, what: str, honoured: bool) -> None:
-    said = account(vllm_omni.TARGET, profile(**options))
+    said = account(vllm_omni.TARGET, profile(MODEL, **options))
     assert (what in [line.what for line in said.honours]) is honoured
     assert (what in [line.what for line in said.drops]) is not honoured
 
 
 @needs_shell
 def test_vllm_omni_is_started_with_the_cache(tmp_path: Path) -> None:
-    export(profile(cache=ALL, steps=16, guidance=1.5), "vllm-omni", tmp_path / "it's here", Observer())
+    export(cached(ALL, steps=16, guidance=1.5), "vllm-omni", tmp_path / "it's here", Observer())
     words, _ = called(tmp_path / "it's here" / "serve.sh", "vllm")
     assert words[:2] == ["serve", "SWivid/F5-TTS/F5TTS_v1_Base"]
     given = flags(words)
@@ -98,7 +91,7 @@ def test_vllm_omni_is_started_with_the_cache(tmp_path: Path) -> None:
 
 
 def test_no_guidance_is_not_taken_for_none_given(tmp_path: Path) -> None:
-    export(profile(guidance=0.0), "vllm-omni", tmp_path, Observer())
+    export(profile(MODEL, guidance=0.0), "vllm-omni", tmp_path, Observer())
     assert 0 < json.loads((tmp_path / "request.json").read_text())["guidance_scale"] < 1e-5
     assert not (tmp_path / "cache_config.json").exists()
     assert "--cache" not in (tmp_path / "serve.sh").read_text()
@@ -106,7 +99,7 @@ def test_no_guidance_is_not_taken_for_none_given(tmp_path: Path) -> None:
 
 @needs_shell
 def test_sglang_is_started_with_the_file(tmp_path: Path) -> None:
-    export(profile(cache=ALL, steps=16), "sglang", tmp_path, Observer())
+    export(cached(ALL, steps=16), "sglang", tmp_path, Observer())
     words, _ = called(tmp_path / "serve.sh", "sglang", "my/pipeline")
     given = flags(words)
     assert (words[0], given["--model-path"], given["--backend"]) == ("serve", "my/pipeline", "diffusers")
@@ -151,7 +144,7 @@ def server(status: int = 200) -> Iterator[tuple[str, list[dict]]]:
 
 
 def test_the_client_sends_the_profiles_fields(tmp_path: Path) -> None:
-    export(profile(steps=12), "vllm-omni", tmp_path, Observer())
+    export(profile(MODEL, steps=12), "vllm-omni", tmp_path, Observer())
     (tmp_path / "voice.wav").write_bytes(b"sound")
     body = speech_request.body("Hello.", str(tmp_path / "voice.wav"), "What is said.", tmp_path / "request.json")
     with server() as (address, asked):
@@ -191,5 +184,5 @@ def test_omnivoice_is_served_from_a_folder_with_the_settings(tmp_path: Path) -> 
 def test_what_is_not_served_is_refused() -> None:
     for model in ("f5-mini", "lm-mini", "CosyVoice2-0.5B", "MegaTTS3"):
         assert "vLLM-Omni's diffusion engine serves" in account(vllm_omni.TARGET, profile(model)).why_not
-    assert "guidance in its weights" in account(vllm_omni.TARGET, profile(), guided_weights=True).why_not
+    assert "guidance in its weights" in account(vllm_omni.TARGET, profile(MODEL), guided_weights=True).why_not
     assert "not a model of a diffusion server" in account(sglang.TARGET, profile("OmniVoice")).why_not

@@ -43,11 +43,11 @@ from paretone.training.processes import join_processes
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
-from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.engine.training.toy_model import toy_examples, toy_manifest, toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.packages import needs
 from tests.tools.recipes.natural_megatts3 import initialise
+from tests.tools.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.workload import workload
 
 pytestmark = needs("accelerate")

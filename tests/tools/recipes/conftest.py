@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+# What these tests draw is the same every time, as in tests of the engine.
+from tests.engine.conftest import pytest_fixture_setup, pytest_runtest_call  # noqa: F401
 from tests.workload import is_thorough
 
 

@@ -16,8 +16,8 @@ from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.paths import resource
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import assert_learns
-from tests.engine.training.recipes import test_natural_flow as flow
-from tests.engine.training.recipes import test_natural_language as language
+from tests.tools.recipes import test_natural_flow as flow
+from tests.tools.recipes import test_natural_language as language
 from tests.tools.recipes.bundled_training import RECIPES
 from tests.tools.recipes.natural_codecs import CODEC, TOKENIZER
 from tests.tools.recipes.natural_f5 import ARCHITECTURE
