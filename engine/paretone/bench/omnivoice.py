@@ -112,8 +112,7 @@ def run(arguments: argparse.Namespace) -> Report:
         rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL].columns})
     rows += memory
     precise = (name for name, way in found_ways.items() if way.headline)
-    top = max((gains[name] for name in precise), key=lambda one: one.median)
-    return Report.of(NAME, top, DEFINITION, rows)
+    return Report.of(NAME, max((gains[name] for name in precise), key=lambda one: one.median), DEFINITION, rows)
 
 
 def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:

@@ -123,10 +123,9 @@ def climb(ladder: Ladder, model: FlowSpeech, arguments: argparse.Namespace) -> C
     if reason := ladder.why_not(model):
         raise PlainError(reason)
     usual = setting = bundled.setting(arguments)
-    declared = [technique(rung.technique) for rung in ladder.rungs]
     trained = {
         one.name: max(_guided(model, one), key=lambda weights: sum(map(float, weights.guidance.values())))
-        for one in declared
+        for one in [technique(rung.technique) for rung in ladder.rungs]
         if one.weights
     }
     for weights in trained.values():
@@ -312,5 +311,4 @@ def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTime
 
 
 def _step(below: Way, rung: Way, sampled: PairedTimes) -> Interval:
-    ratios = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
-    return interval(ratios.tolist())
+    return interval((np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])).tolist())

@@ -172,8 +172,7 @@ def _spoken(side: Side, model: SpeechModel, panel: Panel, seeds: int) -> Iterato
     prepare(side, model)
     for at, text in enumerate(panel.texts):
         for seed in range(seeds):
-            setting = replace(side.setting, seed=seed)
-            take = synthesise(model, text, panel.voice(at), setting, side.artefacts)
+            take = synthesise(model, text, panel.voice(at), replace(side.setting, seed=seed), side.artefacts)
             heard = panel.hear(at, side.title, take.samples, take.sample_rate, seed)
             yield (at, seed), replace(heard, real_time_factor=take.measurements.real_time_factor)
         bundled.say(f"sentence {at + 1} of {len(panel.texts)}")

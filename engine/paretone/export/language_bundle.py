@@ -71,8 +71,7 @@ def causal_model(
     """Model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
     without gaps; ``retained`` are the original numbers of its layers. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
-        names = CosyNames(len(tensors[TEXT]), source.edition.layout)
-        parts = names.parts(tensors)
+        parts = CosyNames(len(tensors[TEXT]), source.edition.layout).parts(tensors)
         unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
         named = {BODY + name: value for name, value in parts.transformer.items()}
         named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
@@ -81,8 +80,7 @@ def causal_model(
         )
     elif isinstance(source, HuggingFaceSource):
         config = read_config(source.root / CONFIG)
-        tied = HEAD not in tensors
-        made = CausalModel({**config, "tie_word_embeddings": tied}, tensors, ids)
+        made = CausalModel({**config, "tie_word_embeddings": HEAD not in tensors}, tensors, ids)
     else:
         raise CheckpointError(f"{source.root} holds a model that no class of transformers has.")
     config = shallower(made.config, retained)

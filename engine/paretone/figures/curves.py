@@ -89,8 +89,7 @@ def draw(shown: Curves) -> str:
 def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]]) -> str:
     """One picture of many plots: for each row its title, its curves' titles with their colours, and its plots; a plot
     without curves leaves its place empty. Drawn dark on white, as it stands alone."""
-    columns = max(len(plots) for _, _, plots in rows)
-    width, height = columns * WIDTH, len(rows) * (HEIGHT + _HEAD)
+    width, height = max(len(plots) for _, _, plots in rows) * WIDTH, len(rows) * (HEIGHT + _HEAD)
     parts = [f'<rect width="{width}" height="{height}" fill="white"/>']
     for number, (title, curves, plots) in enumerate(rows):
         top = number * (HEIGHT + _HEAD)

@@ -134,8 +134,7 @@ class Scale:
             yield tuple(one for one in found if self.low * (1 - 1e-9) <= one <= self.high * (1 + 1e-9))
 
     def _apart(self, marks: tuple[float, ...], most: int) -> bool:
-        gaps = np.diff(self.share(np.array(marks)))
-        return bool((gaps >= _NEAREST / max(1, most)).all())
+        return bool((np.diff(self.share(np.array(marks))) >= _NEAREST / max(1, most)).all())
 
     def _even(self, most: int) -> tuple[float, ...]:
         rough = (self.high - self.low) / max(1, most)
@@ -209,8 +208,7 @@ class Scatter:
         return self._scale(self.across, self.x), self._scale(self.up, self.y)
 
     def _scale(self, places: np.ndarray, along: Dimension) -> Scale:
-        levels = np.repeat(np.array(along.levels, float), 3).reshape(-1, 3)
-        values = np.r_[places, levels]
+        values = np.r_[places, np.repeat(np.array(along.levels, float), 3).reshape(-1, 3)]
         if not self.intervals:
             values = values[:, :1]
         elif along.logarithmic:

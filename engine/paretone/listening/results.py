@@ -510,11 +510,10 @@ def agreement_page(results: Results, listened: Sequence[ListeningScore]) -> list
             rows = "".join(_row(settings[one.candidate], one, predicted) for one in mine)
             head = f"<tr><th></th><th>Setting</th><th>{escape(title)}</th><th>Answers</th>{heads}</tr>"
             parts.append(f'<div class="wide"><table>{head}{rows}</table></div>')
-    found = agreements(results, shown)
     lines = [
         f"{metric(one.metric).title} and {METHODS[one.method][0].partition(' (')[0]} order {one.settings} settings "
         f"with a rank correlation of {one.correlation:.2f} (1: alike; 0: unrelated)."
-        for one in found
+        for one in agreements(results, shown)
     ]
     if not lines:
         lines = [f"A rank correlation takes {FEWEST} settings or more that were both judged and listened to."]

@@ -109,8 +109,7 @@ def _pairs(
         return
     in_order = sorted(others, key=lambda one: one.created)
     for take in sorted(mine, key=lambda one: one.created, reverse=True)[:most]:
-        before = bisect_right(in_order, take.created, key=lambda one: one.created)
-        other = in_order[max(0, before - 1)]
+        other = in_order[max(0, bisect_right(in_order, take.created, key=lambda one: one.created) - 1)]
         values = [of(one.measurements, one.metrics, one.log_mel_distance) for one in (other, take)]
         if values[0] and values[1]:
             yield values[0] / values[1], take.created
@@ -123,9 +122,8 @@ def improved(technique: str) -> str:
 
 def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
     """Best known gain of a technique: with the knobs of ``entry``, then alone, then from studies, then the newest."""
-    mine = [one for one in gains if one.entry.technique == entry.technique]
     return max(
-        mine,
+        [one for one in gains if one.entry.technique == entry.technique],
         key=lambda one: (one.entry.knobs == entry.knobs, not one.others, bool(one.study), one.created),
         default=None,
     )

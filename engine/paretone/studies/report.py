@@ -485,8 +485,7 @@ def write_report(results: Results, place: Path, listened: Sequence[ListeningScor
             made |= more(store)
     require_no_links(results.folder, place)
     # Within a study nothing is written through links; other folders are the user's responsibility.
-    ours = results.folder in (place, *place.parents)
-    write = files.write_atomically if ours else files.write_through
+    write = files.write_atomically if results.folder in (place, *place.parents) else files.write_through
     for name, text in made.items():
         try:
             write(place / name, text.encode())

@@ -74,8 +74,7 @@ def _front_of_two(costs: np.ndarray, usable: np.ndarray) -> np.ndarray:
 
 def costs_of(values: np.ndarray, better: tuple[str, ...]) -> np.ndarray:
     """``values`` (n, objectives) as costs: negated where ``better`` is ``higher``."""
-    signs = np.array([-1.0 if one == "higher" else 1.0 for one in better])
-    return np.asarray(values, np.float64) * signs
+    return np.asarray(values, np.float64) * np.array([-1.0 if one == "higher" else 1.0 for one in better])
 
 
 _OF_A_BASELINE = {"speed_up": 1.0}

@@ -167,11 +167,10 @@ class Asking:
 
         options, seeds = candidate.setting.options, self._study.seeds
         clients, sent = options[_CLIENTS], seeds if options[_SEEDED] else (None,) * len(seeds)
-        texts = [one.text for _, one in cells[: len(cells) // len(seeds)]]
         # As many requests more as clients, so that all of them ask until the last that counts was answered.
         load = Load(
             target_of(candidate.setting, cells[0][1].voice.id),
-            texts,
+            [one.text for _, one in cells[: len(cells) // len(seeds)]],
             seeds=sent,
             requests=len(cells) + clients - 1,
             check=self._observer.check,
@@ -196,5 +195,4 @@ class Asking:
             self._judges = [judge_named(name).ready(self._study.equipment(()).texts) for name in self._study.judges]
         given = spoken.text, spoken.voice, take.samples, take.sample_rate
         verdicts = tuple(heard(one, *given) for one in self._judges)
-        busy = reply.seconds + time.perf_counter() - began
-        return Made(task, take, reply.seconds, "", busy, verdicts)
+        return Made(task, take, reply.seconds, "", reply.seconds + time.perf_counter() - began, verdicts)

@@ -387,11 +387,10 @@ def _take(row: tuple) -> StoredTake:
 def _add_settings(connection: sqlite3.Connection, candidates: Iterable[Candidate]) -> None:
     (place,) = connection.execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
     for number, one in enumerate(candidates):
-        values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
         connection.execute(
             "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
-            values,
+            (one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())),
         )
 
 

@@ -120,8 +120,7 @@ class Study:
 
     @property
     def takes(self) -> int:
-        searched = self.search.trials if self.search else 0
-        return (len(self.candidates) + searched) * self.takes_each
+        return (len(self.candidates) + (self.search.trials if self.search else 0)) * self.takes_each
 
     @property
     def takes_each(self) -> int:

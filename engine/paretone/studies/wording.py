@@ -192,8 +192,7 @@ def described(setting: Setting) -> str:
         for knob in entry.options
         if knob.name in setting.options and setting.options[knob.name] != usual[knob.name]
     ]
-    techniques = [_technique(one) for one in setting.techniques]
-    return ", ".join([*(techniques or ["baseline"]), *options])
+    return ", ".join([*([_technique(one) for one in setting.techniques] or ["baseline"]), *options])
 
 
 def option_words(setting: Setting, name: str, owner: str = "") -> str:
@@ -212,10 +211,9 @@ def short_title(name: str) -> str:
 
 def _technique(one: UsedTechnique) -> str:
     """A technique with its first knob, and all others that differ from their defaults."""
-    declared = technique(one.technique)
     parts = [
         _knob(knob, one.knobs[knob.name], first=index == 0)
-        for index, knob in enumerate(declared.knobs)
+        for index, knob in enumerate(technique(one.technique).knobs)
         if knob.name in one.knobs and (index == 0 or one.knobs[knob.name] != knob.default)
     ]
     return " ".join([short_title(one.technique), *parts])

@@ -134,8 +134,7 @@ def train_companion(
     torch.set_flush_denormal(True)
     make = companion.recipe(request, teacher, rates_of(request, companion, teacher), follower)
     recipe = make(gathered(request, teacher, follower), devices.choose(request.device))
-    place = Path(request.export) if request.export else own_place(request.model)
-    folder = place / companion.kind
+    folder = (Path(request.export) if request.export else own_place(request.model)) / companion.kind
     milestones = companion.following(recipe, folder, work, follower).milestone
     session = TrainingSession(recipe, work, budget, intervals, follower.status, milestones)
     session.train(request.resume)
@@ -195,8 +194,7 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
         spoken: list[SpokenTokens] = []
         for start in range(0, count, teacher.portion):
             portion, within = sentences[start : start + teacher.portion], _Portion(follower, start, count)
-            seed = request.seed + start
-            make = partial(teacher.speak, portion, speakers, seed, request.device, within)
+            make = partial(teacher.speak, portion, speakers, request.seed + start, request.device, within)
             spoken += kept_tokens(parts / f"{start}.npz", make)
         return tuple(spoken)
 

@@ -165,8 +165,7 @@ class Reading:
 
 def folder_of(parent: Path, *told: Any) -> Path:
     """Folder in ``parent`` for readings that depend on ``told``, JSON-compatible values."""
-    key = hashlib.sha256(json.dumps([FORMAT, *told], sort_keys=True).encode()).hexdigest()
-    return parent / key[:16]
+    return parent / hashlib.sha256(json.dumps([FORMAT, *told], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def kept_readings(
@@ -331,8 +330,7 @@ def flow_speaker(
 def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
     """(frames of both, bands) float16: ``frames`` of the ``prompt`` (1, at least as many, bands), then the frames of
     ``state`` after them."""
-    known = prompt[0, :frames].float().cpu().numpy()
-    return np.concatenate([known, state[frames:]]).astype(np.float16)
+    return np.concatenate([prompt[0, :frames].float().cpu().numpy(), state[frames:]]).astype(np.float16)
 
 
 def _sentences(request: FineTuningRequest, chosen: Model) -> list[tuple[str, Voice, int]]:

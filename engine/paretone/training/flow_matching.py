@@ -32,8 +32,7 @@ from paretone.training.learner import LayerMatrices
 def drawn_times(count: int, uniform: float, generator: torch.Generator) -> Tensor:
     """(count,) times, stratified over the batch so that every step has early and late ones; a share of ``uniform`` is
     uniform, the others are warped towards the noise like sway sampling."""
-    strata = torch.randperm(count, generator=generator)
-    times = (strata + torch.rand(count, generator=generator)) / count
+    times = (torch.randperm(count, generator=generator) + torch.rand(count, generator=generator)) / count
     swayed = 1 - torch.cos(math.pi / 2 * times)
     return torch.where(torch.rand(count, generator=generator) < uniform, times, swayed)
 
@@ -148,8 +147,7 @@ def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw
 
     def velocity(state: Tensor, times: Tensor) -> Tensor:
         entered = model.input_embed(state, constant, rows)
-        every = times.repeat(len(branches), *[1] * (times.ndim - 1))
-        hidden, final = model.pass_layers(entered, every, attend)
+        hidden, final = model.pass_layers(entered, times.repeat(len(branches), *[1] * (times.ndim - 1)), attend)
         if model.long_skip_connection is not None:
             hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = final.unbind(1)
@@ -186,8 +184,7 @@ def _problem(
 
 
 def _after_join(batch: SpeechBatch) -> Tensor:
-    positions = torch.arange(batch.mel.shape[1])[None]
-    return (positions >= batch.joins[:, None]) & batch.mask
+    return (torch.arange(batch.mel.shape[1])[None] >= batch.joins[:, None]) & batch.mask
 
 
 @dataclass(frozen=True)

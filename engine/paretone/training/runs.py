@@ -89,8 +89,7 @@ def _says_the_same(one: Path, other: Path) -> bool:
 
 def _header(file: BinaryIO) -> object:
     """Parsed header, or its bytes if it is not JSON; leaves the file's position after it."""
-    length = int.from_bytes(file.read(8), "little")
-    content = file.read(min(length, _LONGEST_HEADER))
+    content = file.read(min(int.from_bytes(file.read(8), "little"), _LONGEST_HEADER))
     try:
         return parsed_json(content)
     except ValueError:

@@ -238,8 +238,7 @@ class CosyTeacher(OfficialTeacher):
         self._names = CosyNames(len(model.text), edition.layout)
         self._prefix = self._tokenizer.encode(edition.prefix + END_OF_PROMPT) if edition.prefix else []
         tokens = model.tokens
-        marks = model.marks[: self._names.marks]
-        vocabulary = torch.cat([model.text, marks, tokens.embedding])
+        vocabulary = torch.cat([model.text, model.marks[: self._names.marks], tokens.embedding])
         network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
         options = entry.options_with()
         sampler = RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
@@ -251,8 +250,7 @@ class CosyTeacher(OfficialTeacher):
 
     def read(self, text: str) -> np.ndarray:
         pieces = read_text(text, self._tokenizer.count).pieces
-        written = pieces[0] if len(pieces) == 1 else normalised(text)[0]
-        ids = self._tokenizer.encode(written)
+        ids = self._tokenizer.encode(pieces[0] if len(pieces) == 1 else normalised(text)[0])
         if not ids:
             raise TextError("There is nothing to say in it.")
         return np.array(ids, np.int32)
@@ -286,8 +284,7 @@ class LlasaTeacher(OfficialTeacher):
         network = TokenNetwork(
             plain.tokens.plain_transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
         )
-        options = entry.options_with()
-        sampler = Nucleus.of(options)
+        sampler = Nucleus.of(entry.options_with())
         super().__init__(entry, root, folder.shards.fingerprint(follower.check), network, codes, sampler)
 
     def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
@@ -329,9 +326,7 @@ class LmMiniTeacher(Teacher):
         weights = read_weights(self.folder.weights_path, follower.check)
         network = TokenNetwork.read(self.folder.config(), weights, HuggingFaceNames(self.layout.rows))
         base = fingerprint(self.folder.weights_path, follower.check)
-        options = entry.options_with()
-        sampler = Nucleus.of(options)
-        super().__init__(entry, root, base, network, self.layout.codes, sampler)
+        super().__init__(entry, root, base, network, self.layout.codes, Nucleus.of(entry.options_with()))
 
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         return collate(items, self.layout)
@@ -396,8 +391,7 @@ class LmMiniTeacher(Teacher):
         ids[:, text + 1 :] = torch.tensor(prompt.codes) + layout.first_code
         most = int(lengths.max()) + SPARE
         cache = transformer.cache(ids.shape[1] + most, len(texts))
-        places = positions(text, len(prompt.codes))
-        hidden = transformer(network.embedding(ids), cache, places)[:, -1]
+        hidden = transformer(network.embedding(ids), cache, positions(text, len(prompt.codes)))[:, -1]
         codes: list[list[int]] = [[] for _ in texts]
         ended = torch.zeros(len(texts), dtype=torch.bool)
         for step in range(most):

@@ -89,11 +89,10 @@ def _variables(cache: dict[str, object]) -> str:
         f"SGLANG_CACHE_DIT_{name}={str(cache[field]).lower()}" for field, name in VARIABLES.items() if field in cache
     ]
     left = [field for field in cache if field not in VARIABLES and cache[field] != -1]
-    more = f"\nThese variables leave out {', '.join(left)}.\n" if left else ""
     return (
         "Pipelines of SGLang's own take the cache from the environment in place of the file:\n\n"
         + block("sh", " \\\n".join(["SGLANG_CACHE_DIT_ENABLED=true", *given, "sglang serve --model-path MODEL"]))
-        + more
+        + (f"\nThese variables leave out {', '.join(left)}.\n" if left else "")
     )
 
 
