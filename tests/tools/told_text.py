@@ -32,8 +32,7 @@ from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
-from paretone.training.natural_corpus import Alignment
-from tests.tools.recipes.alignments import evened, respaced
+from tests.tools.recipes.alignments import Alignment, evened, respaced
 
 MODEL = "f5-mini"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.config import LATENT_STRIDE
@@ -17,7 +16,7 @@ from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import grouped
 from paretone.training.flow_matching import LatentBatch
 from paretone.training.learner import LayerMatrices
-from paretone.training.natural_corpus import Alignment, NaturalClip, voice_frames
+from paretone.training.natural_corpus import NaturalClip, voice_frames
 
 LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 """Weights of a :class:`paretone.models.megatts3.dit.MegaDiT` that Muon trains."""
@@ -70,15 +69,9 @@ def collate_latents(items: Sequence[Sequence[LatentClip]]) -> LatentBatch:
     return LatentBatch(latents, phones, tones, places, torch.tensor(lengths), torch.tensor(joins))
 
 
-def latent_clip(clip: NaturalClip, aligned: Alignment = tuple) -> LatentClip:
-    """``clip`` as model input, with its phones at the times given by ``aligned``."""
-    latents = groups_of(clip)
-    phones = aligned(clip.phones)
+def latent_clip(clip: NaturalClip) -> LatentClip:
+    """``clip`` as model input."""
+    latents, phones = grouped(voice_frames(clip)), clip.phones
     numbers = np.array([NUMBERS[name] for name, _, _ in phones], np.int64)
     places = phones_of_frames(phones, len(latents) * LATENT_STRIDE, SAMPLE_RATE, DURATION_HOP)
     return LatentClip(clip.voice, latents.numpy(), numbers, places)
-
-
-def groups_of(clip: NaturalClip) -> Tensor:
-    """The clip's latents and formant scale, (n, 70) float32."""
-    return grouped(voice_frames(clip))

@@ -4,10 +4,6 @@ A voice is a pitch factor and a formant scale applied to the teacher's voice. Pi
 vary from sentence to sentence without a label: for a model, the text leaves them open. An utterance is a function of
 the corpus's seed and its number, so that shards can be made in any order and by several runs; existing shards are kept.
 
-The precision of the text's alignment changes during training. A model with every phone at its own frames learns to
-speak in a fraction of the time, so training begins that way. Later it varies from item to item: exact phones, phones of
-inexact length within a word, or phones spread evenly over their word. The less exact the alignment, the more the model
-decides itself, and it decides better with more steps.
 """
 
 from __future__ import annotations
@@ -288,7 +284,3 @@ def voice_frames(clip: NaturalClip) -> Tensor:
     frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
     frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
     return frames
-
-
-Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
-"""Maps phones to new times."""

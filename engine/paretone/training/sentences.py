@@ -32,10 +32,6 @@ class Grammar:
     words: Mapping[str, tuple[str, ...]]
     rules: Mapping[str, Forms]
 
-    def extended(self, words: Mapping[str, tuple[str, ...]], rules: Mapping[str, Forms]) -> Grammar:
-        """This grammar with further words and rules; they replace those of the same name."""
-        return Grammar({**self.words, **words}, {**self.rules, **rules})
-
     def expand(self, symbol: str, draw: random.Random) -> str:
         """A drawn form of ``symbol`` with all its symbols expanded."""
         if symbol in self.words:
@@ -43,10 +39,6 @@ class Grammar:
         weights, forms = zip(*self.rules[symbol], strict=True)
         (form,) = draw.choices(forms, weights)
         return re.sub(r"<([^>]+)>", lambda slot: self.expand(slot[1], draw), form)
-
-
-def even(forms: Iterable[str]) -> Forms:
-    return tuple((1, form) for form in forms)
 
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."

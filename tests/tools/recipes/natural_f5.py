@@ -46,9 +46,9 @@ from paretone.training.flow_matching import (
     synthesis_problem,
     velocity_field,
 )
-from paretone.training.natural_corpus import Alignment, NaturalClip
+from paretone.training.natural_corpus import NaturalClip
 from paretone.training.spoken_tokens import VOCABULARY
-from tests.tools.recipes.alignments import AlignmentOptions, drawn_alignment, evened
+from tests.tools.recipes.alignments import Alignment, AlignmentOptions, drawn_alignment, evened
 from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, errors_by_time, open_gates
 
 SMALL_F5 = BackboneConfig(

@@ -9,7 +9,7 @@ the teacher's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -121,7 +121,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
 
     def seen(self, item: Sequence[GroupedClip]) -> list[LatentClip]:
         aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)
-        return [latent_clip(one.clip, aligned) for one in item]
+        return [latent_clip(replace(one.clip, phones=aligned(one.clip.phones))) for one in item]
 
     def loss(self, items: list[list[GroupedClip]]) -> Tensor:
         batch = collate_latents([self.seen(item) for item in items])

@@ -22,13 +22,13 @@ from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.models.minis.natural_decoder import LATENT, LEVEL, VOICE
-from paretone.models.minis.natural_vocoder import GROUPED, MelReader, MelReaderConfig, latent_frames, ungrouped
+from paretone.models.minis.natural_vocoder import GROUPED, MelReader, MelReaderConfig, grouped, latent_frames, ungrouped
 from paretone.models.minis.speaking import WEIGHTS
 from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenizer, read_quantised_mel
 from paretone.paths import resource
 from paretone.training.features import Example, collate
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem
-from paretone.training.latents import groups_of, latent_clip
+from paretone.training.latents import latent_clip
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.awake import awake
@@ -158,7 +158,7 @@ def mega(options: NaturalMegaOptions = MEGA_QUICK) -> NaturalMega:
 def test_groups_hold_everything_but_the_level_and_frames_name_their_phone():
     clip = toy_natural_clip(3, 1, 61)
     frames = voice_frames(clip)
-    groups = groups_of(clip)
+    groups = grouped(voice_frames(clip))
     assert groups.shape == (30, GROUPED)
     torch.testing.assert_close(ungrouped(groups)[:, :LEVEL], frames[:60, :LEVEL])
     assert not ungrouped(groups)[:, LEVEL].any()
