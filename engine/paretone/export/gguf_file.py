@@ -106,7 +106,9 @@ def tensors(model: CausalModel) -> Iterator[tuple[str, Tensor]]:
             raise CheckpointError(f"llama.cpp has no place for {official}; export for another target.")
         if architecture(model) == "llama":
             heads = {"q_proj": sizes.heads, "k_proj": sizes.key_value_heads}.get(official.split(".")[-2])
-            value = value if heads is None else _neighbours(value, heads)
+            if heads is not None:  # Interleave the two halves of each head, by rows (or values).
+                halves = value.reshape(heads, 2, value.shape[0] // heads // 2, *value.shape[1:])
+                value = halves.transpose(1, 2).reshape(value.shape)
         yield name, value.float() if value.dim() == 1 else value
     if sizes.rope_scaling is not None:
         plain = sizes.rope_theta ** -(torch.arange(0, sizes.head_width, 2).float() / sizes.head_width)
@@ -121,12 +123,6 @@ def score_bias(model: CausalModel) -> Tensor:
     spoken = torch.tensor(model.ids.spoken)
     added[spoken] = torch.zeros(len(spoken)) if model.bias is None else model.bias.float()
     return added
-
-
-def _neighbours(value: Tensor, heads: int) -> Tensor:
-    """Interleave the two halves of each of ``heads`` heads, by rows (or values)."""
-    halves = value.reshape(heads, 2, value.shape[0] // heads // 2, *value.shape[1:])
-    return halves.transpose(1, 2).reshape(value.shape)
 
 
 def _describe(writer: gguf.GGUFWriter, model: CausalModel, vocabulary: GgufVocabulary, title: str) -> None:

@@ -392,19 +392,17 @@ class _Clusters:
         there = ~np.isnan(values)
         place, values = self._place[there], values[there]
         takes = np.bincount(place, minlength=len(self._owner))
-        return takes, self._together(place, values, takes, one) if len(values) else np.zeros(len(takes))
-
-    @staticmethod
-    def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
+        if not len(values):
+            return takes, np.zeros(len(takes))
         if one.statistic == "rate":
             sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
-            return sums[0] + 1j * sums[1]
+            return takes, sums[0] + 1j * sums[1]
         if one.statistic == "mean":
-            return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
+            return takes, np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
         ordered = values[np.lexsort((values, place))]
         first = np.cumsum(takes) - takes
         low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
-        return (ordered[low] + ordered[high]) / 2
+        return takes, (ordered[low] + ordered[high]) / 2
 
 
 def _figures(

@@ -22,7 +22,7 @@ from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.setting.knobs import checked
 from paretone.studies.results import costs_of, figures_of, front, margins_of
-from paretone.studies.space import Range, Search, VariedKnob
+from paretone.studies.space import OFF, Range, Search, VariedKnob
 from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
 from paretone.studies.study import SEARCH, Candidate, Study, assembled
 from paretone.techniques import conflict
@@ -103,7 +103,14 @@ class Searcher:
         if self._waiting:
             again = self._waiting.pop(0)
             setting = next(one for one in self._store.settings() if one.key == again.setting)
-            self._running.setdefault(setting.key, (again, self._asked_again(again)))
+            # A trial interrupted by a crash is repeated with the same parameters.
+            self._memory.enqueue_trial(dict(again.params))
+            trial = self._memory.ask()
+            self._axes_for(trial)
+            for axis in self._search.axes:
+                if axis.name in again.params:
+                    self._suggest(trial, axis)
+            self._running.setdefault(setting.key, (again, trial))
             return setting.candidate
         while not self.exhausted:
             trial = self._memory.ask()
@@ -168,9 +175,9 @@ class Searcher:
 
     def _axes_for(self, trial: optuna.trial.Trial) -> list[VariedKnob | Range]:
         """Relevant axes: without those of techniques that are off. Axes with an "off" value come first."""
-        switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and "off" in axis.values]
+        switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and OFF in axis.values]
         others = [axis for axis in self._search.axes if axis not in switches]
-        off = {axis.technique for axis in switches if axis.is_off(self._suggest(trial, axis))}
+        off = {axis.technique for axis in switches if axis.technique and self._suggest(trial, axis) == OFF}
         return [*switches, *(axis for axis in others if not axis.technique or axis.technique not in off)]
 
     @staticmethod
@@ -181,16 +188,6 @@ class Searcher:
         if axis.whole:
             return trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
         return trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
-
-    def _asked_again(self, trial: StoredTrial) -> optuna.trial.Trial:
-        """Repeat a trial interrupted by a crash, with the same parameters."""
-        self._memory.enqueue_trial(dict(trial.params))
-        asked = self._memory.ask()
-        self._axes_for(asked)
-        for axis in self._search.axes:
-            if axis.name in trial.params:
-                self._suggest(asked, axis)
-        return asked
 
     def _remember(self, stored: StoredTrial) -> None:
         """Restore a finished trial in Optuna's memory."""

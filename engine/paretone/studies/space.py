@@ -48,9 +48,6 @@ class VariedKnob:
     def name(self) -> str:
         return f"{self.technique}.{self.knob or self.used}" if self.technique else self.knob
 
-    def is_off(self, value: object) -> bool:
-        return bool(self.technique) and value == OFF
-
 
 @dataclass(frozen=True)
 class Range:

@@ -22,7 +22,7 @@ from paretone.models.voices import with_folder
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take
-from paretone.studies.space import Search, VariedKnob
+from paretone.studies.space import OFF, Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
 
@@ -153,7 +153,7 @@ def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) 
     """Setting at one point of the axes; a technique with any axis off is not used."""
     changed: dict[str, object] = {}
     knobs: dict[str, dict[str, object]] = {}
-    off = {axis.technique for axis, value in values.items() if axis.is_off(value)}
+    off = {axis.technique for axis, value in values.items() if axis.technique and value == OFF}
     for axis, value in values.items():
         if not axis.technique:
             changed[axis.knob] = value

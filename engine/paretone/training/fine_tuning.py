@@ -427,7 +427,13 @@ def speech_to_learn(run: Run, checkpoint: F5Checkpoint, guidance: float, corpus:
     :class:`paretone.errors.PlainError`."""
     request, found = run.request, Examples((), ())
     if request.manifest:
-        found += recorded_examples(run, checkpoint)
+        manifest, follower = Path(request.manifest), run.follower
+        follower.status(f"Reading {manifest.name}")
+        rows, read = read_manifest(manifest, follower.check), reader(checkpoint)
+        check_rows(manifest, rows, read, follower.check)
+        with run.processes.first_process_first():
+            follower.status(f"Preparing {len(rows)} recordings")
+            found += prepare(manifest, rows, read, Path(request.work) / SPEECH, follower.progress)
     if request.sentences:
         found += own_examples(run, checkpoint, guidance)
     if not found.training and run.chosen.bundled:
@@ -453,17 +459,6 @@ def own_examples(run: Run, checkpoint: F5Checkpoint, guidance: float) -> Example
     speaker = flow_speaker(run.request, run.chosen, Values(guidance=guidance), keep, check)
     training, held_out = own_readings(run, fingerprint(checkpoint.path, check), speaker)
     return Examples(tuple(one.clip(Example) for one in training), tuple(one.clip(Example) for one in held_out))
-
-
-def recorded_examples(run: Run, checkpoint: F5Checkpoint) -> Examples:
-    manifest, follower = Path(run.request.manifest), run.follower
-    follower.status(f"Reading {manifest.name}")
-    rows = read_manifest(manifest, follower.check)
-    read = reader(checkpoint)
-    check_rows(manifest, rows, read, follower.check)
-    with run.processes.first_process_first():
-        follower.status(f"Preparing {len(rows)} recordings")
-        return prepare(manifest, rows, read, Path(run.request.work) / SPEECH, follower.progress)
 
 
 def natural_speech(run: Run, options: CorpusOptions) -> Corpus[NaturalClip]:

@@ -76,15 +76,6 @@ def _dictionary() -> tuple[str, ...]:
     return tuple(word for word in default_lexicon().words() if re.fullmatch(r"[a-z]{3,9}", word))
 
 
-def _random_words(draw: random.Random) -> str:
-    words = []
-    for _ in range(draw.randint(3, 6)):
-        if draw.random() < 0.5:
-            words.append(draw.choice(_FUNCTION_WORDS))
-        words.append(draw.choice(_dictionary()))
-    return " ".join(words) + "."
-
-
 def finished(text: str) -> str:
     """``text`` with *an* before vowels and an initial capital."""
     text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
@@ -96,7 +87,14 @@ def training_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) 
     words with a sentence of ``excluded``."""
 
     def plain(draw: random.Random) -> str:
-        return _random_words(draw) if draw.random() < SALAD_SHARE else grammar("grammar").expand("sentence", draw)
+        if draw.random() >= SALAD_SHARE:
+            return grammar("grammar").expand("sentence", draw)
+        words = []
+        for _ in range(draw.randint(3, 6)):
+            if draw.random() < 0.5:
+                words.append(draw.choice(_FUNCTION_WORDS))
+            words.append(draw.choice(_dictionary()))
+        return " ".join(words) + "."
 
     return _different(count, seed, excluded, plain, SHORTEST, LONGEST)
 

@@ -37,7 +37,7 @@ from paretone.training.flow_matching import (
     latent_synthesis_problem,
     span_error,
 )
-from paretone.training.latents import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
+from paretone.training.megatts3_flow import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
 from paretone.training.natural_corpus import NaturalClip
 from tests.tools.recipes.alignments import AlignmentOptions, drawn_alignment
 from tests.tools.recipes.bundled_recipe import BundledOptions, BundledRecipe, errors_by_time, open_gates

@@ -28,7 +28,7 @@ from paretone.models.networks.quantised_mel import ResidualCodec, SpeechTokenize
 from paretone.paths import resource
 from paretone.training.features import Example, collate
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem
-from paretone.training.latents import latent_clip
+from paretone.training.megatts3_flow import latent_clip
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.awake import awake

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
@@ -43,9 +42,14 @@ def contents(order: Order) -> dict[str, Content]:
     stops = list(bundle.ids.stops)
     found: dict[str, Content] = model_folder(bundle.model, generation(order.account.options, stops))
     if bundle.draft is not None and drafted is not None:
-        found |= {
-            f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting(drafted, stops)).items()
+        assisting = {  # Only the number of tokens ends a draft.
+            "num_assistant_tokens": drafted["length"],
+            "num_assistant_tokens_schedule": "heuristic" if drafted["adaptive"] else "constant",
+            "assistant_confidence_threshold": 0.0,
+            "eos_token_id": stops,
+            "pad_token_id": stops[0],
         }
+        found |= {f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting).items()}
     if bundle.model.bias is not None:
         found[BIAS] = safetensors_file({"bias": bundle.model.bias.float()}, {"format": "pt"})
     found |= bundle.tokenizer
@@ -67,17 +71,6 @@ def generation(options: Values, stops: list[int]) -> dict[str, Any]:
     if is_repetition_aware(options):  # The script's own processor draws.
         return {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, **common}
     return {"do_sample": True, **sampling_of(options), **common}
-
-
-def assisting(drafted: Mapping[str, Any], stops: list[int]) -> dict[str, Any]:
-    """The assistant's ``generation_config.json``: only the number of tokens ends a draft."""
-    return {
-        "num_assistant_tokens": drafted["length"],
-        "num_assistant_tokens_schedule": "heuristic" if drafted["adaptive"] else "constant",
-        "assistant_confidence_threshold": 0.0,
-        "eos_token_id": stops,
-        "pad_token_id": stops[0],
-    }
 
 
 TARGET = Target(

@@ -37,8 +37,7 @@ from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.fine_tuning import diffusion_transformer
 from paretone.training.flow_matching import draw_problem
 from paretone.training.flow_subjects import OBJECTIVE, F5Subject, Subject, state_at
-from paretone.training.latents import latent_clip
-from paretone.training.megatts3_flow import MegaSubject
+from paretone.training.megatts3_flow import MegaSubject, latent_clip
 from paretone.training.processes import join_processes
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
