@@ -357,7 +357,6 @@ def rows_of_takes(results: Results) -> list[dict[str, object]]:
 
 
 def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
-
     return comma_separated([list(rows[0]), *(row.values() for row in rows)] if rows else [])
 
 

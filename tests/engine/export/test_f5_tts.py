@@ -58,7 +58,6 @@ def official_run() -> dict:
 def test_official_package_gives_the_engines_mel_and_evaluations(official_run: dict) -> None:
     assert len(official_run["differences"]) == workload(18, 7)
     assert {name: value for name, value in official_run["differences"].items() if not value < TOLERANCE} == {}
-
     assert len(official_run["intervals"]) == 3 and max(official_run["intervals"]) < 1e-4
 
 

@@ -125,7 +125,6 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
         said = file.metadata()
     assert (said["kind"], said["retained"], said["trained"], said["minutes"]) == ("draft", "[0,2]", "[0]", "1.5")
     assert said["base"] == fingerprint(root / "model.safetensors")
-
     model = load(root)
     (draft,) = model.info.drafts
     assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)

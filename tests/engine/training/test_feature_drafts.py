@@ -116,7 +116,6 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     after = recipe.validate()
     assert all(after[name] > before[name] for name in ("acceptance", "acceptance 2", "acceptance 3"))
     recipe.save(root / DRAFTS / recipe.file_name, recipe.metadata_after(60))
-
     model = load(root)
     (found,) = model.info.feature_drafts
     assert found.reads == recipe.model.reads and not model.info.drafts
@@ -130,7 +129,6 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     assert (network.logits(rows) - expected).abs().max() < 0.02 * expected.abs().max()
     with pytest.raises(SettingError, match="cannot speak alone"):
         resolve(model.info, setting(drafted(draft="features", alone=True)))
-
     write_draft(root)
     write_student(root)
     info = load(root).info

@@ -197,7 +197,6 @@ def weights(model: nn.Module) -> torch.Tensor:
 def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None:
     one = learner()
     losses = [learn(one, number) for number in range(1, 80)]
-
     assert sum(losses[-10:]) < sum(losses[:10])
     assert one.steps == 79
     apart, moved = (weights(one.average.module) - weights(model) for model in (one.model, shared_network()))

@@ -87,7 +87,6 @@ class Interrupted(Exception):
 
 def test_a_resumed_run_continues_to_the_very_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     straight = _run(vocoder(), tmp_path / "straight", steps=10)
-
     broken = vocoder()
     session = _begun(broken, tmp_path / "broken", steps=10)
     step = broken.step
@@ -102,7 +101,6 @@ def test_a_resumed_run_continues_to_the_very_same_bits(tmp_path: Path, monkeypat
     monkeypatch.setattr(broken, "step", step_until_the_power_fails)
     with pytest.raises(Interrupted):
         session.run()
-
     resumed = _run(vocoder(), tmp_path / "broken", steps=10, resume=True)
     assert resumed.number == straight.number == 10
     _assert_equal(straight.recipe.state(), resumed.recipe.state())
@@ -138,7 +136,6 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     recipe = vocoder()
     _run(recipe, tmp_path, steps=3)
     good = (tmp_path / CHECKPOINT).read_bytes()
-
     again = vocoder()
     session = _begun(again, tmp_path, resume=True, steps=9)
     with torch.no_grad():
@@ -267,7 +264,6 @@ def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path:
     session.run()
     assert session.number == 6
     assert session.seconds == 60
-
     longer = _begun(vocoder(), tmp_path, resume=True, minutes=1.5)
     longer.run()
     assert longer.number == 9
