@@ -65,8 +65,7 @@ def report_of(root: Path, name: str, *more: str) -> tuple[dict, dict[str, list]]
 
 def test_exact_savings_leave_every_code(root: Path) -> None:
     report, rows = report_of(root, "omnivoice-exact", "--full-rounds", "1")
-    ways = [masked.OFFICIAL, OWN_LAYERS, UNPADDED, masked.EXACT]
-    assert list(rows) == ways
+    assert list(rows) == [masked.OFFICIAL, OWN_LAYERS, UNPADDED, masked.EXACT]
     for mini, full in rows.values():
         equal, cells = mini["codes equal"].split(" of ")
         assert equal == cells

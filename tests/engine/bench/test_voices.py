@@ -126,8 +126,7 @@ def panel(over_seeds: float = 0.08, sentences: int = SENTENCES, seeds: int = SEE
 
 def test_what_keeps_everything_passes() -> None:
     assert judged(panel(), panel()).words == "passes"
-    near = panel(0.072, naturalness=3.9, own=0.79, spread=0.185)
-    assert judged(near, panel()).verdict == PASSES
+    assert judged(panel(0.072, naturalness=3.9, own=0.79, spread=0.185), panel()).verdict == PASSES
 
 
 @pytest.mark.parametrize(
@@ -164,8 +163,7 @@ def test_few_words_are_no_proof() -> None:
 
 
 def test_takes_that_only_one_of_the_two_has_do_not_count() -> None:
-    more = panel(seeds=SEEDS + 2)
-    assert judged(panel(), more) == judged(panel(), panel())
+    assert judged(panel(), panel(seeds=SEEDS + 2)) == judged(panel(), panel())
 
 
 def test_a_spread_that_nobody_could_hear_is_undecided() -> None:

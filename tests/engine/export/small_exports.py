@@ -158,8 +158,7 @@ def exported(root: Path, model: str, *techniques: UsedTechnique, **options: obje
     setting = Setting(model, catalogue.entry(model).options_with(**{**OPTIONS[model], **options}), seed=3)
     for one in techniques:
         setting = setting.with_technique(one)
-    profile = Profile.of(setting, speech.info, evidence=Evidence(seed=3, text=TEXT))
-    return Exported(root, speech, profile)
+    return Exported(root, speech, Profile.of(setting, speech.info, evidence=Evidence(seed=3, text=TEXT)))
 
 
 def some_tokens(codes: int) -> list[int]:

@@ -42,8 +42,7 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     compatibility = Compatibility.of(MODEL.id, checkpoint, variant, MODEL.options, setting.options)
     row = (SkipAction.NONE, SkipAction.NONE, SkipAction.TS, *(SkipAction.NONE,) * 5)
     table = StrategyTable(compatibility, (row,) * 8)
-    knobs = defaults(ditreducio.TECHNIQUE.knobs)
-    used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    used = UsedTechnique(ditreducio.TECHNIQUE.name, defaults(ditreducio.TECHNIQUE.knobs), table.fingerprint)
     return Profile(setting.with_technique(used), checkpoint, variant, (table,))
 
 

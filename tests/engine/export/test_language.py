@@ -76,8 +76,7 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
     transformers = pytest.importorskip("transformers")
     base = fingerprint(folder.weights_path)
     (draft,) = find_language_weights([folder.root], base).drafts
-    contents = draft_contents(source(folder), base, draft, Values(tolerance=0.3))
-    place = written(contents, tmp_path / "draft")
+    place = written(draft_contents(source(folder), base, draft, Values(tolerance=0.3)), tmp_path / "draft")
     assert transformers.AutoModelForCausalLM.from_pretrained(place).config.num_hidden_layers == 2
     own, tensors = load_file(folder.weights_path), load_file(place / "model.safetensors")
     # The first layer and the head are the trained ones, the other is the target's last.
@@ -123,8 +122,7 @@ def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str)
 
 def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFolder, tmp_path: Path) -> None:
     job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
-    written = export_language(job, Observer())
-    assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in written
+    assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in export_language(job, Observer())
     model = load(tmp_path / "deep" / "out")
     assert model.info.layers == 2
     assert len(spoken(model, setting()).samples)

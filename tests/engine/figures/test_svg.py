@@ -21,15 +21,13 @@ def of(names: list[tuple[str, ...]], values: list[tuple[float, float]], **more: 
     """Points that go by ``names`` at ``values``, with intervals of 0.1 on either side."""
     known = tuple(dict.fromkeys(name for each in names for name in each))
     glyphs = Glyphs(marks_in_turn(known), SERIES_ON_ANY, "currentColor")
-    places = np.array(values, float).T.reshape(2, -1, 1) + np.array([0.0, -0.1, 0.1])
-    tips = tuple(f"{'+'.join(own)} & <{x}>" for own, (x, _) in zip(names, values, strict=True))
     return Scatter(
         Dimension("x & y"),
         Dimension("<z>"),
-        *places,
+        *(np.array(values, float).T.reshape(2, -1, 1) + np.array([0.0, -0.1, 0.1])),
         tuple(glyphs.glyph(own) for own in names),
         more.pop("labels", ("",) * len(names)),
-        tips,
+        tuple(f"{'+'.join(own)} & <{x}>" for own, (x, _) in zip(names, values, strict=True)),
         legend=tuple((glyphs.glyph((name,)), name) for name in known),
         **more,
     )
@@ -38,8 +36,7 @@ def of(names: list[tuple[str, ...]], values: list[tuple[float, float]], **more: 
 def test_every_point_is_there_with_its_label() -> None:
     root = ElementTree.fromstring(svg.draw(of([("one",), ("two",)], [(1, 2), (3, 4)], labels=("1", ""))))
     assert [one.text for one in root.iter(f"{SVG}title")] == ["one & <1>", "two & <3>"]
-    texts = [one.text for one in root.iter(f"{SVG}text")]
-    assert {"x & y", "<z>", "1", "one", "two"} <= set(texts)
+    assert {"x & y", "<z>", "1", "one", "two"} <= {one.text for one in root.iter(f"{SVG}text")}
     assert svg.draw(of([], [])) == ""
 
 
@@ -51,8 +48,7 @@ def test_points_that_other_processes_displaced_have_a_dashed_ring() -> None:
 
 
 def test_groups_differ_in_colour_or_shape() -> None:
-    names = [(f"group {number}",) for number in range(42)]
-    shown = of(names, [(number, number) for number in range(42)])
+    shown = of([(f"group {number}",) for number in range(42)], [(number, number) for number in range(42)])
     assert len({(one.colours, one.shape) for one in shown.glyphs}) == 42
     looks = set()
     for point in ElementTree.fromstring(svg.draw(shown)).iter(f"{SVG}g"):
@@ -103,8 +99,7 @@ def test_scales_have_round_ticks_and_nothing_negative_without_need() -> None:
 
 def test_control_characters_in_labels_leave_a_page_that_can_be_read() -> None:
     name = "a\x00b\x1b[31m\x08\ufffe\ud800c"
-    drawn = svg.draw(of([(name,)], [(1.0, 2.0)], labels=(name,)))
-    texts = "".join(ElementTree.fromstring(drawn).itertext())
+    texts = "".join(ElementTree.fromstring(svg.draw(of([(name,)], [(1.0, 2.0)], labels=(name,)))).itertext())
     assert "a�b�[31m���c" in texts
 
 

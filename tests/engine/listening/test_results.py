@@ -121,8 +121,7 @@ def test_a_ranking_puts_the_preferred_first_whoever_was_heard_first(tmp_path: Pa
     assert results.result(two).listeners == 2
     for one in two:
         trials.append(one, tmp_path)
-    read = trials.read(tmp_path)
-    assert not read.problems and results.scores(tmp_path) == (), "it judges them together"
+    assert not trials.read(tmp_path).problems and results.scores(tmp_path) == (), "it judges them together"
     tied = [replace(one, answer={"vote": 0}) for one in ranking_session((0.0, 1.0, -1.0), 4)]
     assert results.result(tied).ties == 12 and all(one.best < 0.5 for _, one in results.result(tied).ranked)
 

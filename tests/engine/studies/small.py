@@ -25,8 +25,7 @@ def study(**changes: object) -> Study:
         "options": {"steps": 4, "spacing": "uniform", "cross_fade": 0.0},
         "grid": GRID,
     }
-    merged = {name: value for name, value in {**given, **changes}.items() if value is not None}
-    return parse(merged)
+    return parse({name: value for name, value in {**given, **changes}.items() if value is not None})
 
 
 def load(

@@ -98,8 +98,7 @@ def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named()
 
 def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is_without() -> None:
     some = [used(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
-    found = results(PLAIN, *some, references={"naturalness": figure(4.6)})
-    page = "\n".join(curves_page(found))
+    page = "\n".join(curves_page(results(PLAIN, *some, references={"naturalness": figure(4.6)})))
     assert "Figures over each knob" in page and "Step pruning: steps" in page and "Dashed" in page
     drawn = ["<svg" + part.partition("</svg>")[0] + "</svg>" for part in page.split("<svg")[1:]]
     root, flat = map(ElementTree.fromstring, drawn)
@@ -110,8 +109,7 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     titles = [one.text or "" for one in root.iter(f"{SVG}title")]
     assert "Reference speech: 4.6" in titles and "Without the technique: 0" in titles
     assert "Step pruning 4: Naturalness 2 (1.9 to 2.1)" in titles
-    texts = [one.text for one in root.iter(f"{SVG}text")]
-    assert {"1", "4", "16", "Naturalness (MOS)"} <= set(texts)
+    assert {"1", "4", "16", "Naturalness (MOS)"} <= {one.text for one in root.iter(f"{SVG}text")}
     assert curves_page(results(PLAIN)) == []
 
 

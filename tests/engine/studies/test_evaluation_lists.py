@@ -175,8 +175,7 @@ def test_a_csv_of_prompts_and_texts(tmp_path: Path) -> None:
 
 
 def test_a_study_holds_to_the_list_that_it_was_made_of(chinese: Path) -> None:
-    given = {"manifest": "meta.lst", "grid": {"steps.steps": [4]}}
-    study = parse(given, root=chinese)
+    study = parse({"manifest": "meta.lst", "grid": {"steps.steps": [4]}}, root=chinese)
     found = read_evaluation(chinese / "meta.lst")
     assert study.evaluation == found
     pinned = tomllib.loads(to_toml(study.definition))

@@ -48,8 +48,7 @@ def test_the_command_makes_what_ships(
 ) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
     assert example.shipped() is None
-    results = tmp_path / "made.study"
-    made = ["--file", str(file), "--results", str(results)]
+    made = ["--file", str(file), "--results", str(tmp_path / "made.study")]
     assert example_study.main(made) == 0, capsys.readouterr().err
     folder = example.shipped()
     assert folder == results_folder(file)
@@ -152,8 +151,7 @@ def values(file: Path, **changes: object) -> dict[str, Any]:
 def test_every_published_row_has_its_setting(file: Path) -> None:
     given = values(file)
     names = {one["name"] for one in given["setting"]}
-    rows = {one.label for one in published_rows(given["published"])}
-    assert names == rows
+    assert names == {one.label for one in published_rows(given["published"])}
 
 
 @pytest.mark.parametrize("file", [one for one in FILES if one not in OFFICIAL], ids=lambda one: one.stem)

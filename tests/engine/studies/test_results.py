@@ -275,8 +275,7 @@ def test_against_the_definition(objectives: int) -> None:
 
 
 def test_what_is_not_a_number_is_on_no_front() -> None:
-    costs = np.array([[np.nan, 0.0], [1.0, 1.0], [np.inf, -1.0]])
-    assert front(costs).tolist() == [False, True, False]
+    assert front(np.array([[np.nan, 0.0], [1.0, 1.0], [np.inf, -1.0]])).tolist() == [False, True, False]
     assert front(np.zeros((0, 2))).tolist() == []
     with pytest.raises(ValueError, match="objectives"):
         front(np.zeros(3))
@@ -305,10 +304,8 @@ def test_a_rate_against_formulas_written_plainly() -> None:
 
 
 def test_pairing_sees_what_two_intervals_do_not() -> None:
-    hard = np.linspace(1, 4.5, 30)
-    scores = {str(number): value for number, value in enumerate(hard)}
-    lower = {name: value - 0.05 for name, value in scores.items()}
-    found = paired("naturalness", lower, scores)
+    scores = {str(number): value for number, value in enumerate(np.linspace(1, 4.5, 30))}
+    found = paired("naturalness", {name: value - 0.05 for name, value in scores.items()}, scores)
     assert found is not None
     assert found.high is not None and found.high < 0 and found.p == pytest.approx(2 / 2**30)
     assert "30 of 30 sentences worse, 0 better" in found.words, "naturalness is better when higher"

@@ -197,8 +197,7 @@ def test_settings_have_their_names_and_name_their_weights(tmp_path: Path) -> Non
     (folder / "weights").touch()
     save_cfg_free(folder / "half.safetensors", 0.5)
     named = ({"name": one, "techniques": {"guidance_free": {"weights": one}}} for one in ("half", "third"))
-    settings = [{"name": "as it is"}, *named]
-    chosen = study(grid=None, setting=settings, folder=str(folder), sentences=["One."])
+    chosen = study(grid=None, setting=[{"name": "as it is"}, *named], folder=str(folder), sentences=["One."])
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [setting_title(one) for one in found] == ["as it is", "half", "third"]
@@ -381,10 +380,8 @@ def test_two_workers_keep_to_their_own_sentences() -> None:
 
 
 def test_references_and_tables_come_first_and_takes_wait_for_their_table() -> None:
-    chosen = study(grid={"ditreducio.threshold": [0.5], "steps.steps": ["off", 2]}, judges=["words"])
-    one = queue(chosen)
-    kinds = [type(task) for task in all_tasks(one)]
-    assert kinds == [MeasureReference] * 3 + [Prepare] * 2 + [Speak] * 9
+    one = queue(study(grid={"ditreducio.threshold": [0.5], "steps.steps": ["off", 2]}, judges=["words"]))
+    assert [type(task) for task in all_tasks(one)] == [MeasureReference] * 3 + [Prepare] * 2 + [Speak] * 9
     waiting = queue(study(grid={"ditreducio.threshold": [0.5]}))
     prepare, baseline = waiting.next("a"), waiting.next("b")
     assert isinstance(prepare, Prepare) and baseline.cell.setting != prepare.key

@@ -48,8 +48,7 @@ def test_nothing_is_written_or_deleted_through_a_link(tmp_path: Path, kind: type
     other.mkdir()
     folder.mkdir()
     kind(other).close()
-    theirs = other / "audio" / f"{'ab' * 16}.wav"
-    theirs.write_bytes(b"somebody's own")
+    (other / "audio" / f"{'ab' * 16}.wav").write_bytes(b"somebody's own")
     before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
     link = {"audio": "audio", "file": kind.file, "log": f"{kind.file}-wal"}[name]
     (folder / link).symlink_to(other / link)

@@ -240,8 +240,7 @@ def test_the_studies_that_ship_can_be_run_and_say_how_long_they_are(path: Path) 
     judged = {one.text for one in found.utterances}
     assert judged.isdisjoint({one.text for one in found.calibration}), "nothing is calibrated on what is judged"
     by_kind = {"curves": {("words", "naturalness", "voice", "melody")}, "faults": {("faults", "words")}}
-    usual = by_kind["curves"] | {("words",)}
-    assert found.judges in by_kind.get(path.stem.rpartition("-")[2], usual)
+    assert found.judges in by_kind.get(path.stem.rpartition("-")[2], by_kind["curves"] | {("words",)})
     fewest = {"example": 7, "f5-mini-product": 5, "lm-mini-layers": 13, "lm-mini-ablation": 6}.get(
         path.stem, 14 if path.stem.endswith("-faults") else 20
     )

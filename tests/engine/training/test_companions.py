@@ -56,8 +56,7 @@ def utterances(count: int = 30) -> tuple[SpokenTokens, ...]:
     lengths = draw.integers(8, 20, count)
     # Codes follow from phones, so that there is something to learn.
     phones = [draw.integers(0, len(PHONES), length).astype(np.int16) for length in lengths]
-    voices = ["anna" if number % 2 else "bella" for number in range(count)]
-    pairs = zip(voices, phones, strict=True)
+    pairs = zip(["anna" if number % 2 else "bella" for number in range(count)], phones, strict=True)
     return tuple(SpokenTokens(who, one, (one % CODES).astype(np.int16)) for who, one in pairs)
 
 
@@ -108,8 +107,7 @@ def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTe
     changed = {name for name, value in recipe.model.state_dict().items() if not torch.equal(value, before[name])}
     assert {name.split(".")[2] for name in changed if "layers" in name} == {"0"}
     assert {name for name in changed if "layers" not in name} == {"head.weight"}
-    after = recipe.validate()
-    assert after["acceptance"] > validated["acceptance"]
+    assert recipe.validate()["acceptance"] > validated["acceptance"]
     assert 0 < validated["acceptance"] < 1
 
 
@@ -138,8 +136,7 @@ def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(
     # What was spoken has nothing to do with a teacher that is noise: learn from the teacher alone.
     recipe = student_recipe(teacher, data, alpha=0.0, matrix_rate=1e-3, other_rate=1e-3)
     batch = teacher.collate([[one] for one in data.held_out])
-    skipped = teacher.network(batch, skip=(1,)).logits
-    assert torch.allclose(recipe.model(batch).logits, skipped, atol=1e-4)
+    assert torch.allclose(recipe.model(batch).logits, teacher.network(batch, skip=(1,)).logits, atol=1e-4)
     before = recipe.validate()["divergence"]
     losses = train(recipe, 40)
     assert recipe.validate()["divergence"] < before
@@ -229,8 +226,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(
 
 def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmMiniTeacher, data: TokenData) -> None:
     state = student_recipe(teacher, data).state()
-    other = StudentOptions(positions=300, retained=(0, 1))
-    recipe = StudentRecipe(teacher, data, CPU, other)
+    recipe = StudentRecipe(teacher, data, CPU, StudentOptions(positions=300, retained=(0, 1)))
     with pytest.raises(TrainingError, match="keeps other layers"):
         recipe.restore(state)
     teacher.base = "other"

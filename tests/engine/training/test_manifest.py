@@ -37,8 +37,7 @@ from tests.engine.training.toy_model import toy_manifest, toy_model
 
 
 def _recording(path: Path, seconds: float = 0.5) -> None:
-    samples = np.sin(np.arange(int(16_000 * seconds)) / 9.0)
-    soundfile.write(path, samples, 16_000)
+    soundfile.write(path, np.sin(np.arange(int(16_000 * seconds)) / 9.0), 16_000)
 
 
 @pytest.fixture
@@ -317,6 +316,5 @@ def test_sentences_of_the_test_set_never_occur_not_even_a_run_of_their_words():
     forbidden = set().union(*map(runs, harvard))
     assert forbidden
     assert all(forbidden.isdisjoint(runs(one)) for one in training_sentences(7_000, excluded=harvard))
-    drawn = training_sentences(400)
-    unwanted = [one for one in drawn if len(normalised_words(one)) >= SHARED_RUN][:20]
+    unwanted = [one for one in training_sentences(400) if len(normalised_words(one)) >= SHARED_RUN][:20]
     assert not set(unwanted) & set(training_sentences(400, excluded=unwanted))

@@ -62,8 +62,7 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) ->
 
 def test_it_speaks_what_people_write_and_phones_are_found_at_latent_frames(teacher: LmMiniTeacher) -> None:
     assert teacher.sentences(30) == corpus_sentences(30, excluded=teacher.unseen)
-    ids = np.arange(94)
-    found = at_frames(ids, 81)
+    found = at_frames(np.arange(94), 81)
     assert found[0] == 0 and found[40] == 47 and found[-1] == 93
     assert len(found) == 81 and np.all(np.diff(found[:-1]) >= 1)
 
@@ -124,9 +123,8 @@ def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     model = load_model("lm-mini", folder=str(root), device="cpu")
     assert Path(trained.checkpoint).is_file()
     assert [one.path for one in (*model.info.drafts, *model.info.students)] == [trained.checkpoint]
-    knobs = Values(depth=2) if technique == spade.NAME else Values()
     chosen = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0)).with_technique(
-        UsedTechnique(technique, knobs)
+        UsedTechnique(technique, Values(depth=2) if technique == spade.NAME else Values())
     )
     tokens = [
         token

@@ -144,8 +144,7 @@ def test_singular_values_come_near_one():
     assert values.max() < 1.3
     matrix = torch.randn(1, 8, 24, generator=torch.Generator().manual_seed(1))
     left, _, right = torch.linalg.svd(matrix[0], full_matrices=False)
-    agreement = torch.diag(left.T @ orthogonalised(matrix)[0] @ right.T)
-    assert (agreement > 0.3).all()
+    assert (torch.diag(left.T @ orthogonalised(matrix)[0] @ right.T) > 0.3).all()
 
 
 @pytest.mark.parametrize("shape", [(24, 8), (8, 24)])
@@ -157,8 +156,7 @@ def test_least_squares_are_solved(shape: tuple[int, int]):
     first = None
     for step in range(300):
         optimiser.param_groups[0]["lr"] = 0.05 * (1 - step / 300)
-        inputs = torch.randn(shape[1], 32, generator=generator)
-        loss = ((weights - wanted) @ inputs).square().mean()
+        loss = ((weights - wanted) @ torch.randn(shape[1], 32, generator=generator)).square().mean()
         first = first or float(loss.detach())
         optimiser.zero_grad()
         loss.backward()
@@ -184,8 +182,7 @@ def learner(options: LearningOptions = OPTIONS) -> Learner[nn.Sequential]:
 
 
 def learn(one: Learner[nn.Sequential], number: int) -> float:
-    generator = torch.Generator().manual_seed(number)
-    seen = torch.randn(32, 4, generator=generator)
+    seen = torch.randn(32, 4, generator=torch.Generator().manual_seed(number))
     one.start(scale=0.5)
     return one.follow((one.model(seen) - seen.sum(1, keepdim=True)).square().mean(), number)
 
@@ -315,8 +312,7 @@ def latent_batch(items: int = 200) -> LatentBatch:
 def test_the_latent_path_runs_from_noise_outside_the_prompt():
     given = latent_batch()
     problem = draw_latent_problem(given, FULL, torch.Generator().manual_seed(1))
-    weights = problem.times[:, None, None]
-    arrived = problem.noised + (1 - weights) * problem.target
+    arrived = problem.noised + (1 - problem.times[:, None, None]) * problem.target
     free = ~problem.prompt
     torch.testing.assert_close(arrived[free], given.latents[free], atol=1e-5, rtol=0)
     assert not problem.noised[problem.prompt].any()

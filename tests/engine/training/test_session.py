@@ -133,8 +133,7 @@ def test_the_log_begins_with_what_was_trained_and_ends_with_a_validation(tmp_pat
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path: Path):
-    recipe = vocoder()
-    _run(recipe, tmp_path, steps=3)
+    _run(vocoder(), tmp_path, steps=3)
     good = (tmp_path / CHECKPOINT).read_bytes()
     again = vocoder()
     session = _begun(again, tmp_path, resume=True, steps=9)
@@ -159,8 +158,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Pa
     with pytest.raises(Diverged, match=r"step 3.*last good checkpoint is kept; resume from it with lower"):
         session.run()
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 2
-    again = vocoder()
-    assert _run(again, tmp_path, resume=True, steps=4).number == 4
+    assert _run(vocoder(), tmp_path, resume=True, steps=4).number == 4
 
 
 def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -332,8 +330,7 @@ def test_batches_are_full_and_join_one_voice_only():
         total += len(batch)
     assert queue.epochs * len(clips) == total + joined, "a joined item has two clips"
     assert 0.4 < joined / total < 0.6
-    frames = 100 * max(clip.frames for clip in clips)
-    queue = BatchQueue(clips, frames=frames, joined_share=0.0, seed=0)
+    queue = BatchQueue(clips, frames=100 * max(clip.frames for clip in clips), joined_share=0.0, seed=0)
     shares = []
     for _ in range(40):
         lengths = [clips[number].frames for item in queue.next() for number in item]

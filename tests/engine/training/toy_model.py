@@ -53,6 +53,5 @@ def toy_manifest(folder: Path, clips: int = 12) -> Path:
     for number, clip in enumerate((*corpus.training, *corpus.held_out)):
         audio = path.parent / f"{number}.flac"
         soundfile.write(audio, clip.samples, SAMPLE_RATE, subtype="PCM_24")
-        held_out = number >= len(corpus.training)
-        rows.append(ManifestRow(0, audio, clip.text, clip.phones, clip.voice, held_out))
+        rows.append(ManifestRow(0, audio, clip.text, clip.phones, clip.voice, number >= len(corpus.training)))
     return write_manifest(path, rows)

@@ -46,9 +46,8 @@ def called(script: Path, command: str, *arguments: str) -> tuple[list[str], dict
 
 def flags(words: list[str]) -> dict[str, str]:
     """Words as flags with their values; a flag that another follows has none."""
-    following = [*words[1:], "--"]
     return {
         one: "" if after.startswith("--") else after
-        for one, after in zip(words, following, strict=True)
+        for one, after in zip(words, [*words[1:], "--"], strict=True)
         if one.startswith("--")
     }

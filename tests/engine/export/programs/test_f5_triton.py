@@ -71,8 +71,7 @@ def test_another_recipe_is_left_as_it_is(tmp_path: Path) -> None:
     for name, before, _ in install.CHANGES:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(f"import this\n{before}")
-    last = tmp_path / install.CHANGES[-1][0]
-    last.write_text("batch_size_range = [3, 4, 5]\n")
+    (tmp_path / install.CHANGES[-1][0]).write_text("batch_size_range = [3, 4, 5]\n")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(ValueError, match="another version of the recipe"):
         install.install(tmp_path)
@@ -83,9 +82,8 @@ def test_weights_of_its_own_go_with_the_profile(tmp_path: Path) -> None:
     path = small_release(tmp_path / "model", "v1")
     free = small_release(tmp_path / "model" / "cfg_free", "v1", guidance_free=True)
     used = UsedTechnique(CFG_FREE.name, defaults(CFG_FREE.knobs).replace(weight=0.5), fingerprint(free))
-    plain = profile(MODEL.id)
     # The released architecture would be too large here; a sidecar describes the small one.
-    made = Profile(plain.setting.with_technique(used), fingerprint(path), "small-v1")
+    made = Profile(profile(MODEL.id).setting.with_technique(used), fingerprint(path), "small-v1")
     said = account(TARGET, replace(made, variant=MODEL.variant))
     assert said.options["guidance"] == 0
     assert any(line.what == CFG_FREE.title for line in said.honours)

@@ -47,13 +47,11 @@ def folder(one: Exported, tmp_path_factory: Any) -> Path:
 
 def halves(value: np.ndarray, heads: int) -> np.ndarray:
     """Rows of heads in llama.cpp's order as the official class has them."""
-    pairs = value.reshape(heads, value.shape[0] // heads // 2, 2, -1)
-    return pairs.swapaxes(1, 2).reshape(value.shape)
+    return value.reshape(heads, value.shape[0] // heads // 2, 2, -1).swapaxes(1, 2).reshape(value.shape)
 
 
 def test_every_tensor_is_there(one: Exported, folder: Path) -> None:
-    reader = gguf.GGUFReader(folder / "model.gguf")
-    found = {tensor.name: tensor.data for tensor in reader.tensors}
+    found = {tensor.name: tensor.data for tensor in gguf.GGUFReader(folder / "model.gguf").tensors}
     (path,) = (one.root / "students").glob("*.safetensors")
     expected = load_file(path)
     cosy = one.profile.setting.model == COSYVOICE
@@ -96,11 +94,9 @@ def test_every_tensor_is_there(one: Exported, folder: Path) -> None:
 
 
 def test_the_metadata_is_complete(one: Exported, folder: Path) -> None:
-    content = json.loads((folder / "prompts.json").read_text())
-    vocabulary = content["vocabulary"]
+    vocabulary = json.loads((folder / "prompts.json").read_text())["vocabulary"]
     for name, layers in (("model.gguf", 2), ("draft.gguf", 2)):
-        reader = gguf.GGUFReader(folder / name)
-        field = {key: value.contents() for key, value in reader.fields.items()}
+        field = {key: value.contents() for key, value in gguf.GGUFReader(folder / name).fields.items()}
         kind = field["general.architecture"]
         assert kind == ("qwen2" if one.profile.setting.model == COSYVOICE else "llama")
         assert field[f"{kind}.block_count"] == layers

@@ -36,8 +36,7 @@ def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | 
     used = UsedTechnique(precision.TECHNIQUE.name, Values(precision=wanted))
     said = account(TARGET, profile("OmniVoice", used))
     assert said.given.get("precision") == loaded
-    lines = said.honours if loaded else said.drops
-    assert any(line.what == precision.TECHNIQUE.title for line in lines)
+    assert any(line.what == precision.TECHNIQUE.title for line in (said.honours if loaded else said.drops))
 
 
 @needs_shell

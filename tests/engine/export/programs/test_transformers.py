@@ -58,8 +58,7 @@ def test_greedy_tokens_are_ours_with_and_without_the_assistant(one: Exported, fo
     assert assistant.config.num_hidden_layers == model.config.num_hidden_layers == 2
     assert assistant.generation_config.num_assistant_tokens == 2
     assert len(ours) == len(content["prompts"]) and len(ours[0]) > 5
-    alone = [script.generate(model, None, content, number, greedy=True) for number in range(len(ours))]
-    assert alone == ours
+    assert [script.generate(model, None, content, number, greedy=True) for number in range(len(ours))] == ours
     passes = []
     model.register_forward_hook(lambda *given: passes.append(given))
     assisted = [script.generate(model, assistant, content, number, greedy=True) for number in range(len(ours))]

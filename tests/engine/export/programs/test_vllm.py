@@ -75,8 +75,7 @@ def test_cosyvoice_2_has_its_bias_in_the_requests(tmp_path: Path) -> None:
         found = greedy(model, request)
     first = json.loads((place / "prompts.json").read_text())["vocabulary"]["first_code"]
     assert [one - first for one in found] == one.greedy()[0][:ENOUGH]
-    said = account(target("vllm"), one.profile)
-    assert "Repeated tokens" in {line.what for line in said.drops}
+    assert "Repeated tokens" in {line.what for line in account(target("vllm"), one.profile).drops}
 
 
 def test_a_bias_that_would_be_clamped_is_refused(tmp_path: Path) -> None:
