@@ -37,7 +37,7 @@ def own_grid(ledger: OptionLedger) -> None:
     ledger.drop("it cuts long texts in its own way, or not at all", "cross_fade", "quick_start")
 
 
-def why_not_f5(profile: Profile, package: str) -> str:
+def why_not_f5(profile: Profile, guided_weights: bool, package: str = "the f5_tts package") -> str:
     """Sentence why a profile is not for a diffusion transformer of F5-TTS, which ``package`` runs, or ``""``."""
     model = entry(profile.setting.model)
     if model.layout != F5:
@@ -49,11 +49,6 @@ def why_not_f5(profile: Profile, package: str) -> str:
     if found is not None and found.backbone != "DiT":
         return f"{profile.variant} is not a diffusion transformer; only F5-TTS profiles can be exported so."
     return ""
-
-
-def why_not_weights(profile: Profile, guided_weights: bool) -> str:
-    """Reason why there are no F5-TTS weights to write, as a sentence, or ``""``."""
-    return why_not_f5(profile, "the f5_tts package")
 
 
 def read_checkpoint(order: Order) -> F5Checkpoint:
@@ -102,7 +97,7 @@ def weights_target(
     :class:`Target`."""
 
     def why_not_written(profile: Profile, guided_weights: bool) -> str:
-        return why_not_weights(profile, guided_weights) or why_not(profile, guided_weights)
+        return why_not_f5(profile, guided_weights) or why_not(profile, guided_weights)
 
     def options(ledger: OptionLedger) -> None:
         ledger.drop_rest("only weights are written")

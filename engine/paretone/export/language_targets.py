@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paretone.export.language_bundle import LanguageBundle
 
 
-def why_not_language(profile: Profile, program: str) -> str:
+def why_not_language(profile: Profile, guided_weights: bool, program: str) -> str:
     """Reason why a profile is not for a model that ``program`` runs, as a sentence, or ``""``."""
     model = entry(profile.setting.model)
     if model.family == LANGUAGE:
@@ -28,10 +28,10 @@ def why_not_language(profile: Profile, program: str) -> str:
     )
 
 
-def why_not_counted(profile: Profile, program: str) -> str:
+def why_not_counted(profile: Profile, guided_weights: bool, program: str) -> str:
     """Like :func:`why_not_language`, for a program that gives every token the next position."""
     model = entry(profile.setting.model)
-    if reason := why_not_language(profile, program):
+    if reason := why_not_language(profile, guided_weights, program):
         return reason
     if model.exports and model.exports.restarting:
         return (

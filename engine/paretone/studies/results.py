@@ -553,11 +553,7 @@ def to_json(found: Results) -> dict:
         "no_reference_speech": found.no_reference,
         "failures": list(found.failures),
         "lost_audio": list(found.lost),
-        "trials": [
-            {"number": one.number, "params": dict(one.params), "setting": one.setting, "state": one.state}
-            | {"outcome": dict(one.outcome)}
-            for one in found.trials
-        ],
+        "trials": [asdict(one) for one in found.trials],
         "definition": json.loads(json.dumps(dict(found.definition))),
     }
 

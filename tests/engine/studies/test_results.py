@@ -257,12 +257,6 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
     assert found.front(("speed_up", "diversity")) == {found.settings[-1].key}
 
 
-def test_a_verdict_is_read_as_it_was_written() -> None:
-    for one in (Verdict("words", {"edits": 1.0}, "one two"), Verdict("melody", {}, curve=(5.1, 0.0))):
-        assert Verdict.from_json(json.loads(json.dumps(one.to_json()))) == one
-    assert Verdict("words", {"edits": 1.0}, "one").to_json() == ["words", {"edits": 1.0}, "one"]
-
-
 def by_definition(costs: np.ndarray) -> list[bool]:
     return [not any((other <= one).all() and (other < one).any() for other in costs) for one in costs]
 

@@ -26,7 +26,7 @@ NOT_RUN = (
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_f5(profile, "the recipe"):
+    if reason := why_not_f5(profile, guided_weights, "the recipe"):
         return reason
     if profile.variant not in TRANSFORMERS:
         title = entry(profile.setting.model).title

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import F5_WEIGHTS, OPTIONS, SEED, TABLE, Account, OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.f5_models import read_checkpoint, weights_of, why_not_weights
+from paretone.export.f5_models import read_checkpoint, weights_of, why_not_f5
 from paretone.export.targets import Order, Target, copied, lists
 from paretone.setting.profile import Profile
 
@@ -117,7 +117,7 @@ TARGET = Target(
     "Official F5-TTS package",
     "the profile and a module that applies it to the official package",
     "the official package",
-    why_not_weights,
+    why_not_f5,
     options,
     contents,
     frozenset({OPTIONS, F5_WEIGHTS, TABLE}),

@@ -20,7 +20,7 @@ _SPOKEN = {
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    return why_not_counted(profile, "llama.cpp") or why_no_gguf()
+    return why_not_counted(profile, guided_weights, "llama.cpp") or why_no_gguf()
 
 
 def options(ledger: OptionLedger) -> None:

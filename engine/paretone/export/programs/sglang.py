@@ -6,13 +6,14 @@ is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelin
 
 from __future__ import annotations
 
+from functools import partial
+
 import yaml
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
 from paretone.export.delivery import Content
 from paretone.export.f5_models import why_not_f5
 from paretone.export.targets import Order, Target, block, described, json_file
-from paretone.setting.profile import Profile
 
 CACHE_FIELDS = (
     "Fn_compute_blocks",
@@ -43,11 +44,6 @@ NOT_RUN = (
     "model, which you bring, and whose transformer cache-dit knows. `cache_dit.yaml` is read by the real "
     "`cache_dit.load_configs` (1.5.3) in Paretone's tests; SGLang itself was never run with it."
 )
-
-
-def why_not(profile: Profile, guided_weights: bool) -> str:
-    """Accept diffusion transformers of F5-TTS only, the models of its caches."""
-    return why_not_f5(profile, "a diffusion server")
 
 
 def options(ledger: OptionLedger) -> None:
@@ -101,7 +97,7 @@ TARGET = Target(
     "SGLang Diffusion",
     "cache-dit's configuration, the server's command, and the request's fields",
     "SGLang",
-    why_not,
+    partial(why_not_f5, package="a diffusion server"),
     options,
     contents,
     frozenset({OPTIONS, CACHE_DIT, *CACHE_FIELDS}),

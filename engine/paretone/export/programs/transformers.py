@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
@@ -15,13 +16,8 @@ from paretone.export.language_targets import (
 )
 from paretone.export.targets import SAMPLING, Order, Target, copied, sampling_of
 from paretone.setting.knobs import Values
-from paretone.setting.profile import Profile
 
 SCRIPT, ASSISTANT, BIAS = "generate.py", "assistant", "score_bias.safetensors"
-
-
-def why_not(profile: Profile, guided_weights: bool) -> str:
-    return why_not_language(profile, "transformers")
 
 
 def options(ledger: OptionLedger) -> None:
@@ -78,7 +74,7 @@ TARGET = Target(
     "Hugging Face transformers",
     "a speech language model, its draft as assistant, and a script that generates speech tokens",
     "transformers",
-    why_not,
+    partial(why_not_language, program="transformers"),
     options,
     contents,
     frozenset({OPTIONS, FEWER_LAYERS, DRAFT, ADAPTIVE_DRAFT}),

@@ -38,7 +38,7 @@ LARGEST_BIAS = 100.0
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    if reason := why_not_counted(profile, "vLLM"):
+    if reason := why_not_counted(profile, guided_weights, "vLLM"):
         return reason
     model = entry(profile.setting.model)
     if model.exports and model.exports.biased and drafts(profile):
