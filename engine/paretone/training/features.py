@@ -41,7 +41,7 @@ class Example:
 
     voice: str
     ids: np.ndarray = field(repr=False)
-    """(tokens,) int64; one per frame if the model reads phones."""
+    """(tokens,) integers; one per frame if the model reads phones."""
     mel: np.ndarray = field(repr=False)
     """(frames, bands) float16."""
     prompt: int = 0

@@ -379,7 +379,7 @@ class TrainingSession:
         self._last = self._clock()  # Validation time is not charged to the budget.
         if self._logged_at != self.number:  # A finished run is validated again when resumed.
             self._log({"validation": self.validation})
-        self._logged_at = self.number
+            self._logged_at = self.number
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
         self._call(lambda: self.report(f"step {self.number}  held out: {figures}"))
         self._tell(validation=self.validation)

@@ -182,7 +182,13 @@ class OfficialTeacher(Teacher):
 
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
         rows = read_manifest(manifest, follower.check)
-        texts = self._texts(manifest, rows)
+        texts, problems = {}, []
+        for row in rows:
+            try:
+                texts[row.line] = self.read(row.text)
+            except TextError as error:
+                problems.append((row.line, str(error)))
+        refuse(manifest, problems)
         digest = hashlib.sha256(manifest.read_bytes() + self.base.encode()).hexdigest()[:12]
         done = 0
 
@@ -201,17 +207,6 @@ class OfficialTeacher(Teacher):
             )
         finally:
             self.rest()
-
-    def _texts(self, manifest: Path, rows: Sequence[ManifestRow]) -> dict[int, np.ndarray]:
-        """Text of each manifest line. Raises :class:`TrainingError` with the lines that have no words."""
-        texts, problems = {}, []
-        for row in rows:
-            try:
-                texts[row.line] = self.read(row.text)
-            except TextError as error:
-                problems.append((row.line, str(error)))
-        refuse(manifest, problems)
-        return texts
 
     def _codes(self, audio: Path, follower: Follower) -> np.ndarray:
         codes = np.array(self.hear(audio, follower), np.int32)
