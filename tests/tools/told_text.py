@@ -26,11 +26,12 @@ from paretone.models.f5.config import NATURAL_PHONES
 from paretone.models.f5.front_end import FramePhones
 from paretone.models.voices import read_voice
 from paretone.studies import definition, results
+from paretone.studies.evaluation_sets import StudySentence
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult
 from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
-from paretone.studies.study import Study, StudySentence
+from paretone.studies.study import Study
 from paretone.studies.wording import figure_text
 from tests.tools.recipes.alignments import Alignment, evened, respaced
 

@@ -40,9 +40,8 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
-from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
+from paretone.studies.evaluation_sets import EvaluationSet, StudySentence, read_evaluation
 from paretone.studies.paired import SIGN_NOTE, paired, worst
-from paretone.studies.study import StudySentence
 from paretone.techniques import compatibility_of, foreseen, resolve
 from paretone.techniques.published import Comparison, comparisons, options_of
 from paretone.wording import percent

@@ -22,12 +22,12 @@ from paretone.models.voices import own_voice
 from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
-from paretone.studies.evaluation_sets import EvaluationSet, read_evaluation
+from paretone.studies.evaluation_sets import EvaluationSet, StudySentence, read_evaluation
 from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.servers import servers_of
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
-from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
+from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, assembled, duration
 from paretone.techniques import conflict, require_family, technique
 from paretone.techniques.published import chosen, options_of
 from paretone.techniques.trained import used_technique

@@ -1,4 +1,5 @@
-"""Evaluation sets as they are published: texts with prompts and perhaps recordings of people saying them. Torch-free.
+"""Sentences of studies, and evaluation sets as they are published: texts with prompts and perhaps recordings of people
+saying them. Torch-free.
 
 * **LibriSpeech-PC test-clean, cross-sentence**: six fields between tabs, id, seconds and text of the prompt, then of
   the sentence to speak. The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a separate folder.
@@ -15,15 +16,17 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from paretone.errors import StudyError
-from paretone.models.voices import own_voice
+from paretone.models.base import Utterance, Voice
+from paretone.models.voices import own_voice, with_folder
 from paretone.reading import decoded, is_regular, read_bytes, shown
-from paretone.studies.study import StudySentence
+from paretone.setting.setting import Setting
 from paretone.training.manifest import F5_HEADS
 from paretone.wording import grouped, listed
 
@@ -42,6 +45,35 @@ _SOUND = (".wav", ".flac", ".mp3", ".ogg", ".m4a")
 _PAIRS = ("text", "prompt", "transcript"), ("recording", "instruction")
 _RECORDINGS = ("audio", "text"), ("voice",)
 """Required and optional columns of both kinds of CSV."""
+
+
+@dataclass(frozen=True)
+class StudySentence:
+    """A text, its speaker, and a recording of a person saying it, if any."""
+
+    text: str
+    voice: Voice
+    reference: str = ""
+    """Path of the recording, or ``""``."""
+    instruction: str = ""
+    """For models with the option ``instruction``, in place of the setting's; ``""``: that of the setting."""
+
+    @property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits, equal for equal texts in equal voices; the user's own recordings are compared by
+        path, so that studies of earlier versions continue."""
+        named = [self.text, with_folder(self.voice), *([self.instruction] if self.instruction else [])]
+        return hashlib.sha256(json.dumps(named, ensure_ascii=False).encode()).hexdigest()[:16]
+
+    def instructed(self, setting: Setting) -> Setting:
+        """``setting`` with the sentence's instruction, if its model follows any."""
+        if not self.instruction or "instruction" not in setting.options:
+            return setting
+        return replace(setting, options=setting.options.replace(instruction=self.instruction))
+
+    @property
+    def utterance(self) -> Utterance:
+        return Utterance(self.text, self.voice)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from paretone.observer import Observer, Passing
 from paretone.setting.plan import Plan
 from paretone.setting.setting import Setting
 from paretone.setting.take import Trace
+from paretone.studies.evaluation_sets import StudySentence
 from paretone.studies.hooks import calibrated
 from paretone.studies.study import (
     Equipment,
@@ -41,7 +42,6 @@ from paretone.studies.study import (
     Prepared,
     ReferenceMeasured,
     Speak,
-    StudySentence,
     Task,
     take_id,
 )

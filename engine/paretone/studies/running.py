@@ -23,6 +23,7 @@ from paretone.measure.timing import running_order
 from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.setting.setting import Artefact
+from paretone.studies.evaluation_sets import StudySentence
 from paretone.studies.search import Searcher
 from paretone.studies.servers import Asking
 from paretone.studies.store import RUNNING, Store, StoredTake
@@ -42,7 +43,6 @@ from paretone.studies.study import (
     ReferenceMeasured,
     Speak,
     Study,
-    StudySentence,
     Task,
     seeded,
 )

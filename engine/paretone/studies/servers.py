@@ -28,8 +28,9 @@ from paretone.reading import shown
 from paretone.serving.records import FORMS, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.studies.evaluation_sets import StudySentence
 from paretone.studies.space import study_fields
-from paretone.studies.study import SERVER, Candidate, Cell, Failed, Made, Speak, Study, StudySentence, seeded, take_id
+from paretone.studies.study import SERVER, Candidate, Cell, Failed, Made, Speak, Study, seeded, take_id
 from paretone.wording import listed, plain
 
 if TYPE_CHECKING:

@@ -7,59 +7,26 @@ again. :mod:`paretone.studies.definition` reads a study from its file.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
 from paretone.models import catalogue
-from paretone.models.base import Utterance, Voice
-from paretone.models.voices import with_folder
+from paretone.models.base import Utterance
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take
+from paretone.studies.evaluation_sets import EvaluationSet, StudySentence
 from paretone.studies.space import OFF, Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
 
-if TYPE_CHECKING:
-    from paretone.studies.evaluation_sets import EvaluationSet
-
 BASELINE, LISTED, GRID, SEARCH, SERVER = "baseline", "list", "grid", "search", "server"
 """Origins of a study's settings; servers: :mod:`paretone.studies.servers`."""
-
-
-@dataclass(frozen=True)
-class StudySentence:
-    """A text, its speaker, and a recording of a person saying it, if any."""
-
-    text: str
-    voice: Voice
-    reference: str = ""
-    """Path of the recording, or ``""``."""
-    instruction: str = ""
-    """For models with the option ``instruction``, in place of the setting's; ``""``: that of the setting."""
-
-    @property
-    def key(self) -> str:
-        """Sixteen hexadecimal digits, equal for equal texts in equal voices; the user's own recordings are compared by
-        path, so that studies of earlier versions continue."""
-        named = [self.text, with_folder(self.voice), *([self.instruction] if self.instruction else [])]
-        return hashlib.sha256(json.dumps(named, ensure_ascii=False).encode()).hexdigest()[:16]
-
-    def instructed(self, setting: Setting) -> Setting:
-        """``setting`` with the sentence's instruction, if its model follows any."""
-        if not self.instruction or "instruction" not in setting.options:
-            return setting
-        return replace(setting, options=setting.options.replace(instruction=self.instruction))
-
-    @property
-    def utterance(self) -> Utterance:
-        return Utterance(self.text, self.voice)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from paretone.errors import StudyError
 from paretone.models import catalogue
 from paretone.setting.setting import Setting
 from paretone.studies.definition import parse, to_toml
-from paretone.studies.evaluation_sets import PUBLISHED, EvaluationSet, read_evaluation
-from paretone.studies.study import StudySentence
+from paretone.studies.evaluation_sets import PUBLISHED, EvaluationSet, StudySentence, read_evaluation
 
 
 def touch(path: Path) -> Path:
