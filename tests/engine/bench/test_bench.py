@@ -33,16 +33,13 @@ REPORT = Report(
 )
 
 
-def test_json_has_exactly_the_agreed_keys() -> None:
+def test_a_report_as_json_and_as_text() -> None:
     data = json.loads(REPORT.to_json())
     assert list(data) == ["bench", "headline", "interval", "verdict", "definition", "rows", "machine"]
     assert data["headline"] == 2.5
     assert data["interval"] == [2.4, 2.625]
     assert data["rows"][1] == {"numbers": 1000, "way": "add", "seconds": None}
     assert data["machine"] == {"processor": "abacus", "graphics": [], "cores": 1}
-
-
-def test_text_shows_headline_rows_and_machine() -> None:
     assert REPORT.to_text().splitlines() == [
         "addition: 2.5 (95 % interval 2.4 to 2.62)",
         "How many times faster adding is than counting.",
@@ -56,12 +53,7 @@ def test_text_shows_headline_rows_and_machine() -> None:
     ]
 
 
-def test_table_of_uneven_rows() -> None:
-    assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"]
-    assert table([]) == []
-
-
-def test_table_fits_a_width() -> None:
+def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
     """Words stay whole, and a row's cells are next to each other."""
     rows = [{"knob": "steps:steps", "meaning": "Number of steps from noise to speech", "default": 7}]
     assert len(table(rows)) == 3, "no terminal"
@@ -73,6 +65,8 @@ def test_table_fits_a_width() -> None:
         "             speech",
     ]
     assert table(rows, 5)[2].split() == ["steps:steps", "Number", "7"]
+    assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"]
+    assert table([]) == []
 
 
 def test_headline_must_be_a_number() -> None:
@@ -80,16 +74,13 @@ def test_headline_must_be_a_number() -> None:
         Report("addition", math.nan, (1.0, 2.0), "", (), {})
 
 
-def test_unknown_bench_lists_the_known_ones() -> None:
-    with pytest.raises(SettingError, match="no bench named 'guessing'; known benches: skipping"):
-        bench.main(["guessing"])
-
-
-def test_a_bench_that_has_moved_says_where_it_is() -> None:
+def test_a_bench_that_is_unknown_or_has_moved_says_so() -> None:
     for name, command in bench.MOVED.items():
         with pytest.raises(SettingError, match=rf"{name}.*run {command} from its root"):
             bench.main([name])
         assert name not in bench.benches() and (name in PEERS or name == "peers")
+    with pytest.raises(SettingError, match="no bench named 'guessing'; known benches: skipping"):
+        bench.main(["guessing"])
 
 
 @pytest.mark.parametrize(("given", "said"), [("1", "1 round cannot"), ("-3", "-3 rounds")])
@@ -132,10 +123,6 @@ def test_benches_of_flow_models_refuse_others(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(("minutes", "seconds", "expected"), [(10, 1.0, 9), (10, 99.0, 6), (10, 500.0, 2), (0, 1.0, 2)])
 def test_as_many_rounds_as_fit_but_two_at_least(minutes: float, seconds: float, expected: int) -> None:
     assert Budget(minutes, most=9).rounds(seconds) == expected
-
-
-def test_a_share_of_the_time_leaves_the_rest() -> None:
-    assert Budget(10, most=9).rounds(99.0, share=0.5) == 3
 
 
 class Clock:
@@ -182,6 +169,7 @@ def test_a_share_of_the_time_is_left_for_what_comes_after(clock: Clock) -> None:
     clock.now = 20.0
     assert taken(Turns(within, least=1, share=0.5), clock, 6.0) == 3
     assert within.part(0.25).left == pytest.approx(0.25 * within.left)
+    assert Budget(10, most=9).rounds(99.0, share=0.5) == 3
 
 
 def test_what_was_heard_is_said_and_whether_it_was_all() -> None:

@@ -123,20 +123,16 @@ def listing(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_folder_is_made_and_holds_everything(tmp_path: Path) -> None:
+def test_the_folder_is_made_and_what_is_there_already_stays(tmp_path: Path) -> None:
     folder, told = tmp_path / "new" / "out", []
     written = deliver(folder, CONTENTS, lambda done, total: told.append((done, total)))
     assert [path.name for path in written] == list(CONTENTS)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENTS
     total = sum(map(len, CONTENTS.values()))
     assert told == [(2, total), (2 + PIECE_BYTES, total), (2 + 2 * PIECE_BYTES, total), (total, total)]
-
-
-def test_what_is_there_already_stays_and_is_enough(tmp_path: Path) -> None:
-    deliver(tmp_path, CONTENTS, ignore)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    deliver(tmp_path, CONTENTS, ignore)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    deliver(folder, CONTENTS, ignore)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
@@ -180,12 +176,6 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> N
     assert listing(tiny_disk) == []
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(PlainError, match="could not be made: its folder is a file"):
-        deliver(tmp_path / "file" / "out", CONTENTS, ignore)
-
-
 def large(folder: Path) -> dict[str, Content]:
     """A file to copy, and one to make."""
     source = folder / "source.bin"
@@ -224,9 +214,12 @@ def test_no_large_file_is_replaced(tmp_path: Path, name: str, other: bytes) -> N
     assert [one for one in (tmp_path / "out").rglob("*") if one.is_file()] == [path]
 
 
-def test_a_source_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_and_a_source_that_is_gone_are_named(tmp_path: Path) -> None:
     contents = large(tmp_path)
     (tmp_path / "source.bin").unlink()
     with pytest.raises(PlainError, match=r"source\.bin cannot be read"):
         deliver(tmp_path / "out", contents, ignore)
     assert listing(tmp_path) == []
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(PlainError, match="could not be made: its folder is a file"):
+        deliver(tmp_path / "file" / "out", CONTENTS, ignore)

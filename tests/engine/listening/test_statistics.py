@@ -182,9 +182,6 @@ def test_the_exact_interval_agrees_with_published_ones() -> None:
     assert statistics.exact_interval(0, 10) == pytest.approx((0.0, 1 - 0.025**0.1), abs=1e-9)
     assert statistics.exact_interval(10, 10) == pytest.approx((0.025**0.1, 1.0), abs=1e-9)
     assert statistics.exact_interval(12, 16) == pytest.approx((0.4762, 0.9273), abs=5e-4)
-
-
-def test_impossible_counts_are_refused() -> None:
     for hits, trials in ((-1, 5), (6, 5)):
         with pytest.raises(ValueError, match="cannot be"):
             statistics.at_least(hits, trials)
@@ -196,9 +193,6 @@ def test_the_sign_test_drops_ties_and_reports_them() -> None:
     assert found.p == pytest.approx(2 * (comb(7, 6) + comb(7, 7)) / 2**7)
     assert statistics.sign_test([0, 0]).p == 1.0
     assert statistics.sign_test([1, -1]).p == 1.0
-
-
-def test_the_order_bias_is_two_sided() -> None:
     assert statistics.split_p(9, 1) == statistics.split_p(1, 9) == pytest.approx(22 / 1024)
     assert statistics.split_p(0, 0) == 1.0
 
@@ -245,9 +239,6 @@ def test_the_paired_test_is_exact_for_few_and_close_to_it_for_many() -> None:
     rejected = sum(statistics.paired_p(generator.normal(0, 1, 20), resamples=400) <= 0.05 for _ in range(400))
     assert 8 <= rejected <= 34, "about 20 of 400 under the null hypothesis"
     assert statistics.paired_p(generator.normal(1, 1, 30)) < 0.01
-
-
-def test_holm_adjusts_by_rank() -> None:
     assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
     assert statistics.holm([0.6, 0.7]) == (1.0, 1.0)
     assert statistics.holm([]) == ()

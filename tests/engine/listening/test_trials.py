@@ -130,8 +130,5 @@ def test_nothing_is_delayed_or_cut_off() -> None:
     assert (len(filtered), filtered.dtype) == (len(tone), np.float32)
     np.testing.assert_allclose(filtered[500:-500], tone[500:-500], atol=0.012)
     assert np.argmax(np.correlate(filtered[1000:3000], tone[990:3010], "valid")) == 10
-
-
-def test_where_there_is_nothing_to_take_away_nothing_changes() -> None:
     noise = np.random.default_rng(0).standard_normal(800).astype(np.float32)
     np.testing.assert_array_equal(low_passed(noise, 8000, CUTOFFS[MID]), noise)

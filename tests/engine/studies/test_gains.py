@@ -90,13 +90,10 @@ def test_each_take_is_compared_with_the_one_made_next_to_it() -> None:
     assert (gain.ratio, gain.pairs, gain.created) == (4.0, 3, takes[-1].created)
 
 
-def test_seeds_and_artefacts_may_differ() -> None:
+def test_seeds_and_artefacts_may_differ_and_what_is_not_installed_is_passed_over() -> None:
     table = PLAIN.with_technique(UsedTechnique("steps", Values(steps=7), "f" * 16))
     (gain,) = of_takes([take(replace(table, seed=1), 0.5, 1), take(PLAIN, 1.0)], PLACE)
     assert gain.ratio == 2.0
-
-
-def test_what_is_not_installed_any_more_is_passed_over() -> None:
     gone = PLAIN.with_technique(UsedTechnique("gone"))
     other = PLAIN.with_technique(UsedTechnique("steps", Values(stairs=7)))
     assert of_takes([take(gone, 0.5, 1), take(other, 0.5, 2), take(PLAIN, 1.0)], PLACE) == ()
