@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from PySide6.QtGui import QUndoStack
 
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
@@ -79,7 +80,7 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
     panels: list[TakesPanel] = []
 
     def opened() -> None:
-        panels.append(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions)))
+        panels.append(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions), QUndoStack()))
         panels[-1].resize(1200, 600)
         panels[-1].show()
         application.processEvents()

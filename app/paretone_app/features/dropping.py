@@ -21,9 +21,6 @@ from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, HEADING, text_font
 
-TEXT = frozenset((".txt", ".text", ".md"))
-STUDY = frozenset((".toml",))
-PROFILE = frozenset((".json", ".paretone"))
 KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
 
 
@@ -34,6 +31,10 @@ class Target(Enum):
     STUDY = "Open study"
     PROFILE = "Open profile"
     NOTHING = ""
+
+
+_ENDINGS = dict.fromkeys(SOUND, Target.VOICE) | dict.fromkeys((".txt", ".text", ".md"), Target.TEXT)
+_ENDINGS |= {".toml": Target.STUDY, ".json": Target.PROFILE, ".paretone": Target.PROFILE}
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,8 @@ def _of_file(path: Path) -> Dropped:
 
     ending = path.suffix.lower()
     # Setup refuses sound that cannot be read, with a reason.
-    for target, endings in (
-        (Target.VOICE, SOUND),
-        (Target.TEXT, TEXT),
-        (Target.STUDY, STUDY),
-        (Target.PROFILE, PROFILE),
-    ):
-        if ending in endings:
-            return Dropped(target, target.value, path)
+    if target := _ENDINGS.get(ending):
+        return Dropped(target, target.value, path)
     if path.name == DATABASE:
         return Dropped(Target.STUDY, Target.STUDY.value, path.parent)
     if ending in config_file.WEIGHTS:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -81,9 +81,6 @@ _SCHEMES = (("As the system", Scheme.SYSTEM), ("Light", Scheme.LIGHT), ("Dark", 
 class PreferencesDialog(QDialog):
     """Opened with ``open()``; every choice takes effect at once."""
 
-    scheme_chosen = Signal(object)
-    device_chosen = Signal(str)
-
     def __init__(self, actions: Sequence[tuple[str, Action]], parent: QWidget | None = None) -> None:
         """``actions``: further buttons, each with the title of its row."""
         super().__init__(parent)
@@ -91,8 +88,6 @@ class PreferencesDialog(QDialog):
         self.scheme = build.combo("Theme", _SCHEMES)
         self.device = build.combo("Device", tip="Where models run. Another device loads the model again")
         self.folder = build.label(name="Data folder", selectable=True, wrapped=True)
-        self.scheme.activated.connect(lambda _: self.scheme_chosen.emit(self.scheme.currentData()))
-        self.device.activated.connect(lambda _: self.device_chosen.emit(self.device.currentData()))
         form = FormLayout()
         for title, field in (("&Theme", self.scheme), ("&Device", self.device), ("Data folder", self.folder)):
             form.addRow(build.title_of(title, field), field)
@@ -150,11 +145,9 @@ def keeps(field: QWidget, redoes: bool = False) -> bool:
     if isinstance(field, QComboBox):
         typed = field.lineEdit()
         return typed is not None and keeps(typed, redoes)
-    if isinstance(field, QLineEdit):
-        return not field.isReadOnly() and (field.isRedoAvailable() if redoes else field.isUndoAvailable())
-    if isinstance(field, QPlainTextEdit | QTextEdit):
-        document = field.document()
-        return not field.isReadOnly() and (document.isRedoAvailable() if redoes else document.isUndoAvailable())
+    if isinstance(field, QLineEdit | QPlainTextEdit | QTextEdit):
+        typed = field if isinstance(field, QLineEdit) else field.document()
+        return not field.isReadOnly() and (typed.isRedoAvailable() if redoes else typed.isUndoAvailable())
     return False
 
 
@@ -201,8 +194,8 @@ class EditPresenter(Presenter):
         dialog = PreferencesDialog(
             [(line, actions[name]) for line, names in lines.items() for name in names], self._window
         )
-        dialog.scheme_chosen.connect(self._theme.apply)
-        dialog.device_chosen.connect(actions.device_wanted)
+        dialog.scheme.activated.connect(lambda _: self._theme.apply(dialog.scheme.currentData()))
+        dialog.device.activated.connect(lambda _: actions.device_wanted.emit(dialog.device.currentData()))
         self.refresh()
         build.show(dialog)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paretone.setting.plan import imported
 from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, Place, TourStop
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ class Feature:
     """A sentence or two for a newcomer."""
     technique: str = ""
     """The technique it belongs to. Only the folders of such features may refer to that technique."""
-
-    def make(self, services: Services) -> Presenter:
-        made_by = imported(self.presenter) if isinstance(self.presenter, str) else self.presenter
-        return made_by(services)
 
 
 def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.commands import Command, ShutDown
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, ModelLoaded
+from paretone.setting.plan import imported
 from paretone_app.features.feature import Feature, main_job, tour_stops
 from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
@@ -128,7 +129,8 @@ class MainWindow(QMainWindow):
             made,
         )
         for feature in features:
-            made[feature.name] = feature.make(services)
+            presenter = feature.presenter
+            made[feature.name] = (imported(presenter) if isinstance(presenter, str) else presenter)(services)
         return made
 
     def _connect(self) -> None:

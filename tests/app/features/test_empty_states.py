@@ -19,8 +19,7 @@ def test_an_empty_view_says_what_will_be_there_and_what_fills_it(shared_window: 
     found = {name: shared_window.panels[name].findChildren(Invited) for name in VIEWS.split()}
     assert all(found.values()), "each has an empty state"
     for one in itertools.chain(*found.values()):
-        assert one.is_empty and one.invitation.text()
-        assert one.empty.buttons
+        assert one.is_empty and one.invitation.text() and one.empty.buttons
         for button in one.empty.buttons:
             assert button.accessibleName() or button.text()
             assert button.isEnabled() or len(button.toolTip()) > 10, "or it says why it cannot"

@@ -138,8 +138,7 @@ def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
     assert offered == ["speculation", "token-groups", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
-    assert offered == ["speculative", "spade"]
-    assert training.work.text().endswith("lm-mini-draft-2-0")
+    assert offered == ["speculative", "spade"] and training.work.text().endswith("lm-mini-draft-2-0")
     shared_posts.hold_at(Progress)
     window.features["decoding"].sweep.trigger()
     assert window.panels["views"].view.name == "speculation"

@@ -71,8 +71,7 @@ def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
     library = window.results.library
     assert library.folder == tmp_path / "mine" / "takes"
     assert [one.id for one in library.summaries()] == [take(1).id], "what was kept meanwhile is there"
-    assert not meanwhile.exists()
-    assert f"Takes are kept in {tmp_path / 'mine'} from now on." in banner.text
+    assert not meanwhile.exists() and f"Takes are kept in {tmp_path / 'mine'} from now on." in banner.text
     banner.dismiss()
     assert not banner.isVisible(), "what was said of the other folder is no longer so"
     assert chosen_folder() == tmp_path / "mine"

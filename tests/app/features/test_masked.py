@@ -185,5 +185,4 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(shared_window: MainWindow, qtbot
     assert panel.grid.position is None, "a sound of neither side has no place here"
     state.loading.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
-    assert not panel.partial_button.isEnabled()
-    assert "load that model" in panel.partial_button.toolTip()
+    assert not panel.partial_button.isEnabled() and "load that model" in panel.partial_button.toolTip()

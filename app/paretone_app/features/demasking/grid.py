@@ -39,6 +39,7 @@ class DemaskingGrid(LineCanvas):
         self.fill = colours.accelerated
         """Colour of committed codes."""
         self._passage: DemaskedPassage | None = None
+        self._codebooks = self._frames = 0
         self._frame_seconds = 0.04
         self._step = 0
         self.cursor_cell = (0, 0)
@@ -48,6 +49,7 @@ class DemaskingGrid(LineCanvas):
     def show_passage(self, passage: DemaskedPassage | None, frame_seconds: float, fill: str) -> None:
         """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
         self._passage = passage if passage is not None and passage.codes.size else None
+        self._codebooks, self._frames = (0, 0) if self._passage is None else self._passage.codes.shape
         self._frame_seconds, self.fill = frame_seconds, fill
         self.cursor_cell = (0, 0)
         self.set_position(None)
@@ -61,12 +63,12 @@ class DemaskingGrid(LineCanvas):
 
     def set_position(self, position: float | None) -> None:
         """Mark the frame being played; no mark for ``None`` or a frame outside this passage."""
-        known = position is not None and self._passage is not None and 0 <= position < self._frames
+        known = position is not None and 0 <= position < self._frames
         super().set_position(position if known else None)
 
     @property
     def lines(self) -> int:
-        return -(-self._frames // self.per_line) if self._passage is not None else 0
+        return -(-self._frames // self.per_line)
 
     def move_cursor(self, codebook: int, frame: int) -> None:
         if self._passage is None:
@@ -116,14 +118,6 @@ class DemaskingGrid(LineCanvas):
         if self._passage is None:
             raise ValueError("No passage is shown.")
         return self._passage
-
-    @property
-    def _codebooks(self) -> int:
-        return len(self._shown.codes)
-
-    @property
-    def _frames(self) -> int:
-        return self._shown.codes.shape[1]
 
     def _row(self) -> float:
         """Cell height that fills the widget, within limits."""

@@ -105,8 +105,8 @@ class LayersPanel(QWidget):
         self.bars.toggled.connect(self.toggled)
         self.bars.more_wanted.connect(lambda more: self.depth_changed.emit(len(self._retained) + more))
         self.legend = build.words(rich=True)
-        self.logarithmic = QCheckBox("Lo&garithmic")
-        self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
+        tip = "Logarithmic axes: the first layer is often a hundred times as important"
+        self.logarithmic = build.named(QCheckBox("Lo&garithmic"), tip=tip)
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
         foot = build.row((self.legend, 1), build.column(self.logarithmic, 1))
         right = build.column((self.bars, 1), foot)

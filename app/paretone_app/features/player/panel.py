@@ -263,9 +263,9 @@ class PlayerPanel(QWidget):
         # Fixed, so that no text of many in a second lays the bar out anew.
         metrics = self.fontMetrics()
         self._time.setFixedSize(metrics.horizontalAdvance("000.00 / 000.00 s"), metrics.height())
-        self.match = QCheckBox("Match loudness")
+        tip = "Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)"
+        self.match = build.named(QCheckBox("Match loudness"), tip=tip)
         self.match.setChecked(True)
-        self.match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
         self.match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._gains = build.label(look="muted", name="Gains")
         self._lay_out()

@@ -47,15 +47,10 @@ COLUMNS = (
 
 
 def head_of(phase: Phase) -> str:
-    parts = [phase.shape]
-    if phase.whole_seconds is not None:
-        parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
-    launches = f"{grouped(phase.launches)} launches each"
-    if phase.launches_by_layer:
-        launches += f" ({phase.launches_by_layer})"
-    parts.append(launches)
-    if phase.graphed:
-        parts.append("as a CUDA graph")
+    each = "" if phase.whole_seconds is None else f"{general(phase.whole_seconds * 1e3, 3)} ms each"
+    by_layer = f" ({phase.launches_by_layer})" if phase.launches_by_layer else ""
+    launches = f"{grouped(phase.launches)} launches each{by_layer}"
+    parts = phase.shape, *filter(None, (each, launches, "as a CUDA graph" if phase.graphed else ""))
     return f"{phase.title}: {general(phase.forwards)} × {'; '.join(parts)}"
 
 
@@ -219,12 +214,9 @@ class RooflinePanel(SidePanel):
         em = self.fontMetrics().height()
         can = self.can
         self.measure_buttons = {side: ActionButton(action) for side, action in can.measure.items()}
-        top = HBoxLayout()
-        for side, button in self.measure_buttons.items():
-            can.measure[side].changed.connect(self._show_state)
-            top.addWidget(button)
+        for action in can.measure.values():
+            action.changed.connect(self._show_state)
         self.again_button = ActionButton(can.again)
-        top.addWidget(self.again_button)
         tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
         cards: list[tuple[str, Ceilings]] = []
         try:
@@ -234,21 +226,17 @@ class RooflinePanel(SidePanel):
         # Narrow, so that Cancel and the progress of a measurement have room next to it and push nothing away.
         self.ceilings_box = build.narrow(build.combo("Ceilings", [("This machine", None), *cards], tip), 8)
         self.ceilings_box.currentIndexChanged.connect(self._show)
-        top.addWidget(self.ceilings_box)
         self.cancel_button = ActionButton(can.cancel, "Cance&l")
-        top.addWidget(self.cancel_button)
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
         self.progress.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        top.addWidget(self.progress, 1)
         self.state = build.label(look="muted", yielding=True)
-        top.addWidget(self.state, 1)
         for action in can.save:
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
-        top.addWidget(export_buttons(can.save))
         self.trace_button = ActionButton(can.trace)
-        top.addWidget(self.trace_button)
-
+        placed: list[build.Placed] = [*self.measure_buttons.values(), self.again_button, self.ceilings_box]
+        placed += [self.cancel_button, (self.progress, 1), (self.state, 1), export_buttons(can.save), self.trace_button]
+        top = build.fill(HBoxLayout(), placed)
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)
         self.table.row_chosen.connect(lambda row: self._choose(self.side, row))

@@ -195,10 +195,6 @@ class ServersPresenter(Presenter):
             return "" if panel is not None and panel.selected is not None else "Select a measurement first."
         return panel.problem if panel is not None else ""
 
-    def refresh(self) -> None:
-        for action in (self._measure, self._cancel, self._forget):
-            action.refresh()
-
     def _build(self) -> QWidget:
         from paretone_app.features.servers.panel import ServersPanel
 
@@ -211,7 +207,7 @@ class ServersPresenter(Presenter):
         for name in _REMEMBERED:
             if kept := str(self._settings.value(f"servers/{name}", "")):
                 getattr(panel, name).setText(kept)
-        self.refresh()
+        self._measure.refresh()
         return panel
 
     def shut_down(self) -> None:

@@ -59,10 +59,8 @@ class TakesPanel(QWidget):
     cancelled = Signal(object)
     """Numbers of jobs whose takes the user does not want any more."""
 
-    def __init__(
-        self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack | None = None
-    ) -> None:
-        """``undo_stack`` for stars and deletions; by default a stack of the panel."""
+    def __init__(self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack) -> None:
+        """``undo_stack`` for stars and deletions."""
         super().__init__()
         self.kept = kept
         self.can = can
@@ -70,16 +68,14 @@ class TakesPanel(QWidget):
         self._reference: Take | None = None
         self._letter = LANES[0]
         self.model = TakesModel(self)
-        self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
+        self.undo_stack = undo_stack
         self._remembered: frozenset[str] = frozenset()
 
         search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
-        self.starred = QCheckBox("Starred onl&y")
-        self.starred.setToolTip("Show takes with a star")
-        self._faulty = QCheckBox("Fau&lty only")
-        self._faulty.setToolTip("Show takes in which a check found a fault")
+        self.starred = build.named(QCheckBox("Starred onl&y"), tip="Show takes with a star")
+        self._faulty = build.named(QCheckBox("Fau&lty only"), tip="Show takes in which a check found a fault")
         self._faulty.toggled.connect(self._apply_filter)
         self.search.textChanged.connect(self._apply_filter)
         self.starred.toggled.connect(self._apply_filter)

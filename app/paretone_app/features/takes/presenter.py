@@ -168,10 +168,6 @@ class TakesPresenter(Presenter):
             self._offer_replacement(problem, "warning")
         self._compare_again()
 
-    def refresh(self) -> None:
-        self._actions["swap"].refresh()
-        self._actions["save_wav"].refresh()
-
     @property
     def _compared(self) -> dict[str, Take]:
         sides = ("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)

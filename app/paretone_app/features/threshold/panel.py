@@ -1,7 +1,7 @@
 """Threshold: the measured errors, a δ to drag through them, and the share of cells that it would skip. In the plots
 left and right move δ, with Shift (or Page Up and Down) by ten steps; Home returns to the calibrated δ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSignalBlocker, Qt, QTimer, Signal
@@ -176,10 +176,6 @@ class Histogram(ErrorPlot):
             below = below + counts
         self._bars.blocks = bars
         super().draw_section()
-
-    @property
-    def blocks(self) -> Sequence[Block]:
-        return self._bars.blocks
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
         if not self.counts or not self.frame.area.contains(place):

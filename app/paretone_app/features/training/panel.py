@@ -215,23 +215,18 @@ class TrainingPanel(QWidget):
             made.rebuilt.connect(self._order_tabs)
             controls.addWidget(made)
         self.remark = build.words("muted")
-        self.minutes = DoubleSpinBox(decimals=1, suffix=" min")
-        self.minutes.setRange(0.1, 100_000.0)
-        self.minutes.setValue(15)
+        self.minutes = DoubleSpinBox(decimals=1, suffix=" min", minimum=0.1, maximum=100_000.0, value=15)
         tip = "CPU minutes, independent of the machine's load; minutes on a GPU."
         build.named(self.minutes, "Training minutes", tip)
-        self.epochs = DoubleSpinBox(decimals=1, maximum=100_000, suffix=" epochs")
-        self.epochs.setSpecialValueText("by time")
+        self.epochs = DoubleSpinBox(decimals=1, maximum=100_000, suffix=" epochs", specialValueText="by time")
         build.named(self.epochs, "Training epochs", "Clips drawn over clips to train on, in place of the time")
         self.epochs.valueChanged.connect(self._show)
         self.estimate = build.words("muted")
-        self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
-        self.rate.setRange(0.01, 10.0)
-        self.rate.setValue(1.0)
+        self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1, minimum=0.01, maximum=10.0, value=1.0)
         tip = "Factor on the default learning rate. Lower it to resume a run whose loss was not finite."
         build.named(self.rate, "Learning rate factor", tip)
-        self.half = QCheckBox("&bfloat16 where faster")
-        self.half.setToolTip("Faster on GPUs and on CPUs with AMX; losses are summed in float32.")
+        tip = "Faster on GPUs and on CPUs with AMX; losses are summed in float32."
+        self.half = build.named(QCheckBox("&bfloat16 where faster"), tip=tip)
         for number in (self.minutes, self.epochs, self.rate):
             number.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.minutes.valueChanged.connect(self._show)

@@ -65,8 +65,7 @@ def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: Attent
     half = record.similarities.copy()
     half[:, 3:] = np.nan
     panel.set_similarities(half)
-    assert not panel.grid.marked.any()
-    assert panel.grid.ends == (np.nanmin(half), np.nanmax(half))
+    assert not panel.grid.marked.any() and panel.grid.ends == (np.nanmin(half), np.nanmax(half))
     assert panel.grid.describe(1, 4) == "Layer 2, step 5: not measured."
     panel.set_similarities(record.similarities, record.cut)
     np.testing.assert_array_equal(panel.grid.marked, record.marked)
@@ -78,8 +77,7 @@ def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: Attent
 
 
 def test_before_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
-    assert "Select a cell" in panel.status.text()
-    assert not shown(panel) and not panel.levels_box.isEnabled()
+    assert "Select a cell" in panel.status.text() and not shown(panel) and not panel.levels_box.isEnabled()
     panel.say("The GPU is out of memory; choose a shorter sentence.")
     assert panel.status.text() == "The GPU is out of memory; choose a shorter sentence."
     assert panel.status.property("look") == "warning"
@@ -150,8 +148,7 @@ def test_zoom_and_pan_are_shared_by_the_branches_and_work_from_the_keyboard(pane
     assert zoomed[0][1] - zoomed[0][0] == pytest.approx(zoomed[1][1] - zoomed[1][0])
     assert zoomed[0][1] - zoomed[0][0] < 0.8 * FRAMES
     press(one, KEY.Key_Right, KEY.Key_Down)
-    assert seen(one)[0][0] > zoomed[0][0] and seen(one)[1][0] > zoomed[1][0]
-    assert seen(other) == seen(one)
+    assert seen(one)[0][0] > zoomed[0][0] and seen(one)[1][0] > zoomed[1][0] and seen(other) == seen(one)
     panel.show_capture(capture(2, layer=4))
     assert seen(shown(panel)[0]) != whole, "another cell of the same speech keeps the zoom"
     press(one, KEY.Key_Minus, KEY.Key_0)
@@ -200,8 +197,7 @@ def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: Attenti
     panel.set_layout(LAYERS, 2)
     panel.grab()  # It has the layer, but not the step.
     panel.clear_capture()
-    assert not shown(panel)
-    assert "Select a cell" in panel.status.text()
+    assert not shown(panel) and "Select a cell" in panel.status.text()
 
 
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
@@ -209,6 +205,5 @@ def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: Qt
     window.features["attention"].capture(0, 1)
     qtbot.waitUntil(lambda: attention.grid.captured == (0, 1))
     state.loading.load_model(state.selection.model_id)
-    assert attention.grid.captured is None
-    assert "Select a cell" in attention.status.text()
+    assert attention.grid.captured is None and "Select a cell" in attention.status.text()
     qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy)

@@ -49,8 +49,7 @@ def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
     assert dropped([made(tmp_path / "a.study", DATABASE)], "").target is Target.STUDY
     assert dropped([tmp_path / "a.study" / DATABASE], "").path == tmp_path / "a.study"
     assert dropped([made(tmp_path / "empty", "notes.txt")], "").target is Target.NOTHING
-    assert dropped([], "Two words.").text == "Two words."
-    assert dropped([], " ").target is Target.NOTHING
+    assert dropped([], "Two words.").text == "Two words." and dropped([], " ").target is Target.NOTHING
     assert "one thing at a time, not 2" in dropped([tmp_path / "me.wav", tmp_path / "words.txt"], "").sentence
     assert "this computer" in dropped([], "", remote=True).sentence
     said = dropped([tmp_path / "picture.png"], "").sentence

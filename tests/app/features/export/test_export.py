@@ -67,8 +67,7 @@ def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tm
     type_path(dialog, path, qtbot)
     with qtbot.waitSignal(dialog.written) as blocker:
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
-    assert blocker.args == [str(path)]
-    assert not dialog.isVisible()
+    assert blocker.args == [str(path)] and not dialog.isVisible()
     assert Profile.load(path).setting == presenter.state.selection.setting
 
 
@@ -82,8 +81,7 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
         (tmp_path / "none" / "profile.json", f"The folder {tmp_path / 'none'} does not exist."),
     ):
         type_path(dialog, path, qtbot)
-        assert words in dialog.note.text()
-        assert not dialog.export_button.isEnabled()
+        assert words in dialog.note.text() and not dialog.export_button.isEnabled()
     dialog.path.setText(f"/{'x' * 300}/profile.json")
     assert "cannot be read" in dialog.note.text()
     existing = tmp_path / "profile.json"
@@ -132,8 +130,7 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     assert not again.account.isVisible()
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
     dropped, honoured = again.account.toPlainText().split("Honoured")
-    assert "Steps 4" in honoured
-    assert "First-block cache" in dropped
+    assert "Steps 4" in honoured and "First-block cache" in dropped
     assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"
     again.target.setCurrentIndex(again.target.findData(SAFETENSORS.name))
     assert not again.account.isVisible()
@@ -144,8 +141,7 @@ def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbo
     type_path(dialog, tmp_path / "profile.json", qtbot)
     presenter.state.selection.set_option("steps", 7)  # Its table no longer fits.
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
-    assert "Calibrate again" in dialog.note.text()
-    assert dialog.isVisible()
+    assert "Calibrate again" in dialog.note.text() and dialog.isVisible()
     assert not (tmp_path / "profile.json").exists()
 
 
@@ -197,8 +193,7 @@ def test_it_says_what_is_written_for_whom_and_return_asks_for_it(qtbot: QtBot, t
     qtbot.keyClicks(dialog.path, str(tmp_path / "out"))
     with qtbot.waitSignal(dialog.wanted) as asked:
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
-    assert asked.args == ["draft", DRAFT.path, str(tmp_path / "out")]
-    assert not dialog.isVisible()
+    assert asked.args == ["draft", DRAFT.path, str(tmp_path / "out")] and not dialog.isVisible()
 
 
 @pytest.fixture
@@ -273,8 +268,7 @@ def test_a_profile_is_selected_with_its_table_as_one_entry(borrowed_window: Main
     before, entries = state.selection.choices, state.undo_stack.count()
     assert before["option", "steps"] != STEPS and strategy.table is None
     window.features["profiles"].open(path)
-    assert state.selection.setting == profile.setting
-    assert strategy.table == profile.artefact("table")
+    assert state.selection.setting == profile.setting and strategy.table == profile.artefact("table")
     assert not state.availability.why_not_accelerate()
     assert window.workspaces.current.title and f"Opened {path.name}: " in window.notices.banner.text
     assert state.undo_stack.undoText() == f"open {path.name}"
@@ -331,8 +325,7 @@ def test_a_voice_that_is_not_here_is_said(borrowed_window: MainWindow, tmp_path:
     other = chosen.voices[-1].id
     replace(profile, evidence=Evidence(voice=other)).save(path)
     window.features["profiles"].open(path)
-    assert chosen.voice.id == other
-    assert "which is not here" not in window.notices.banner.text
+    assert chosen.voice.id == other and "which is not here" not in window.notices.banner.text
     replace(profile, evidence=Evidence(voice="somebody else")).save(path)
     window.features["profiles"].open(path)
     assert chosen.voice.id == other

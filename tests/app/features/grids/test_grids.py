@@ -52,8 +52,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
     assert all(one in panel.details.text() for one in ("Found by O3S on 1 sentence", "Placed for Euler", figures))
     assert "Searched: 0.000" in panel.ruler.accessibleDescription()
 
-    assert state.availability.why_not_accelerate() == ""
-    assert state.selection.step_times == grid.times[:-1]
+    assert state.availability.why_not_accelerate() == "" and state.selection.step_times == grid.times[:-1]
     assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE_MILLISECONDS)
     take = state.comparison.take_b

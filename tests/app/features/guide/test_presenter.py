@@ -27,8 +27,7 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
         (window.action["calibrate"], "Accelerated"),
         (window.action.accelerated, "Compare"),
     ):
-        assert not window.action.compare.isEnabled()
-        assert run(window, action, qtbot) is Outcome.FINISHED
+        assert not window.action.compare.isEnabled() and run(window, action, qtbot) is Outcome.FINISHED
         assert following in window.features["guide"].guide.hint.text()
     window.action.compare.trigger()
     assert "Export" in window.features["guide"].guide.hint.text()
@@ -40,8 +39,7 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     text = chosen.text
     chosen.set_text("Another text.")
     changed = done | dict.fromkeys(("Baseline", "Accelerated", "Compare A/B"), "changed")
-    assert steps(window) == changed
-    assert "press <b>Baseline</b>" in guide.hint.text()
+    assert steps(window) == changed and "press <b>Baseline</b>" in guide.hint.text()
     assert guide.hint.text().endswith("It was done before, for another selection.")
     assert guide.buttons[0].accessibleName() == "Step 1: Baseline, changed"
     chosen.set_text(text)
@@ -68,8 +66,7 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: M
     assert not guide.buttons[1].isVisible()
     chosen.switch("steps", False)
     chosen.switch("ditreducio", True)
-    assert "press <b>Calibrate</b>" in guide.hint.text()
-    assert "calibrate first" in strategy.grid.empty_text()
+    assert "press <b>Calibrate</b>" in guide.hint.text() and "calibrate first" in strategy.grid.empty_text()
 
 
 def test_what_stands_against_the_next_step_is_said_instead_of_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:

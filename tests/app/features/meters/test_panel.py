@@ -34,8 +34,7 @@ def test_live_figures_and_curve(meters: MetersPanel) -> None:
     assert meters.factor.text() == "–"
     meters.show_telemetry(telemetry(1, 1.0, 0.62))
     meters.show_telemetry(telemetry(1, 1.5, 0.55))
-    assert meters.factor.text() == "0.550"
-    assert list(meters.plot.series[0].y) == [0.62, 0.55]
+    assert meters.factor.text() == "0.550" and list(meters.plot.series[0].y) == [0.62, 0.55]
     assert meters.figures["step"].value.text() == "4 of 8"
     assert meters.figures["first"].value.text() == "0.40 s"
     meters.show_telemetry(telemetry(2, 0.2, 0.9))

@@ -70,14 +70,12 @@ def test_without_a_device_everything_but_sound_works(panel: Host, qtbot, monkeyp
     with qtbot.waitSignal(panel.playback.problem_changed):
         panel.playback.connect_device()
     qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
-    assert "everything else works" in text(panel, "Audio device")
-    assert not named(panel, "Play").isEnabled()
+    assert "everything else works" in text(panel, "Audio device") and not named(panel, "Play").isEnabled()
     press(panel, " ")
     assert not panel.player.playing
     press(panel, "b")
     QTest.keyClick(panel, Qt.Key.Key_Right)
-    assert panel.deck.heard == "B"
-    assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
+    assert panel.deck.heard == "B" and panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -161,8 +159,7 @@ def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qt
     assert player.mixer.programme.recordings[0].length == 48000, "what was lent is still loaded"
     with qtbot.waitSignal(panel.deck.analysed):
         panel.deck.take_back()
-    assert text(panel, "Gains").startswith("A ")
-    assert len(player.mixer.programme.recordings) == 2
+    assert text(panel, "Gains").startswith("A ") and len(player.mixer.programme.recordings) == 2
     assert player.mixer.state.loop == pytest.approx((24000, 48000), abs=2)
     panel.deck.choose("B")
     assert panel.deck.heard == "B"
@@ -184,8 +181,7 @@ def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarr
     assert named(panel, "Hear take B").isChecked(), "it is take B"
     panel.begin_take("A")
     panel.add_to_take(speech[:RATE])
-    assert "Take A, streaming" in text(panel, "What is heard")
-    assert text(panel, "Position") == "0.00 s"
+    assert "Take A, streaming" in text(panel, "What is heard") and text(panel, "Position") == "0.00 s"
     assert named(panel, "Hear take A").isChecked()
 
 
@@ -233,8 +229,7 @@ def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> 
             deck.append(piece)
             deck.player.mixer.render(np.zeros(deck.player.rate // 4, np.float32))
         deck.player.end_stream()
-        assert deck.player.starvations == 2 * number
-        assert deck.waits == (2, pytest.approx(0.3, abs=0.04))
+        assert deck.player.starvations == 2 * number and deck.waits == (2, pytest.approx(0.3, abs=0.04))
     deck.expect_stream()
     assert deck.waits == (0, 0.0), "of the one that is awaited, nothing was heard yet"
 
@@ -278,8 +273,7 @@ def test_faults_are_marked_said_and_reached_by_a_key(panel: Host, qtbot) -> None
     strip.sought.connect(sought.append)
     gap, missing = ("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."), ("missing", 1.0, 1.4, 0.8, "“seven” is missing.")
     strip.set_faults((Finding(*gap), Finding(*missing)))
-    assert strip.grab().toImage() != plain
-    assert "2 faults: 0.50 s: Gap." in strip.accessibleDescription()
+    assert strip.grab().toImage() != plain and "2 faults: 0.50 s: Gap." in strip.accessibleDescription()
     assert "1.00 s: Words missing. “seven” is missing." in strip.toolTip()
     for seconds in (0.6, 1.2):
         strip.set_position(seconds)

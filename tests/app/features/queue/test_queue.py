@@ -163,8 +163,7 @@ def test_the_queue_is_there_again_after_kill_9(
     window.notices.banner.cards[0].answers[0].click()
     assert not window.jobs.left
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert made(window) == ["New.", "Second.", "Third."]
-    assert GO_ON not in window.notices.banner.text
+    assert made(window) == ["New.", "Second.", "Third."] and GO_ON not in window.notices.banner.text
 
 
 def test_what_cannot_be_restored_is_said(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:

@@ -136,8 +136,7 @@ def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
         assert area.contains(place)
         known = panel.reports[point.side].ceilings
         allowed = point.component.work.operations / known.floor(point.component.work, point.component.precision)
-        assert plot.frame.place(point.intensity, allowed).y() <= place.y()
-        assert plot.point_at(place) == index
+        assert plot.frame.place(point.intensity, allowed).y() <= place.y() and plot.point_at(place) == index
     assert plot.point_at(QPointF(1, 1)) is None
     assert "50 GFLOP/s at 200 FLOP/B, 2.00× the floor, bound by compute" in plot.describe(0)
 
@@ -187,8 +186,7 @@ def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     assert panel.cancel_button.isVisible()
     panel.say("Measuring components …")
     panel.progress.show_progress(30, 60, 4.0)
-    assert panel.progress.format() == "%p %, 4 s left"
-    assert panel.state.text() == "Measuring components …"
+    assert panel.progress.format() == "%p %, 4 s left" and panel.state.text() == "Measuring components …"
     panel.end("Cancelled; no results were kept.")
     assert panel.state.text().startswith("Cancelled") and panel.cancel_button.isHidden()
     panel.end("It went wrong.", failed=True)
@@ -258,7 +256,6 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbo
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
         presenter.measure("B", trace=trace)
     assert panel.side == "B" and panel.reports["B"].phases[1].forwards == 3
-    assert panel.state.text() == f"Wrote {trace}."
-    assert json.loads(trace.read_bytes())["traceEvents"]
+    assert panel.state.text() == f"Wrote {trace}." and json.loads(trace.read_bytes())["traceEvents"]
     presenter.write(tmp_path / "roofline.csv")
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()

@@ -118,8 +118,7 @@ def test_repeat_times_a_and_b_again_and_keeps_what_was_finished_when_cancelled(
     run(window, window.action.baseline, qtbot)
     run(window, repeat, qtbot)
     take = window.state.comparison.take_a
-    assert len(take.repeats) == 5
-    assert window.results.library.summary(take.id).repeats == take.repeats
+    assert len(take.repeats) == 5 and window.results.library.summary(take.id).repeats == take.repeats
     assert cells(window, "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)

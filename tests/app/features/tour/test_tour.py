@@ -150,8 +150,7 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainW
         for _ in range(number):
             tour.card.next_button.setFocus()
             QTest.keyClick(tour.card.next_button, Qt.Key.Key_Return)
-        assert tour.course.number == number + 1
-        assert tour.card.isAncestorOf(QApplication.focusWidget())
+        assert tour.course.number == number + 1 and tour.card.isAncestorOf(QApplication.focusWidget())
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
         assert tour.course is None and not tour.card.isVisible()
         focus = QApplication.focusWidget()

@@ -37,11 +37,9 @@ def panel(qtbot: QtBot) -> TrainingPanel:
 def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
     assert "Choose a manifest" in panel.state.text()
     panel.manifest.setText("speech.csv")
-    assert "Choose a folder" in panel.state.text()
-    assert not panel.start_button.isEnabled()
+    assert "Choose a folder" in panel.state.text() and not panel.start_button.isEnabled()
     panel.work.setText(str(tmp_path))
-    assert panel.state.text() == ""
-    assert panel.start_button.isEnabled() and not panel.resume_button.isEnabled()
+    assert panel.state.text() == "" and panel.start_button.isEnabled() and not panel.resume_button.isEnabled()
     panel.manifest.clear()
     assert "or have the model say sentences" in panel.state.text() and not panel.start_button.isEnabled()
     panel.fit({"sentences": 30})
@@ -57,8 +55,7 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     panel.manifest.setText(" speech.csv ")
     panel.recordings.setText("dev-clean")
     panel.validation.setText("seed-tts/en/meta.lst")
-    assert not panel.recordings.isVisibleTo(panel)
-    assert "4.00" in panel.remark.text()
+    assert not panel.recordings.isVisibleTo(panel) and "4.00" in panel.remark.text()
     qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
     with qtbot.waitSignal(panel.can.start.triggered):
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
@@ -94,8 +91,7 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250 and "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
-    assert "40 %" in panel.state.text()
-    assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
+    assert "40 %" in panel.state.text() and (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
     summary = "One branch has learned 90 % of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
@@ -121,16 +117,14 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
     assert "which takes" not in panel.pages.invitation.text()
     assert panel.pages.invitation.text().endswith("Speaking sentence 4 of 12.")
     panel.show_preparing(3, 12, 60.0, "Loading…")
-    assert panel.pages.invitation.text().endswith("Loading…")
-    assert not panel.pages.empty.buttons[0].isVisible()
+    assert panel.pages.invitation.text().endswith("Loading…") and not panel.pages.empty.buttons[0].isVisible()
     assert panel.estimate.text() == "", "the progress says what is left"
     assert "60 s left" in panel.progress.text() or "minute" in panel.progress.text()
     assert places() == before
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {"learnt": 0.4, "gap": 0.6}))
     assert places() == before
     panel.end("Cancelled.")
-    assert places() == before
-    assert panel.estimate.text() == "About seven minutes."
+    assert places() == before and panel.estimate.text() == "About seven minutes."
 
 
 def offered(panel: TrainingPanel) -> list[str]:
@@ -183,8 +177,7 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
     curves.add(validation(100, 0.75))
     qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
     x, y = curves.loss.curves[0].getData()
-    assert list(x) == pytest.approx([0, 1, 2])
-    assert list(y) == pytest.approx([1, 0.1, 0.01])
+    assert list(x) == pytest.approx([0, 1, 2]) and list(y) == pytest.approx([1, 0.1, 0.01])
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([1, 0.55, 0.37])
     assert list(curves.validation.curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
     assert list(curves.validation.curves[1].getData()[1]) == pytest.approx([1, 0.25])
@@ -270,8 +263,7 @@ def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot
     assert state.selection.info is not None
     info = replace(state.selection.info, interval_weights=(WEIGHTS,))
     state.follow(Prepared(9, NAME, Trained(WEIGHTS.path, "It learnt.", Values(), 10, 1.0, {}), info))
-    assert state.availability.training_offer(NAME) is None
-    assert not state.availability.technique_problem(NAME)
+    assert state.availability.training_offer(NAME) is None and not state.availability.technique_problem(NAME)
 
 
 def test_what_the_forms_say_reaches_their_requests() -> None:

@@ -88,10 +88,8 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
     qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
-    assert ended.args[1] is Outcome.CANCELLED
-    assert (Path(panel.work.text()) / CHECKPOINT).is_file()
-    assert "Resume continues from the checkpoint" in panel.state.text()
-    assert not panel.start_button.isEnabled()
+    assert ended.args[1] is Outcome.CANCELLED and (Path(panel.work.text()) / CHECKPOINT).is_file()
+    assert "Resume continues from the checkpoint" in panel.state.text() and not panel.start_button.isEnabled()
     reached = panel.curves.steps[-1]
     panel.minutes.setValue(SHORT)
     outcome, sentence = press(window, panel.resume_button, qtbot)
@@ -99,8 +97,7 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
     assert "The weights are in" in panel.state.text()
     steps = panel.curves.steps
     assert len(steps) > 1 and steps[-1] >= reached and steps == sorted(steps)
-    assert len(panel.curves.found["learnt"]) >= 2
-    assert "w = 0.50 are ready" in window.notices.banner.text
+    assert len(panel.curves.found["learnt"]) >= 2 and "w = 0.50 are ready" in window.notices.banner.text
     assert window.state.selection.knobs("guidance_free")["weight"] == 0.5
     assert not panel.cancel_button.isEnabled()
 

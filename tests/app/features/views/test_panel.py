@@ -114,8 +114,7 @@ def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     panel.show_figure(second)
     panel.set_model(loaded(6, "flow"))  # Another of the family, with which nothing was computed.
     assert panel.canvas.figure is first and panel.state.text().startswith(first.provenance.model)
-    assert len(panel.canvas.plots) == 3
-    assert panel.caption.text() == first.caption
+    assert len(panel.canvas.plots) == 3 and panel.caption.text() == first.caption
     press(panel.chooser, KEY.Key_Down)
     assert panel.canvas.figure is second
     press(panel.chooser, KEY.Key_Up)
