@@ -131,9 +131,7 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
     assert "config.json exists with other content and is kept" in sentence
 
 
-def test_the_panels_offer_what_the_family_has_and_a_sweep_is_one_press(
-    window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
+def test_panels_offer_what_it_has_a_sweep_is_one_press(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     views, training = window.panels["views"], window.panels["training"]
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
     assert offered == ["speculation", "token-groups", "layer-importance", "depth"]

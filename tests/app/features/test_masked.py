@@ -111,9 +111,7 @@ def own_window(
         yield made
 
 
-def test_what_is_wrong_with_what_is_asked_for_is_said(
-    own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_is_said(own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's sentences are in ``tests/engine/session/test_masked_input.py``."""
     window, state, banner = own_window, own_window.state, own_window.notices.banner
     failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)

@@ -167,9 +167,7 @@ def test_a_text_becomes_the_text_and_is_undone(borrowed_window: MainWindow, tmp_
     assert chosen.text == before
 
 
-def test_profiles_studies_and_models_are_opened(
-    borrowed_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_others_are_opened(borrowed_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = borrowed_window
     profile = exported(window, tmp_path / "mine.json")
     Hand(window, address(tmp_path / "mine.json")).drop()

@@ -176,9 +176,7 @@ def test_an_action_is_found_by_its_words_and_done_or_says_why_not(borrowed_windo
     finder.reject()
 
 
-def test_techniques_settings_and_voices_are_chosen_by_name_and_come_first_next_time(
-    borrowed_window: MainWindow, qtbot: QtBot
-) -> None:
+def test_what_is_chosen_by_name_comes_first_next_time(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, chosen, panel = borrowed_window, borrowed_window.state.selection, borrowed_window.panels["setup"]
 
     def choose(words: str, kind: str) -> str:

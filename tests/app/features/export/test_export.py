@@ -71,9 +71,7 @@ def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tm
     assert Profile.load(path).setting == presenter.state.selection.setting
 
 
-def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
-    presenter: Presenter, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_place_that_cannot_be_is_told_before_the_export(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened(presenter, qtbot)
     for path, words in (
         ("", "Type a file name."),
@@ -95,9 +93,7 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
         assert words in dialog.note.text() and dialog.export_button.isEnabled() is possible
 
 
-def test_keys_choose_whom_it_is_for_each_keeps_its_path_and_return_exports(
-    presenter: Presenter, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_keys_choose_the_target_keep_its_path_and_export(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "mine.json", qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
@@ -332,9 +328,7 @@ def test_a_voice_that_is_not_here_is_said(borrowed_window: MainWindow, tmp_path:
     assert "the voice somebody else, which is not here" in window.notices.banner.text
 
 
-def test_the_model_that_it_is_for_is_loaded_first(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_the_model_it_needs_is_loaded(make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path) -> None:
     """Given on the command line, before the engine has started; and one for a model that is not there."""
     path = tmp_path / "language.json"
     setting = Setting("lm-mini", entry("lm-mini").options_with(speed=1.25), (), seed=7)

@@ -36,9 +36,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @needs_pip
-def test_training_is_disabled_until_one_click_has_installed_what_it_lacks(
-    borrowed_window: MainWindow, tiny: None, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_one_click_installs_what_lacks(borrowed_window: MainWindow, tiny: None, qtbot: QtBot, tmp_path: Path) -> None:
     window = borrowed_window
     panel: TrainingPanel = window.panels["training"]
     panel.work.setText(str(tmp_path / "work"))
@@ -56,9 +54,7 @@ def test_training_is_disabled_until_one_click_has_installed_what_it_lacks(
     window.notices.clear()
 
 
-def test_the_list_of_optional_packages_says_which_are_there(
-    borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Extra("search", "Searches", ("json",))
     for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.EXTRAS"):
         monkeypatch.setattr(place, (there, MISSING))
@@ -70,9 +66,7 @@ def test_the_list_of_optional_packages_says_which_are_there(
     dialog.reject()
 
 
-def test_what_fails_for_want_of_a_package_offers_it(
-    borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_without_a_package_offers_it(borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     window = borrowed_window
     monkeypatch.setattr(extras, "EXTRAS", (MISSING,))
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
@@ -83,9 +77,7 @@ def test_what_fails_for_want_of_a_package_offers_it(
     window.notices.clear()
 
 
-def test_the_button_installs_cancels_and_says_what_is_done_one_at_a_time(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_button_installs_one_at_a_time_and_cancels(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     monkeypatch.setattr(extras, "EXTRAS", (MISSING,))
     sent: list[Command] = []

@@ -124,9 +124,7 @@ def panel(qtbot: QtBot) -> GroupsPanel:
     return made
 
 
-def test_the_largest_group_is_first_and_chosen(
-    panel: GroupsPanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_largest_group_is_chosen_first(panel: GroupsPanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     panel.set_groups(replace(GROUPS, codes=4096))
     assert panel.headline.text() == "3 groups of several tokens; 4,090 of 4,096 tokens by themselves"
     assert [panel.table.item(row, 1).text() for row in range(3)] == ["2, 3, 4", "0, 1", "1, 5"]

@@ -195,9 +195,7 @@ def choice(state: AppState, tmp_path: Path) -> LayerChoice:
     return made
 
 
-def test_the_most_important_layers_stay_half_of_them_unless_another_number_is_chosen(
-    choice: LayerChoice, state: AppState
-) -> None:
+def test_the_most_important_layers_stay_half_of_them_by_default(choice: LayerChoice, state: AppState) -> None:
     assert choice.record == MEASURED and choice.retained == (0, 3)
     for depth, retained in ((3, (0, 2, 3)), (9, (0, 1, 2, 3)), (1, (0,))):
         choice.set_depth(depth)

@@ -144,9 +144,7 @@ application.exec()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
-def test_the_queue_is_there_again_after_kill_9(
-    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_the_queue_survives_kill_9(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", KILLED, str(tmp_path), PARTS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

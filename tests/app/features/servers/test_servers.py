@@ -115,9 +115,7 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     assert [one.x for one in panel.canvas.figure.panels[1].curves] == [(1.0, 2.0)], "latency over load"
 
 
-def test_a_measured_server_is_a_point_of_trade_off_until_it_is_forgotten(
-    borrowed_window: MainWindow, qtbot: QtBot, address: str
-) -> None:
+def test_a_server_is_a_point_until_it_is_forgotten(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     borrowed_window.workspaces.go_to("tradeoff")
     panel, results = filled_in(borrowed_window, address, "1 4", "2", keeps=False), borrowed_window.results
     before = panel.table.rowCount()
@@ -178,9 +176,7 @@ def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, add
     assert panel.table.item(0, 9).text() == "–" and not presenter._cancel.isEnabled()
 
 
-def test_what_a_server_refuses_is_told_and_cancel_ends_it(
-    borrowed_window: MainWindow, qtbot: QtBot, address: str
-) -> None:
+def test_a_refusal_is_told_and_cancel_ends_it(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     presenter, panel = (
         borrowed_window.features["servers"],
         filled_in(borrowed_window, address, "1", "1", True, "nobody"),
@@ -194,9 +190,7 @@ def test_what_a_server_refuses_is_told_and_cancel_ends_it(
     assert panel.state.text().startswith("Cancelled")
 
 
-def test_a_server_in_a_study_is_a_row_and_a_point_of_its_own(
-    borrowed_window: MainWindow, qtbot: QtBot, address: str, tmp_path: Path
-) -> None:
+def test_a_server_can_be_in_a_study(borrowed_window: MainWindow, qtbot: QtBot, address: str, tmp_path: Path) -> None:
     file = write(
         tmp_path, "served", grid=f'steps.steps = [2]\n[[server]]\nurl = "{address}"\nname = "Box"\nclients = 2'
     )

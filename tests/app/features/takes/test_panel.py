@@ -68,9 +68,7 @@ def shown(panel: TakesPanel, title: str) -> list[str]:
     return [" ".join(model.index(row, column(title)).data().split()) for row in range(model.rowCount())]
 
 
-def test_every_column_is_as_wide_as_its_figures(
-    panel: TakesPanel, library: Library, theme: Theme, qtbot: QtBot
-) -> None:
+def test_columns_are_as_wide_as_their_figures(panel: TakesPanel, library: Library, theme: Theme, qtbot: QtBot) -> None:
     theme.apply(Scheme.LIGHT)
     table, header, rtf = panel.table, panel.table.horizontalHeader(), column("RTF")
     busy = Measurements(2345.678, 1.234, 0.5, device="cpu", ops_ratio=0.5, text_seconds=12.345, cores=2)
@@ -176,9 +174,7 @@ def test_stars_filter_and_stars_and_deletions_are_undone(panel: TakesPanel, libr
 
 
 @counts_open_files
-def test_deleted_audio_is_on_the_disk_as_long_as_the_deletion_can_be_undone(
-    panel: TakesPanel, library: Library
-) -> None:
+def test_deleted_audio_is_on_the_disk_while_it_can_be_brought_back(panel: TakesPanel, library: Library) -> None:
     library.audio_path(f"{1:032x}").unlink()
     panel.table.selectAll()
     panel.delete()
@@ -193,9 +189,7 @@ def test_deleted_audio_is_on_the_disk_as_long_as_the_deletion_can_be_undone(
     assert unnamed_files(library.folder) == 0
 
 
-def test_ten_thousand_rows_are_asked_for_only_where_they_are_seen(
-    panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_rows_in_view_are_asked_for(panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     summary, asked, plain = library.summary(f"{0:032x}"), [], TakesModel.data
     panel.model.set_takes([replace(summary, id=f"{one}", text=f"Number {one}") for one in range(10_000)])
     assert panel.table.model().rowCount() == 10_000
@@ -329,9 +323,7 @@ def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library)
     assert data(0, "Ops", Qt.ItemDataRole.DecorationRole) is None
 
 
-def test_a_take_timed_again_shows_the_median_and_one_that_was_not_finished_says_so(
-    panel: TakesPanel, library: Library
-) -> None:
+def test_a_take_timed_again_shows_the_median_a_cut_one_says_so(panel: TakesPanel, library: Library) -> None:
     panel.kept.add(take(5, unfinished="cancelled after 12 of 126 passages"))
     assert shown(panel, "Setting")[0].startswith("Cancelled after 12 of 126 passages: Baseline")
     panel.kept.repeat(take(5).id, [Measurements(seconds, 2.0, device="cpu") for seconds in (2.0, 2.2, 2.1, 9.0, 2.3)])

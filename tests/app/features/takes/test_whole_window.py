@@ -83,9 +83,7 @@ def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow,
     assert window.notices.banner.text == "Select one take in the Takes panel first."
 
 
-def test_a_cancelled_text_is_a_take_of_what_was_finished(
-    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
+def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     window = borrowed_window
     window.state.selection.set_text(TEXT)
     run(window, window.action.baseline, qtbot)
@@ -107,9 +105,7 @@ def test_a_cancelled_text_is_a_take_of_what_was_finished(
     window.state.comparison.set_b(None)
 
 
-def test_repeat_times_a_and_b_again_and_keeps_what_was_finished_when_cancelled(
-    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
-) -> None:
+def test_repeat_keeps_what_was_timed_so_far(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     window = borrowed_window
     repeat = window.action["repeat"]
     assert not repeat.isEnabled()
@@ -157,9 +153,7 @@ def judged(jobs: Jobs) -> TakeJudging:
     made.shut_down()
 
 
-def test_takes_are_judged_one_after_the_other_which_is_no_job(
-    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
-) -> None:
+def test_takes_are_judged_one_by_one(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
     said: list[tuple[str, dict]] = []
     judged.judged.connect(lambda one, figures: said.append((one, figures)))
     for index in range(2):
@@ -175,9 +169,7 @@ def test_takes_are_judged_one_after_the_other_which_is_no_job(
     assert said == [(take(index).id, {"naturalness": 4.0}) for index in range(2)]
 
 
-def test_a_job_that_begins_goes_first_and_nothing_is_judged_while_somebody_listens(
-    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
-) -> None:
+def test_jobs_and_listening_tests_go_first(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
     judged.add(take(0))
     qtbot.waitUntil(lambda: bool(submitted))
     first = submitted[0].job

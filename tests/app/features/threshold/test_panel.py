@@ -59,9 +59,7 @@ def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
     QApplication.sendEvent(plot, event)
 
 
-def test_at_its_own_threshold_it_is_exact_and_elsewhere_it_says_that_it_predicts_and_offers_a_calibration(
-    panel: ThresholdPanel, record: CalibrationRecord, qtbot
-) -> None:
+def test_it_is_exact_at_its_own_threshold_only(panel: ThresholdPanel, record: CalibrationRecord, qtbot) -> None:
     assert panel.verdict.text().startswith("✓ Exact") and panel.verdict.property("look") == "good"
     assert panel.calibrate_button.isHidden() and not panel.return_button.isEnabled()
     press(panel.histogram, KEY.Key_Right, modifier=Qt.KeyboardModifier.ShiftModifier)
@@ -133,9 +131,7 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
         assert [one.text() for one in panel.figures.values()] == expected
 
 
-def test_the_histogram_counts_every_trial_in_view_and_the_curve_is_the_share_that_derived_tables_skip(
-    panel: ThresholdPanel, record: CalibrationRecord
-) -> None:
+def test_histogram_and_curve_show_the_trials_and_their_tables(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for action in (SkipAction.TS, SkipAction.BS):
         errors = record.normalised_errors(action)
         edges = panel.histogram.edges
@@ -179,9 +175,7 @@ def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
     assert panel.histogram.frame.across == panel.share.frame.across == whole
 
 
-def test_each_plot_can_be_read_as_a_table_and_by_the_mouse_and_the_data_be_copied(
-    panel: ThresholdPanel, record: CalibrationRecord
-) -> None:
+def test_plots_can_be_read_by_the_mouse_and_copied_as_tables(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for plot, words in ((panel.histogram, "temporal"), (panel.share, "% skipped")):
         rows = [line.split("\t") for line in plot.as_text().splitlines()]
         assert len(rows) > 20 and len({len(row) for row in rows}) == 1

@@ -192,9 +192,7 @@ def test_a_resumed_run_takes_the_place_of_what_it_repeats(curves: TrainingCurves
     assert curves.steps == []
 
 
-def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
-    curves: TrainingCurves, qtbot: QtBot
-) -> None:
+def test_terms_of_a_loss_are_drawn_apart_divergence_as_a_share(curves: TrainingCurves, qtbot: QtBot) -> None:
     curves.show_figures(STUDENT.found)
     for number in (1, 2):
         curves.add(TrainingProgress(number, 0.1, 1.0, None, {"latent": 10.0 * number, "attention": 0.001}, {}))

@@ -63,9 +63,7 @@ def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPane
     assert borrowed_window.workspaces["training"].isAncestorOf(borrowed_window.focusWidget())
 
 
-def test_the_training_of_a_technique_that_is_switched_on_is_chosen(
-    panel: TrainingPanel, borrowed_window: MainWindow
-) -> None:
+def test_switching_a_technique_on_chooses_its_training(panel: TrainingPanel, borrowed_window: MainWindow) -> None:
     selection = borrowed_window.state.selection
     assert panel.training.name == "guidance_free"
     selection.switch("average_velocity", True)
@@ -116,9 +114,7 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow,
     window.jobs.cancel_all()
 
 
-def test_a_missing_recording_is_named_by_its_line(
-    panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot
-) -> None:
+def test_a_missing_recording_names_its_line(panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot) -> None:
     manifest = Path(panel.manifest.text())
     lines = manifest.read_text(encoding="utf-8").splitlines()
     (manifest.parent / lines[2].split(",")[0]).unlink()
