@@ -63,5 +63,5 @@ def test_views_are_filled_by_their_buttons(shared_window: MainWindow, qtbot: QtB
     strategy, threshold = window.panels["strategy"], window.panels["threshold"]
     assert threshold.pages.is_empty
     threshold.pages.empty.buttons[0].click()
-    qtbot.waitUntil(lambda: window.state.artefacts.in_use and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(window.state.artefacts.in_use) and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert not strategy.pages.is_empty and not threshold.pages.is_empty
