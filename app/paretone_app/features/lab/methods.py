@@ -18,8 +18,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import Slider
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
-_DIGITS = "1234567890"
-"""Keys of answers, or of the first ten sounds."""
+_DIGITS = "1234567890"  # Keys of answers, or of the first ten sounds.
 
 
 class ChoicePage(TrialPage):
@@ -64,8 +63,7 @@ class ChoicePage(TrialPage):
         self._allow(*self.answer_buttons)
         super()._show()
 
-    _from = ""
-    """From where a sound plays, for tooltips."""
+    _from = ""  # From where a sound plays, for tooltips.
 
     def _in_words(self, name: str) -> str:
         return name

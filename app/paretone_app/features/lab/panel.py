@@ -56,8 +56,7 @@ class LabChoice:
     """Practice trials before the test; not scored."""
 
 
-_COLUMN, _BOX = 34, 5
-"""In font heights: greatest width of a column, least width of a number."""
+_COLUMN, _BOX = 34, 5  # In font heights: greatest width of a column, least width of a number.
 
 
 class LabSetup(QWidget):

@@ -46,8 +46,7 @@ class LabPresenter(Presenter):
         self._takes: tuple[TakeSummary, ...] = ()
         self.conditions: tuple[Condition, ...] = ()
         self._preparing = False
-        self._coming: Callable[[], None] | None = None
-        """Starts the prepared test once background work is paused."""
+        self._coming: Callable[[], None] | None = None  # Starts the prepared test once background work is paused.
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later = {"lab": self._build_lab}

@@ -38,8 +38,7 @@ class TimeLine(QWidget):
         self._seconds = self._position = 0.0
         self._loop: tuple[float, float] | None = None
         self._pressed: float | None = None
-        self._dragged: float | None = None
-        """Where the mouse was pressed, and dragged to, in pixels."""
+        self._dragged: float | None = None  # Where the mouse was pressed, and dragged to, in pixels.
         self.setAccessibleName("Position and loop")
         self.setToolTip("Click to seek; drag to loop a section")
 

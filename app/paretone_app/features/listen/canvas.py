@@ -33,11 +33,9 @@ ZOOM = 1.5
 READABLE = 60
 """Height of a spectrogram, in pixels, before there are words and pitch under it."""
 _PITCH = 24
-_GRIP = 5
-"""Pixels around an end of the loop in which it can be moved."""
+_GRIP = 5  # Pixels around an end of the loop in which it can be moved.
 _FREQUENCIES = (8000, 4000, 2000, 1000, 500, 250, 100)
-_PITCH_DELAY = 1.5 / LOWEST
-"""Seconds from the start of a pitch frame to its middle."""
+_PITCH_DELAY = 1.5 / LOWEST  # Seconds from the start of a pitch frame to its middle.
 
 
 @dataclass(eq=False)
@@ -142,10 +140,8 @@ class Canvas(QWidget):
         self.follows = True
         self._first: Wanted = {}
         self._last: Wanted = {}
-        self._drawn: dict[Hashable, tuple[QPixmap, bool]] = {}
-        """Tiles, and whether each has its spectrogram."""
-        self._drag: tuple[str, float, float] | None = None
-        """What is dragged, from where in seconds and in pixels."""
+        self._drawn: dict[Hashable, tuple[QPixmap, bool]] = {}  # Tiles, and whether each has its spectrogram.
+        self._drag: tuple[str, float, float] | None = None  # What is dragged, from where in seconds and in pixels.
         self._dragged: tuple[float, float] | None = None
         self.setAccessibleName("Lanes: waveforms, spectrograms, pitch and words")
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)

@@ -32,8 +32,7 @@ from paretone_app.widgets.panel_parts import Caution
 from paretone_app.widgets.screen_readers import GROUP, PICTURE
 
 FRAME_MILLISECONDS = 15
-_HEAD = 0.27, 11, 20
-"""Width of the heads: share of the panel's, least and most in font heights."""
+_HEAD = 0.27, 11, 20  # Width of the heads: share of the panel's, least and most in font heights.
 
 
 class _Even(QFrame):
@@ -81,8 +80,7 @@ class LaneHead(_Even):
         self.note.editingFinished.connect(self._tell_note)
         for one in (self.facts, self.note):
             one.setFont(text_font(self.font(), SMALL))
-        self._of_others: list[Action] = []
-        """What can be done with any lane but the reference."""
+        self._of_others: list[Action] = []  # What can be done with any lane but the reference.
         for name, text, tip, keys in (
             ("hear", "Hear", "Switch to this lane", "Return"),
             ("pin", "Pin as reference", "Differences, pitch and length are compared with this lane", "P"),
@@ -202,8 +200,7 @@ class ListenPanel(QWidget):
         self.notes: Mapping[str, str] = {}
         self.findings: Mapping[str, tuple[Finding, ...]] = {}
         self.finder = Finder(self)
-        self._drawn_gains: tuple[float, ...] = ()
-        """Gains at which differences are drawn, equal to those of playback."""
+        self._drawn_gains: tuple[float, ...] = ()  # Gains at which differences are drawn, equal to those of playback.
         self._laid_out: list[tuple[int, int]] = []
         self._soon = QTimer(self, singleShot=True, interval=100)
         self._soon.timeout.connect(self.show_lanes)

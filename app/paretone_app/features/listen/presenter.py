@@ -26,8 +26,7 @@ class ListenPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._drawn = 0
         self._failures: dict[str, str] = {}
-        self._compared: tuple[str, str] | None = None
-        """Ids of the takes A and B compared last."""
+        self._compared: tuple[str, str] | None = None  # Ids of the takes A and B compared last.
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
         self._actions.compare.triggered.connect(lambda: self._workspaces.bring_forward("listen"))

@@ -155,8 +155,7 @@ def gain_details(gain: Gain | None) -> str:
     return "".join(parts)
 
 
-_GRID = {"steps", "spacing", "sway"}
-"""Knobs that make a step grid."""
+_GRID = {"steps", "spacing", "sway"}  # Knobs that make a step grid.
 
 
 class TechniqueCard(QGroupBox):
@@ -332,8 +331,7 @@ class TechniqueList(QWidget):
         self._state = state
         self._colours = colours
         self.groups = _Cards(self._made)
-        self._shown: tuple[str, ...] = ()
-        """Names of the cards in sight, in their order."""
+        self._shown: tuple[str, ...] = ()  # Names of the cards in sight, in their order.
         self._used: frozenset[str] = frozenset()
         self.add = ActionButton(add, "+ Add techni&que…", name="Add technique")
         self._column = VBoxLayout(self)

@@ -123,10 +123,8 @@ class VoiceChoice(QWidget):
         self._state = state
         self._edited: Voice | None = None
         """The recording whose name and transcript are being edited; ``None`` while one is being added."""
-        self._proposed = ""
-        """Name derived from the recording's, until the user types another."""
-        self._asked = 0
-        """Number of the last check; findings of earlier checks are ignored."""
+        self._proposed = ""  # Name derived from the recording's, until the user types another.
+        self._asked = 0  # Number of the last check; findings of earlier checks are ignored.
         self._doubted: tuple[str, str] | None = None
         """Path and transcript that raised doubts; used if the user asks again."""
         self.voice = build.narrow(build.named(ComboBox(), "Voice"), 18)

@@ -38,10 +38,8 @@ class SetupPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._settings = services.settings
-        self._candidates: tuple[str, ...] = ()
-        """Possible architectures of the checkpoint that failed to load."""
-        self._files: tuple[str, ...] = ()
-        """Weight files in the folder that failed to load, the newest first."""
+        self._candidates: tuple[str, ...] = ()  # Possible architectures of the checkpoint that failed to load.
+        self._files: tuple[str, ...] = ()  # Weight files in the folder that failed to load, the newest first.
         add, selection = services.actions.add, services.state.selection
         can = {
             "load": add("Lo&ad", self._load_shown, "Load the model"),

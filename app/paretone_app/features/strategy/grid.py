@@ -148,8 +148,7 @@ class StrategyGrid(CellGrid):
 
     own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
 
-    _reason = ""
-    """A class attribute, because it is read during construction."""
+    _reason = ""  # A class attribute, because it is read during construction.
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)

@@ -184,8 +184,7 @@ class _Line(_Entry):
     def __init__(self, model: str, content: Varied | None) -> None:
         super().__init__("line")
         self._model = ""
-        self._knobs: tuple[Knob, ...] = ()
-        """Of the chosen technique, or the model's options."""
+        self._knobs: tuple[Knob, ...] = ()  # Of the chosen technique, or the model's options.
         self.owner = build.narrow(build.named(ComboBox(), "Technique or model"), 10)
         self.knob = build.narrow(build.named(ComboBox(), "Parameter"), 10)
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")

@@ -72,16 +72,14 @@ class StudyMaker(QDialog):
         self._selection, self._setting, self._folder = selection, selection.setting, folder
         self._machine = machine
         self._own = tuple(selection.own_voices)
-        self._offered: tuple[Voice, ...] = ()
-        """Voices in the list."""
+        self._offered: tuple[Voice, ...] = ()  # Voices in the list.
         self._ticked = {selection.voice} if selection.voice is not None else set()
         """Ticked voices, including those that the chosen model lacks."""
         self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
         """The checked definition; ``None`` until checked."""
         self._proposed = ""
-        self._replaced: Path | None = None
-        """File that the user agreed to replace."""
+        self._replaced: Path | None = None  # File that the user agreed to replace.
         self.setWindowTitle("New study")
         self._pause = QTimer(self, singleShot=True, interval=250)
         self._pause.timeout.connect(self.check)

@@ -29,8 +29,7 @@ Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 _MARK, _SETTING, _TAKES = range(3)
-_WIDE = 18
-"""Width of a column of texts, in font heights."""
+_WIDE = 18  # Width of a column of texts, in font heights.
 _REFERENCE = "The same judges' score of the reference speech: below it, settings cannot be told apart"
 _FIXED = (
     ("", "★ the search's answer, ! cannot run"),
@@ -47,8 +46,7 @@ class StudyModel(QAbstractTableModel):
         self.metrics: tuple[Metric, ...] = ()
         """Metrics of the columns, in order."""
         self._results: Results | None = None
-        self._over = ("", "")
-        """Unit of the intervals, singular and plural."""
+        self._over = ("", "")  # Unit of the intervals, singular and plural.
 
     def show_summary(self, summary: OpenStudy | None) -> None:
         """Show a study's settings and figures; update only changed rows if the layout is the same."""

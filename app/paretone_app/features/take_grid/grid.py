@@ -26,10 +26,8 @@ from paretone_app.state.differences import model_title, value_text
 Value = str | float | int | bool | None
 """``None`` for an unused technique."""
 TEXT, VOICE, SEED, MODEL = "text", "voice", "seed", "model"
-_LONGEST = 28
-"""Longest sentence on an axis, in letters."""
-_BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}
-"""Separators of typed values."""
+_LONGEST = 28  # Longest sentence on an axis, in letters.
+_BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}  # Separators of typed values.
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,8 @@ from paretone_app.widgets.panel_parts import ShownPanel
 Cell = tuple[int, int]
 _REFERENCE, _MAKE = Qt.Key.Key_R, Qt.Key.Key_M
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
-_LEAST, _MOST = (3.6, 2.0), (16.0, 8.0)
-"""Least and greatest width and height of a cell, in font heights."""
-_LABEL = (2.0, 12.0)
-"""Least and greatest width of row labels, in font heights."""
+_LEAST, _MOST = (3.6, 2.0), (16.0, 8.0)  # Least and greatest width and height of a cell, in font heights.
+_LABEL = (2.0, 12.0)  # Least and greatest width of row labels, in font heights.
 WAITING, FAILED = "waiting", "failed"
 
 
@@ -307,8 +305,7 @@ class TakeGridPanel(ShownPanel):
         """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
         super().__init__()
         self._remark = ""
-        self._mean = False
-        """Whether means over sentences are chosen."""
+        self._mean = False  # Whether means over sentences are chosen.
         self.rows, self.columns = (self._combo(name) for name in ("Rows", "Columns"))
         self.more_rows, self.more_columns = (self._more(name) for name in ("rows", "columns"))
         self.figure = self._combo("Figure")

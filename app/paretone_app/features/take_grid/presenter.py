@@ -123,14 +123,12 @@ class TakeGridPresenter(Presenter):
         self._tradeoff = services.features.find(TradeoffPresenter)
         self._settings = services.settings
         self._making = services.state.making
-        self._reference = ""
-        """Id of the take."""
+        self._reference = ""  # Id of the take.
         self._chosen: Chosen | None = None
         self._shown: Chosen | None = None
         self._known: dict[str, Dimension] = {}
         self._takes: tuple[TakeSummary, ...] = ()
-        self._is_current = False
-        """Whether the panel shows the present takes."""
+        self._is_current = False  # Whether the panel shows the present takes.
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results.load_audio, self)
         self.hearing.failed.connect(services.notices.warn)

@@ -75,15 +75,13 @@ class FrontRow(QObject):
         self.front: dict[str, Point] = {}
         """Its points by key, including those without audio yet."""
         self._sentence: Spoken = "", "", 0
-        self._made: dict[str, Sound] = {}
-        """By point key."""
+        self._made: dict[str, Sound] = {}  # By point key.
         self._row: tuple[Sound, ...] = ()
         self.at = ""
         """Key of the requested point."""
         self._reading = 0
         self._on = False
-        self._no_more = ""
-        """Why missing takes are not made, as a sentence."""
+        self._no_more = ""  # Why missing takes are not made, as a sentence.
         player.playing.changed.connect(self._note)
         self._making.take_made.connect(self._add)
         self._making.changed.connect(self._look_ahead)
@@ -265,18 +263,13 @@ class AlongFront(QObject):
     ) -> None:
         super().__init__(panel)
         self._panel, self.row, self._player, self._lab, self._undo = panel, row, player, lab, undo
-        self._at = ""
-        """The point being heard."""
-        self._arrived = ""
-        """The point the user just moved to, in this turn of the event loop."""
-        self._by = 1
-        """Direction in which it goes on by itself: to the right, or where the user last moved."""
-        self._goes = False
-        """Whether the current change of point is automatic."""
+        self._at = ""  # The point being heard.
+        self._arrived = ""  # The point the user just moved to, in this turn of the event loop.
+        self._by = 1  # Direction in which it goes on by itself: to the right, or where the user last moved.
+        self._goes = False  # Whether the current change of point is automatic.
         self.pace = QTimer(self, interval=30)
         self.pace.timeout.connect(self._go_on)
-        self._step: Crossing | None = None
-        """The last step between points of the row, to be marked."""
+        self._step: Crossing | None = None  # The last step between points of the row, to be marked.
         panel.chosen.connect(self._follow)
         row.began.connect(self._begin)
         row.changed.connect(self._show_row)

@@ -23,8 +23,7 @@ TIMES = WALL_TIMES | {"cpu_time_factor", "peak_memory"}
 """Metrics comparable only between takes of one machine."""
 ARROWS = {LOWER: " ↓", HIGHER: " ↑"}
 """After the title of a figure: which end is better."""
-_BY_EAR = " (listening test)"
-"""Suffix of the titles of listening scores."""
+_BY_EAR = " (listening test)"  # Suffix of the titles of listening scores.
 
 
 @dataclass(frozen=True)

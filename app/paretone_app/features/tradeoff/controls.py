@@ -52,8 +52,7 @@ class TradeoffDetails(QWidget):
         self._colours = colours
         self.point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
-        self._playing = ""
-        """Id of the take being played."""
+        self._playing = ""  # Id of the take being played.
         self.title = build.words("title")
         self._text = build.named(QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), "Selected point")
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)

@@ -63,11 +63,9 @@ class TradeoffPanel(ShownPanel):
         self.pool = Pool((), self._published)
         self.filter, self.options = Filter(), PlotOptions()
         self._looks = PointStyles(colours)
-        self._awaited: dict[str, str] = {}
-        """Filter values of the last session without points so far."""
+        self._awaited: dict[str, str] = {}  # Filter values of the last session without points so far.
         self._read = False
-        self._loaded = ""
-        """Title of the loaded model."""
+        self._loaded = ""  # Title of the loaded model.
         self._own_models = False
         """Whether the user chose the models to show since it was loaded; else its points are shown alone."""
         self.crossings: tuple[Crossing, ...] = ()

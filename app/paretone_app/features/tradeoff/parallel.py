@@ -109,8 +109,7 @@ def sampled(places: np.ndarray) -> list[int]:
     return places.tolist()
 
 
-_BOUNDED = frozenset(one.name for one in METRICS if one.better != NEITHER)
-"""Figures usable as bounds of a search."""
+_BOUNDED = frozenset(one.name for one in METRICS if one.better != NEITHER)  # Figures usable as bounds of a search.
 
 
 def within(shown: Parallel) -> Within:

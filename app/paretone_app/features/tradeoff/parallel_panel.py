@@ -45,14 +45,12 @@ _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
 _ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _ACTIVATING = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _CLEARING = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
-_STEP = 1 / 20
-"""Key step, as a share of the axis."""
+_STEP = 1 / 20  # Key step, as a share of the axis.
 _APART, _TALL, _TOP, _BOTTOM, _GRIP = 8.5, 9.0, 2.6, 1.4, 0.5
 """In font heights: least distance of axes and height; margins above and below; half the width of a brush."""
 _CLICK, _DRAG = 0.05, 3.0
 """Largest distance of a click from a line, as a share of the axis; pixels before a press becomes a brush."""
-_FAINT, _CLEAR = 36, 190
-"""Alpha (of 255) of lines outside and inside the ranges."""
+_FAINT, _CLEAR = 36, 190  # Alpha (of 255) of lines outside and inside the ranges.
 
 
 class ParallelAxes(CursorCanvas):
@@ -74,8 +72,7 @@ class ParallelAxes(CursorCanvas):
         self.shown = Parallel()
         self._looks = PointStyles(colours)
         self.current = ""
-        self._axis = 0
-        """Axis with the cursor."""
+        self._axis = 0  # Axis with the cursor.
         self._faint: QPixmap | None = None
         self._lines: QPixmap | None = None
         """Lines of all points, and of those in all ranges, as pictures: brushing redraws only the latter."""

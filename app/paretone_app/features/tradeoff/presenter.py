@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from paretone_app.results.study import OpenStudy
 
 
-_SETUP = "Setup"
-"""Mark of points with the setting in Setup."""
+_SETUP = "Setup"  # Mark of points with the setting in Setup.
 
 
 class TradeoffLinks(QObject):

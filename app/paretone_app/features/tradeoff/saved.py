@@ -61,8 +61,7 @@ def _of_type(found: object, name: str, kind: type[Kind]) -> Kind:
 _VERSION = 1
 _FIELDS = {"paretone_selection": int, "view": dict, "points": list, "current": int}
 _POINT_FIELDS = {"study": str, "title": str, "setting": dict}
-_LARGEST = 32 * 2**20
-"""Largest file size, in bytes."""
+_LARGEST = 32 * 2**20  # Largest file size, in bytes.
 
 
 @dataclass(frozen=True)

@@ -104,8 +104,7 @@ def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
         yield looks.glyph(names[:1], FILLS[kind]), _KINDS[kind]
 
 
-_FAINT = 0.3
-"""Share of its colour that a ghost keeps."""
+_FAINT = 0.3  # Share of its colour that a ghost keeps.
 
 
 def _mixed(colour: str, ground: str) -> str:

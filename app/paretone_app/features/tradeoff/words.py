@@ -22,8 +22,7 @@ from paretone_app.state.differences import difference_words, setting_differences
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
 _FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")
 """Figures of speed and quality, listed first."""
-_LONGEST = 28
-"""Longest value in a difference, in letters."""
+_LONGEST = 28  # Longest value in a difference, in letters.
 
 
 @dataclass(frozen=True)
