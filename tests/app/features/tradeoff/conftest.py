@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from paretone.setting.library import Library
 from paretone.setting.take import Take
 from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
@@ -48,12 +47,3 @@ def kept(results: Path) -> tuple[Take, ...]:
     """Two takes of the study: of the baseline and of DiTReducio."""
     read = read_study(results, results.with_suffix(".toml"), scores=Scores())
     return tuple(read.load(one.sounds[1].take) for one in read.parts.points if one.techniques in ((), ("ditreducio",)))
-
-
-@pytest.fixture
-def data(tmp_path: Path, kept: tuple[Take, ...]) -> Path:
-    """A folder whose library has the two takes."""
-    with Library(tmp_path / "data" / "takes") as library:
-        for take in kept:
-            library.add(take)
-    return tmp_path / "data"
