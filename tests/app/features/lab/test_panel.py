@@ -211,7 +211,7 @@ def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, q
 
 
 @pytest.mark.slow
-def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable) -> None:
     four = prepared(4, seconds=1.0)
     record = four.stimuli[1].record
     more = tuple(replace(four.stimuli[1], record=replace(record, key=f"{one:016x}")) for one in range(8))
@@ -228,7 +228,7 @@ def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, pla
 
 
 @pytest.mark.slow
-def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable) -> None:
     session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1), practice=2)
     answers = begin(session)
     page = panel.trial
@@ -297,7 +297,7 @@ def test_a_device_that_goes_away_voids_the_trial(panel: LabPanel, null_sink: Nul
 
 
 @pytest.mark.slow
-def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtbot: QtBot) -> None:
+def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable) -> None:
     pictures = []
     for x in (0, 1):
         session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1))
@@ -311,7 +311,7 @@ def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtb
     assert pictures[0] == pictures[1]
 
 
-def test_the_setup_says_what_the_test_will_be(panel: LabPanel, qtbot: QtBot) -> None:
+def test_the_setup_says_what_the_test_will_be(panel: LabPanel) -> None:
     setup = panel.setup
     setup.show_plan(plan("abx", PLAIN, REDUCED), "", "", "")
     assert setup.plan.text().splitlines()[0].startswith("A: baseline")

@@ -148,9 +148,7 @@ def added(presenter: Presenter, path: Path, transcript: str = "What I say.") -> 
     presenter.state.own_voices.add(own_voice(path, transcript))
 
 
-def test_voices_have_names_of_their_own(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path, tmp_path: Path
-) -> None:
+def test_voices_have_own_names(choice: VoiceChoice, presenter: Presenter, recording: Path, tmp_path: Path) -> None:
     other = tmp_path / "there" / recording.name
     other.parent.mkdir()
     soundfile.write(other, soundfile.read(SHIPPED.audio)[0][:40_000], 24_000)

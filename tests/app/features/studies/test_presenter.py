@@ -219,7 +219,7 @@ def made(window: MainWindow, title: str) -> StudyMaker:
     return maker
 
 
-def test_a_study_is_made_and_started(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_study_is_made_and_started(panel: StudiesPanel, window: MainWindow, qtbot: QtBot) -> None:
     window.state.selection.set_option("steps", 4)
     window.state.selection.set_option("cross_fade", 0.0)
     window.state.synthesis.synthesise_baseline()
@@ -434,7 +434,7 @@ def test_models_in_folders_of_the_users_are_offered(window: MainWindow, tmp_path
     assert setup.box.itemText(index).endswith("(weights not installed)")
 
 
-def test_voices_are_those_of_setup_and_stay_ticked(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_voices_are_those_of_setup_and_stay_ticked(window: MainWindow, tmp_path: Path) -> None:
     state = window.state
     for name in ("one", "two"):
         audio = Path(shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / f"{name}.wav"))

@@ -169,7 +169,7 @@ def test_a_click_chooses_the_nearest_line_and_the_plot_follows(panels: tuple[Tra
     assert tradeoff.plot.current.key == "2"
 
 
-def test_what_is_brushed_is_seen_and_copied(panels: tuple[TradeoffPanel, ParallelPanel], qtbot: QtBot) -> None:
+def test_what_is_brushed_is_seen_and_copied(panels: tuple[TradeoffPanel, ParallelPanel]) -> None:
     tradeoff, beside = panels
     before = beside.axes.grab().toImage()
     drag(beside, 1, 0.4, 0.9)
