@@ -251,12 +251,9 @@ class TakeGridPresenter(Presenter):
 
     def _reference_of(self, takes: Sequence[TakeSummary]) -> TakeSummary | None:
         """The reference; if missing or not chosen: A, else the newest take without techniques."""
-        compared = self._state.comparison.take_a
-        for name in (self._reference, compared.id if compared is not None else ""):
-            found = next((one for one in takes if one.id == name), None)
-            if found is not None:
-                return found
-        return next((one for one in takes if not one.setting.techniques), takes[0] if takes else None)
+        known, compared = {one.id: one for one in takes}, self._state.comparison.take_a
+        plain = next((one for one in takes if not one.setting.techniques), takes[0] if takes else None)
+        return known.get(self._reference) or known.get(compared.id if compared is not None else "") or plain
 
     def _states(self, grid: TakeGrid) -> dict[Cell, tuple[str, str]]:
         from paretone_app.features.take_grid.panel import FAILED, WAITING

@@ -183,9 +183,6 @@ class TradeoffPresenter(Presenter):
 
     def _bind(self) -> None:
         actions, panel = self._actions, lambda: built(self.tradeoff)
-        open_selection = partial(
-            self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
-        )
         of_points: dict[str, Callable[[], object]] = {
             "front_back": lambda: panel().plot.walk(-1),
             "front_on": lambda: panel().plot.walk(1),
@@ -193,7 +190,9 @@ class TradeoffPresenter(Presenter):
             "point_farther": lambda: panel().plot.zoom_out(),
             "point_everything": lambda: panel().plot.show_everything(),
             "selection_save": self._ask_where_to_save_selection,
-            "selection_open": open_selection,
+            "selection_open": partial(
+                self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
+            ),
             "front_play": partial(self._do_along, lambda along: along.toggle()),
             "front_mark": self._mark,
             "front_heard": partial(self._do_along, lambda along: along.find()),
