@@ -178,9 +178,8 @@ class MushraPage(TrialPage):
             key = _DIGITS[button - 1 : button] or "Left, Right"
             sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
-            slider = build.named(Slider(Qt.Orientation.Vertical), f"Rating of sound {button}")
+            slider = build.named(Slider(Qt.Orientation.Vertical, pageStep=10), f"Rating of sound {button}")
             slider.setRange(0, HIGHEST)
-            slider.setPageStep(10)
             slider.setTickInterval(HIGHEST // len(LABELS))
             slider.setTickPosition(QSlider.TickPosition.TicksBothSides)
             slider.valueChanged.connect(lambda value, one=button: self._rate(one, value))

@@ -181,9 +181,8 @@ class TechniqueCard(QGroupBox):
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
         self.controls = KnobControls(technique.title, foremost=1)
-        self.weights = build.narrow(ComboBox(), 0)
-        self.weights.setAccessibleName(f"Weights of {technique.title}")
-        self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
+        tip = "Several trained weight sets fit these knobs: choose one"
+        self.weights = build.narrow(build.named(ComboBox(), f"Weights of {technique.title}", tip), 0)
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.published = build.combo(f"Published settings of {technique.title}", tip="Settings of its source")
         tip, name = "Set the knobs and the sampler as in the source", f"{technique.title} as published"

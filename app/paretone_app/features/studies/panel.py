@@ -340,9 +340,7 @@ class _Parts(QTabWidget):
 
 
 def _text(name: str) -> QPlainTextEdit:
-    made = build.named(QPlainTextEdit(readOnly=True), name)
-    made.setTabChangesFocus(True)
-    return made
+    return build.named(QPlainTextEdit(readOnly=True, tabChangesFocus=True), name)
 
 
 def _short(place: Path) -> str:

@@ -320,12 +320,10 @@ class TakeGridPanel(ShownPanel):
         figure = build.title_of("Coloured by", self.figure), (self.figure, 3)
         second = build.row(*figure, (self.sentence, 4), self.hover_box)
         self.cells = TakeCells(colours)
-        area = QScrollArea()
+        self._area = area = QScrollArea(widgetResizable=True)
         area.setWidget(self.cells)
-        area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area = area
         self.words = build.label(look="muted", name="The cell")
         self.words.setWordWrap(False)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

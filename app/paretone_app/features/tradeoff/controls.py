@@ -383,8 +383,7 @@ class TradeoffFoot(QWidget):
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
         tip = "Walk along the front, from left to right"
-        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front", tip)
-        self.slider.setPageStep(1)
+        self.slider = build.named(Slider(Qt.Orientation.Horizontal, pageStep=1), "Along the front", tip)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
         self.slider.hide()
         self.mark_button = ActionButton(can["front_mark"], "Now I hear it")

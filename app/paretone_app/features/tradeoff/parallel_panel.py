@@ -340,9 +340,8 @@ class ParallelPanel(ShownPanel):
         """While it runs, a change belongs to the present brush."""
         self._tradeoff: TradeoffPanel | None = None
         self.axes = ParallelAxes(colours)
-        area = QScrollArea()
+        area = QScrollArea(widgetResizable=True)
         area.setWidget(self.axes)
-        area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
