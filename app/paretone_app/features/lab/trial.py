@@ -1,5 +1,4 @@
-"""Base of the pages of all listening tests. A page shows nothing that identifies sounds: no waveform, no gain of hidden
-sounds, no score."""
+"""Base of the pages of listening tests, which show nothing that identifies sounds: no waveform, gain or score."""
 
 import time
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""What lanes show beyond waveforms: spectrograms by tiles, loudness, pitch, words in time. A worker computes it, first
-what is in view, and never while a take is timed."""
+"""What lanes show beyond waveforms, computed by a worker: what is in view first, never while a take is timed."""
 
 from __future__ import annotations
 

@@ -105,8 +105,7 @@ _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it f
 
 
 def fit_words(state: AppState, technique: Technique, found: Applicability, used: bool = False) -> str:
-    """Whether the technique applies here, and if it gains little why, or why not, without a full stop. A problem of one
-    in use is left to be said elsewhere."""
+    """Whether and why the technique applies, or gains little; a problem of one in use is said elsewhere."""
     info = state.selection.info
     if used and found.why:
         words = ""
@@ -317,8 +316,7 @@ class _Cards(dict[str, TechniqueCard]):
 
 
 class TechniqueList(QWidget):
-    """The techniques in use, one card each, and *+ Add technique*. A card that is unticked stays until another is
-    added or a model is chosen, so that nothing moves under the pointer."""
+    """Cards of the techniques in use, and *+ Add technique*. An unticked card stays, so that nothing moves."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)

@@ -42,8 +42,7 @@ class ModelChoice(QWidget):
     """Choosing a model only shows it. The one in use stays until the other is loaded."""
 
     def __init__(self, selection: Selection, can: Mapping[str, Action]) -> None:
-        """``can``: ``load``, ``keep`` the model in use, ``download``, ``choose_folder``, and ``choose_vocoder`` or the
-        ``usual_vocoder``."""
+        """``can``: ``load``, ``keep``, ``download``, ``choose_folder``, ``choose_vocoder``, ``usual_vocoder``."""
         super().__init__()
         self._selection = selection
         self.can = can

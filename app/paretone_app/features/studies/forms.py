@@ -34,8 +34,7 @@ class StudyKind:
     """Default title, with ``{model}``."""
     judges: tuple[str, ...]
     fields: Callable[[ModelInfo], Mapping[str, object] | None]
-    """Fields of the study's file for the loaded model, read by the technique's study hooks; ``None`` if the model
-    cannot be studied so."""
+    """Fields of the study's file for the loaded model; ``None`` if it cannot be studied so."""
     missing: str
     """What to do if it cannot, as a sentence."""
 
@@ -115,8 +114,7 @@ class StudyForm:
     title: str
     model: str
     sentences: str
-    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence per line; of an evaluation set its
-    list."""
+    """``harvard``, ``unseen``, ``demo``, or the path of a text file or of an evaluation set's list."""
     count: int
     """Number of sentences from the start; 0 for all."""
     voices: tuple[Voice, ...]

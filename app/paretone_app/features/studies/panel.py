@@ -1,5 +1,4 @@
-"""Studies: many settings on many sentences: run, pause, resume, report. The panel depends on neither the application's
-state nor the engine."""
+"""Studies: many settings on many sentences. The panel depends on neither the application's state nor the engine."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

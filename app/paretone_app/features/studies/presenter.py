@@ -106,8 +106,7 @@ class OpenedStudies(QObject):
         self.memory.save(self._results.studies, self.chosen)
 
     def open(self, place: Path, in_front: bool = True, then: Callable[[OpenStudy], object] = lambda _: None) -> None:
-        """Open the study with the file ``place`` or the results folder ``place``, show it if ``in_front``, then call
-        ``then`` with it."""
+        """Open the study of a file or results folder, show it if ``in_front``, then call ``then`` with it."""
 
         def opened(study: OpenStudy) -> None:
             self.memory.remember(place)
@@ -333,8 +332,7 @@ class StudiesPresenter(Presenter):
         self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder, True)
 
     def set_model_folder(self, folder: Path) -> None:
-        """Set the checkpoint's folder in the shown study's file. Takes belong to weights, not folders: other weights
-        are refused at the run. Raises :class:`PlainError`."""
+        """Set the checkpoint's folder in the study's file; a run refuses other weights. Raises :class:`PlainError`."""
         from paretone.studies.definition import with_folder
 
         require(self._why_not_close())

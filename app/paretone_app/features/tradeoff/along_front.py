@@ -57,8 +57,7 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
 
 
 class FrontRow(QObject):
-    """The row of sounds in the player while the front is played: one sentence by each setting in turn. Missing takes
-    are made at idle times, nearest first."""
+    """The sounds in the player while the front is played, one per setting; missing takes are made, nearest first."""
 
     began = Signal()
     """The row is in the player."""

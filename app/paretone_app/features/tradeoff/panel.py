@@ -1,5 +1,4 @@
-"""Trade-off: every take and every setting of studies, speed against quality. The panel depends on neither the
-application's state nor the engine."""
+"""Trade-off: takes and settings of studies, speed against quality. Depends on neither the state nor the engine."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -120,9 +120,8 @@ def read(path: Path) -> Selection:
 
 
 def find(selection: Selection, points: Sequence[Point]) -> tuple[tuple[str, ...], str, str]:
-    """Keys of the selected points and of the current one (``""`` if missing), and a sentence about missing points, or
-    ``""``. A point is found in the study with its title, else in any study with its setting. Raises
-    :class:`SettingError` if all are missing."""
+    """Keys of the selected points and of the current one, and a sentence about missing points; ``""`` for none. A study
+    of the same title comes before others. Raises :class:`SettingError` if all points are missing."""
     by_study = {(one.source, one.setting): one.key for one in points if one.kind == STUDY}
     anywhere = {one.setting: one.key for one in points if one.kind == STUDY}
     found = {one: by_study.get((one.study, one.setting)) or anywhere.get(one.setting) for one in selection.points}

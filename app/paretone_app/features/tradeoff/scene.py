@@ -51,8 +51,7 @@ class Filter:
     ranges: tuple[Range, ...] = ()
     """All must contain a point's values."""
     ghosts: str = ""
-    """``TAKES``, or the title of a study, whose points are ghosts: drawn faintly below the others, never on the
-    front; ``""`` for none."""
+    """The source whose points are ghosts, faint below the others and never on the front; ``""`` for none."""
 
     def with_origins(self, origins: Mapping[str, str]) -> Filter:
         """A copy with these sources, ghosts, models, voices or words, by field name."""
@@ -394,9 +393,8 @@ class Limit:
 
 
 def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
-    """Limit from the crossings with both points ``shown``, each halfway between them; ``None`` if there are none.
-
-    Means are geometric if all values are positive, such as speed-ups."""
+    """Limit from the crossings with both points ``shown``, each halfway between them, as a geometric mean if all values
+    are positive, such as speed-ups; ``None`` if there are none."""
     pairs = [(shown.index.get(one.before), shown.index.get(one.after)) for one in crossings]
     ends = np.array([pair for pair in pairs if None not in pair], int).reshape(-1, 2)
     if not len(ends):
