@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,72 +48,51 @@ def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
 
 
 # --- Quality ----------------------------------------------------------------------------------------------------------
-@dataclass
-class _Judged:
-    """One way of speaking, all voices and sentences."""
-
-    mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    """Mel of each sentence, by voice."""
-    codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    """Codes of each sentence, by voice; passages concatenated."""
-    verdicts: list[VoiceVerdict] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class JudgedSpeech:
-    """Judged figures of one way of speaking, or of the original speech."""
-
-    word_error_rate: float
-    columns: Mapping[str, object]
-    """Columns of a report, including the word error rate."""
+_ByVoice = dict[str, VoiceVerdict]
+"""Verdicts on one way of speaking, with the mels of all its sentences."""
 
 
 def judged(
     model: MaskedSpeech, ways: Mapping[str, Setting], sentences: Sequence[str], voices: Sequence[Voice]
-) -> dict[str, JudgedSpeech]:
-    """Judged figures of every one of ``ways``, the first being the baseline, and of the original speech, on
+) -> dict[str, dict[str, Any]]:
+    """Columns of a report on every one of ``ways``, the first being the baseline, and on the original speech, on
     ``sentences`` in each of ``voices``. Empty without sentences. Raises :class:`paretone.errors.PlainError` if
     hibari-tts, pocketsphinx or jiwer is missing."""
     if not sentences:
         return {}
-    found: dict[str, _Judged] = {}
+    found: dict[str, _ByVoice] = {}
     spoken = [Way(title, setting) for title, setting in ways.items()]
-    for verdict in verdicts(sentences, voices, None, model, spoken, bundled.say):
-        one = found.setdefault(verdict.speech, _Judged())
-        one.verdicts.append(verdict)
-        one.mels[verdict.voice] = verdict.mels or [
-            drawn_or_heard(take.trace.mel, take.samples, take.sample_rate) for take in verdict.syntheses
-        ]
-        one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
+    for one in verdicts(sentences, voices, None, model, spoken, bundled.say):
+        drawn = tuple(drawn_or_heard(take.trace.mel, take.samples, take.sample_rate) for take in one.syntheses)
+        found.setdefault(one.speech, {})[one.voice] = replace(one, mels=one.mels or drawn)
     plain = found[next(iter(ways))]
-    return {title: _compared(one, found[ORIGINAL], plain) for title, one in found.items()}
+    return {title: _compared(mine, found[ORIGINAL], plain) for title, mine in found.items()}
 
 
-def _compared(one: _Judged, original: _Judged, plain: _Judged) -> JudgedSpeech:
-    counted = counted_errors(one.verdicts)
+def _compared(one: _ByVoice, original: _ByVoice, plain: _ByVoice) -> dict[str, Any]:
+    counted = counted_errors(list(one.values()))
     words = counted.pop("words")
-    columns: dict[str, object] = {**counted, "errors": f"{counted['errors']} of {words}"}
+    columns: dict[str, Any] = {**counted, "errors": f"{counted['errors']} of {words}"}
     if one is not original:
         columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
         columns["timbre to the plain run (dB)"] = _apart(one, plain, same=True)
         equal = [
-            mine == theirs
-            for voice in plain.codes
-            for mine, theirs in zip(one.codes[voice], plain.codes[voice], strict=True)
+            _codes(mine) == _codes(theirs)
+            for voice in plain
+            for mine, theirs in zip(one[voice].syntheses, plain[voice].syntheses, strict=True)
         ]
         columns["codes equal"] = float(np.mean(np.concatenate([cells.flatten() for cells in equal])))
         columns["first codes equal"] = float(np.mean(np.concatenate([cells[0] for cells in equal])))
-    columns["timbre to other voices (dB)"] = _apart(one, original, same=False)
-    return JudgedSpeech(counted["word error rate"], columns)
+    return columns | {"timbre to other voices (dB)": _apart(one, original, same=False)}
 
 
-def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:
+def _apart(one: _ByVoice, other: _ByVoice, *, same: bool) -> float:
     """Mean timbre distance over all sentences, of each voice from itself (``same``) or from the others."""
-    pairs = [(mine, theirs) for mine in one.mels for theirs in other.mels if (mine == theirs) == same]
+    pairs = [(mine, theirs) for mine in one for theirs in other if (mine == theirs) == same]
     distances = [
         timbre_distance(*mels)
         for mine, theirs in pairs
-        for mels in zip(one.mels[mine], other.mels[theirs], strict=True)
+        for mels in zip(one[mine].mels, other[theirs].mels, strict=True)
     ]
     return float(np.mean(distances))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -35,6 +35,7 @@ from paretone.sampling.demasking import Guide, Predictor
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.plan import WHOLE
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import problem, technique
 
@@ -72,15 +73,6 @@ class _Way:
     """Whether it may be the headline."""
 
 
-@dataclass
-class _Taken:
-    last: list[float] = field(default_factory=list)
-    first: list[float] = field(default_factory=list)
-    pauses: list[float] = field(default_factory=list)
-    evaluations: int = 0
-    backbone_seconds: float = 0.0
-
-
 def run(arguments: argparse.Namespace) -> Report:
     if arguments.quick:
         arguments.rounds, arguments.full_rounds, arguments.generations, arguments.sentences = 4, 1, 15, 2
@@ -98,18 +90,19 @@ def run(arguments: argparse.Namespace) -> Report:
     counts = _launches(model, ways, bundled.speaker(arguments))
     listened = {name: way.setting for name, way in found_ways.items() if way.judged}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
-    gains = {name: interval(ratios(taken[OFFICIAL].last, found.last)) for name, found in taken.items()}
+    latency = {name: [one.seconds for one in found] for name, found in taken.items()}
+    gains = {name: interval(ratios(latency[OFFICIAL], own)) for name, own in latency.items()}
     for name, found in taken.items():
         row: dict[str, object] = {"weights": arguments.model, "way": name}
-        for what, values in (("latency", found.last), ("first audio", found.first)):
+        for what, values in (("latency", latency[name]), ("first audio", [one.first_audio_seconds for one in found])):
             row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
         row |= gains[name].columns()
-        row["forwards per second"] = found.evaluations / found.backbone_seconds
+        row["forwards per second"] = sum(one.evaluations for one in found) / sum(one.backbone_seconds for one in found)
         row["launches per forward"] = counts[name]
-        row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))
-        rows.append({**row, **(said[name].columns if name in said else {})})
+        row["playback waits p90 (s)"] = float(np.percentile([one.pause_seconds or 0.0 for one in found], 90))
+        rows.append(row | said.get(name, {}))
     if said:
-        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL].columns})
+        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL]})
     rows += memory
     precise = (name for name, way in found_ways.items() if way.headline)
     return Report.of(NAME, max((gains[name] for name in precise), key=lambda one: one.median), DEFINITION, rows)
@@ -160,8 +153,11 @@ def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
         yield
 
 
-def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Taken]:
-    taken = {name: _Taken() for name in ways}
+def _taken(
+    model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int
+) -> dict[str, list[Measurements]]:
+    """Measurements of every way, round by round."""
+    taken: dict[str, list[Measurements]] = {name: [] for name in ways}
     sentences = harvard_sentences()
     for name, setting in ways.items():
         if name != OFFICIAL:
@@ -173,12 +169,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
             with _as(model, name):
                 measured = synthesise(model, text, voice, setting).measurements
             if number >= 0:
-                found = taken[name]
-                found.last.append(measured.seconds)
-                found.first.append(measured.first_audio_seconds)
-                found.pauses.append(measured.pause_seconds or 0.0)
-                found.evaluations += measured.evaluations
-                found.backbone_seconds += measured.backbone_seconds
+                taken[name].append(measured)
         if number >= 0:
             bundled.say(f"round {number + 1} of {rounds}")
     return taken

@@ -11,7 +11,7 @@ import argparse
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -28,20 +28,6 @@ from paretone.setting.setting import Setting
 from paretone.speaking import make_ready, scripted
 
 NAME = "throughput"
-
-
-@dataclass
-class _Batch:
-    """Figures of one size, a value per round."""
-
-    seconds: list[float] = field(default_factory=list)
-    """Per second of audio, by the clock of the device."""
-    wall_seconds: list[float] = field(default_factory=list)
-    """Per second of audio."""
-    first_audio: list[float] = field(default_factory=list)
-    """Median over the sentences of a round."""
-    last_first_audio: list[float] = field(default_factory=list)
-    """Of the sentence that waits longest."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,31 +51,24 @@ def run(arguments: argparse.Namespace) -> Report:
         )
     model, said = bundled.loaded_on_threads(arguments), _Sayings(arguments)
     make_ready(model, said.setting(0), said.voice)
-    device, found = model.info.device_type or "cpu", {size: _Batch() for size in sizes}
+    device = model.info.device_type or "cpu"
+    # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
+    # audio, median over its sentences and of the one that waits longest.
+    found: dict[int, list[tuple[float, float, float, float]]] = {size: [] for size in sizes}
     for number in range(-1, arguments.rounds):  # The first is for warm-up.
         for size in running_order(sizes, max(number, 0)):
-            once = measured(model, said.scripts(model, size, number), device)
+            audio, seconds, wall, first = measured(model, said.scripts(model, size, number), device)
             if number >= 0:
-                audio, seconds, wall, first = once
-                one = found[size]
-                one.seconds.append(seconds / audio)
-                one.wall_seconds.append(wall / audio)
-                one.first_audio.append(median(first))
-                one.last_first_audio.append(max(first))
+                found[size].append((seconds / audio, wall / audio, median(first), max(first)))
         bundled.say(f"round {number + 1} of {arguments.rounds}")
-    gains = {size: interval(ratios(found[1].seconds, one.seconds)) for size, one in found.items() if size != 1}
+    clocks = {size: [seconds for seconds, *_ in rounds] for size, rounds in found.items()}
+    gains = {size: interval(ratios(clocks[1], clocks[size])) for size in sizes if size != 1}
     rows: list[dict[str, object]] = []
-    for size, one in found.items():
-        rows.append(
-            {
-                "at once": size,
-                "audio s/s": 1 / median(one.wall_seconds),
-                "audio s per clock s": 1 / median(one.seconds),
-                "first audio (s)": median(one.first_audio),
-                "the last's (s)": median(one.last_first_audio),
-                **(gains[size].columns("gain") if size != 1 else {}),
-            }
-        )
+    for size, rounds in found.items():
+        seconds, wall, typical, last = map(median, zip(*rounds, strict=True))
+        row: dict[str, object] = {"at once": size, "audio s/s": 1 / wall, "audio s per clock s": 1 / seconds}
+        row |= {"first audio (s)": typical, "the last's (s)": last}
+        rows.append(row | (gains[size].columns("gain") if size != 1 else {}))
     if arguments.processes:
         rows.append(side_by_side(arguments))
     headline = 8 if 8 in gains else max(gains)

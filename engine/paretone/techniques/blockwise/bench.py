@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> Report:
         said[SENTENCES] = said[WHOLE]
         for row in rows:
             spoken = said[str(row["way"])]
-            within = spoken.word_error_rate - said[WHOLE].word_error_rate <= WORD_ERRORS
-            row |= {**spoken.columns, "within 3 points": "yes" if within else "no"}
-        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
+            within = spoken["word error rate"] - said[WHOLE]["word error rate"] <= WORD_ERRORS
+            row |= {**spoken, "within 3 points": "yes" if within else "no"}
+        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL]})
     return Report.of(NAME, top, DEFINITION, rows)
 
 
