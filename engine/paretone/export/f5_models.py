@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from paretone.errors import ProfileError
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import Content
-from paretone.export.targets import Order, Target
+from paretone.export.targets import Order, Target, checkpoint_folder
 from paretone.models.catalogue import entry
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.f5.config import VARIANTS
@@ -57,7 +57,8 @@ def read_checkpoint(order: Order) -> F5Checkpoint:
     from paretone.models.files.checkpoints import fingerprint
 
     profile, check = order.profile, order.follower.check
-    checkpoint = read_f5_checkpoint(order.checkpoint_folder, profile.named_variant, check)
+    place = checkpoint_folder(profile, order.model_folder)
+    checkpoint = read_f5_checkpoint(place, profile.named_variant, check)
     if checkpoint.config.backbone != "DiT":
         raise ProfileError(
             f"{checkpoint.variant} is not a diffusion transformer; only F5-TTS profiles can be exported."

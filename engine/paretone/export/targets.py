@@ -48,10 +48,6 @@ class Order:
     """Folder of the checkpoint; ``""``: the catalogue's."""
     follower: Observer
 
-    @property
-    def checkpoint_folder(self) -> Path:
-        return checkpoint_folder(self.profile, self.model_folder)
-
 
 @dataclass(frozen=True)
 class Target:

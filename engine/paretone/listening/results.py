@@ -180,17 +180,13 @@ def _titles(found: Sequence[TrialRecord]) -> tuple[str, str]:
     return found[-1].conditions[0].title, found[-1].conditions[1].title
 
 
-def _sentences(found: Sequence[TrialRecord]) -> list[str]:
-    return [one.item.text for one in found]
-
-
 def _abx(found: Sequence[TrialRecord]) -> AbxResult:
     right = [float(one.answer["said"] == one.order[2]) for one in found]
     hits, count = round(sum(right)), len(right)
     if _people(found) == 1:
         rate = statistics.MeanInterval(hits / count, *statistics.exact_interval(hits, count), count)
     else:
-        rate = statistics.clustered(right, _listeners(found), _sentences(found))
+        rate = statistics.clustered(right, _listeners(found), [one.item.text for one in found])
     return AbxResult(
         _titles(found),
         hits,
@@ -226,7 +222,7 @@ def _preference(found: Sequence[TrialRecord]) -> PreferenceResult:
     return PreferenceResult(
         _titles(found),
         found[0].method == CCR,
-        statistics.clustered(votes, _listeners(asked), _sentences(asked)),
+        statistics.clustered(votes, _listeners(asked), [one.item.text for one in asked]),
         statistics.sign_test(votes),
         *_playing_order(asked),
         len(again),

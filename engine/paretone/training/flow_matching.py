@@ -25,7 +25,6 @@ from torch import Tensor
 from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
-from paretone.training.batches import moved
 from paretone.training.learner import LayerMatrices
 
 
@@ -93,9 +92,6 @@ class FlowMatchingDraw:
     """(B, frames), true within the items."""
     drops_text: bool
     drops_audio: bool
-
-    def to(self, device: torch.device) -> FlowMatchingDraw:
-        return moved(self, device)
 
 
 Draw = TypeVar("Draw", bound=FlowMatchingDraw)
@@ -244,9 +240,6 @@ class LatentProblem:
     @property
     def span(self) -> Tensor:
         return self.mask & ~self.prompt
-
-    def to(self, device: torch.device) -> LatentProblem:
-        return moved(self, device)
 
 
 def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generator: torch.Generator) -> LatentProblem:

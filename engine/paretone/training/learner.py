@@ -247,7 +247,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 class Learner(Generic[Model]):
-    """Trains ``model``. A step is :meth:`start`, a forward pass, :meth:`follow`."""
+    """Trains ``model``. A step is :meth:`MuonAndAdamW.start`, a forward pass, :meth:`follow`."""
 
     def __init__(
         self,
@@ -267,10 +267,6 @@ class Learner(Generic[Model]):
     @classmethod
     def by(cls, model: Model, layers: LayerMatrices, options: LearningOptions) -> Learner[Model]:
         return cls(model, layers, options.rates, options.average_decay, half_precision=options.half_precision)
-
-    def start(self, scale: float) -> None:
-        """Clear the gradients, and set the learning rates to ``scale`` times the full ones."""
-        self.optimisers.start(scale)
 
     def follow(self, loss: Tensor, number: int) -> float:
         """Update the weights in step ``number`` from the gradient of ``loss``; returns the loss as a number. Raises
@@ -338,7 +334,7 @@ class LearningRecipe(ABC, Generic[Options, Network]):
         """Loss of the next batch at ``progress`` of the budget, and the detached terms to log."""
 
     def step(self, number: int, progress: float) -> dict[str, float]:
-        self._learner.start(self.options.scale(number, progress))
+        self._learner.optimisers.start(self.options.scale(number, progress))
         loss, terms = self.next_loss(progress)
         self._learner.follow(loss, number)
         return {name: float(value) for name, value in terms.items()}

@@ -25,6 +25,7 @@ from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import grouped
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
+from paretone.training.batches import moved
 from paretone.training.fine_tuning import (
     Arrays,
     Hear,
@@ -127,8 +128,8 @@ class MegaSubject(ClipSubject[MegaDiT, LatentProblem, LatentClip]):
     ) -> LatentProblem:
         batch = collate_latents(items)
         if time is None:
-            return draw_latent_problem(batch, OBJECTIVE, generator).to(device)
-        return latent_synthesis_problem(batch, time, generator).to(device)
+            return moved(draw_latent_problem(batch, OBJECTIVE, generator), device)
+        return moved(latent_synthesis_problem(batch, time, generator), device)
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:
         return _fields(model, (problem,))

@@ -183,7 +183,7 @@ def learner(options: LearningOptions = OPTIONS) -> Learner[nn.Sequential]:
 
 def learn(one: Learner[nn.Sequential], number: int) -> float:
     seen = torch.randn(32, 4, generator=torch.Generator().manual_seed(number))
-    one.start(scale=0.5)
+    one.optimisers.start(scale=0.5)
     return one.follow((one.model(seen) - seen.sum(1, keepdim=True)).square().mean(), number)
 
 
@@ -200,7 +200,7 @@ def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None
     assert 0 < apart.norm() < moved.norm()
     one = learner()
     before = weights(one.model)
-    one.start(1.0)
+    one.optimisers.start(1.0)
     with pytest.raises(Diverged, match="step 7"):
         one.follow(one.model(torch.full((1, 4), float("nan"))).sum(), 7)
     assert torch.equal(weights(one.model), before)

@@ -235,7 +235,7 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
 
     def loss(self, items: list[list[NaturalClip]]) -> Tensor:
         batch = self.laid_out(items)
-        problem = draw_problem(batch, self.options.objective, self.generator).to(self.device)
+        problem = moved(draw_problem(batch, self.options.objective, self.generator), self.device)
         return self._error(self.model, batch, problem)
 
     def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
@@ -262,7 +262,7 @@ class NaturalF5(BundledRecipe[NaturalF5Options, NaturalClip, DiT]):
         spread over their words."""
 
         def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
-            problem = synthesis_problem(batch, time, generator).to(self.device)
+            problem = moved(synthesis_problem(batch, time, generator), self.device)
             return self._error(self.average.module, batch, problem)
 
         exact, spread = (errors_by_time(batches, error) for batches in self._validation_batches)

@@ -28,7 +28,7 @@ from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import GROUP, GROUPED
 from paretone.models.minis.speaking import WEIGHTS
-from paretone.training.batches import Corpus, held_out_pairs
+from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.flow_matching import (
     LatentBatch,
     LatentFlowOptions,
@@ -125,7 +125,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
 
     def loss(self, items: list[list[GroupedClip]]) -> Tensor:
         batch = collate_latents([self.seen(item) for item in items])
-        problem = draw_latent_problem(batch, self.options.objective, self.generator).to(self.device)
+        problem = moved(draw_latent_problem(batch, self.options.objective, self.generator), self.device)
         return self._error(self.model, problem)
 
     def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
@@ -147,7 +147,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
         """Error by time, with a known prompt and the clip after it unknown."""
 
         def error(batch: LatentBatch, time: float, generator: torch.Generator) -> Tensor:
-            problem = latent_synthesis_problem(batch, time, generator).to(self.device)
+            problem = moved(latent_synthesis_problem(batch, time, generator), self.device)
             return self._error(self.average.module, problem)
 
         return errors_by_time(self._validation_batches, error)
