@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paretone import cli
-from paretone.bench import masked, omnivoice
+from paretone.bench import MOVED, masked, omnivoice
 from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.networks.masked_network import MaskedConfig, Qwen3Config
@@ -23,7 +23,6 @@ from paretone.techniques.blockwise import bench as first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
-from tests.peers.__main__ import PEERS
 from tests.peers.__main__ import main as peers
 from tests.peers.omnivoice_exact import OWN_LAYERS, UNPADDED
 from tests.workload import only_in_full, workload
@@ -55,7 +54,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def report_of(root: Path, name: str, *more: str) -> tuple[dict, dict[str, list]]:
     command = [name, "--folder", str(root), "--device", "cpu", "--rounds", "2", "--steps", "4", "--json"]
     with redirect_stdout(StringIO()) as said:
-        assert (peers([*command, *more]) if name in PEERS else cli.main(["bench", *command, *more])) == 0
+        assert (peers([*command, *more]) if name in MOVED else cli.main(["bench", *command, *more])) == 0
     report = json.loads(said.getvalue())
     rows: dict[str, list] = {}
     for row in report["rows"]:
