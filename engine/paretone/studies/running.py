@@ -431,13 +431,17 @@ class _Run:
             weights = self._executor.begin(study.equipment(study.judges), self._follower)
             store.settle_checkpoint(weights, code_fingerprint())
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
-            for one in self._servers:
-                del self._candidates[one.key]
+            for server in self._servers:
+                del self._candidates[server.key]
             finished = store.cells()
-            for candidate, lost in self._lost_by_search():
-                # A search does not return to finished trials: only lost audio is made again.
-                self._candidates[candidate.key] = candidate
-                finished |= set(study.cells(candidate)) - lost
+            lost = store.lost() if study.search else set()
+            asked_again = {one.setting for one in store.trials() if one.state == RUNNING}
+            for one in store.settings() if lost else ():
+                cells = set(study.cells(one.candidate))
+                if one.origin == SEARCH and one.key not in {*self._candidates, *asked_again} and cells & lost:
+                    # A search does not return to finished trials: only lost audio is made again.
+                    self._candidates[one.key] = one.candidate
+                    finished |= cells - lost
             self._queue = Queue(study, self._candidates.values(), finished, store.artefacts(), referred)
             self._follower.status("Making takes")
             return self._loop()
@@ -474,15 +478,6 @@ class _Run:
     def _progress(self) -> tuple[int, int]:
         done, total = self._queue.progress
         return done + self._asked, total + self._asked
-
-    def _lost_by_search(self) -> Iterator[tuple[Candidate, set[Cell]]]:
-        """Settings from an earlier run's search with audio lost since, with the lost cells."""
-        lost = self._store.lost() if self._study.search else set()
-        asked_again = {one.setting for one in self._store.trials() if one.state == RUNNING}
-        for one in self._store.settings() if lost else ():
-            cells = lost & set(self._study.cells(one.candidate))
-            if one.origin == SEARCH and one.key not in {*self._candidates, *asked_again} and cells:
-                yield one.candidate, cells
 
     def _loop(self) -> str:
         while True:
