@@ -143,10 +143,6 @@ class LanguageBundle:
     drafts: str
     """The draft in words, or ``""``."""
 
-    @property
-    def ids(self) -> OfficialIds:
-        return self.model.ids
-
 
 def language_bundle(order: Order) -> LanguageBundle:
     """Bundle for ``order``. Raises :class:`paretone.errors.PlainError`."""

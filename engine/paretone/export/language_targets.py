@@ -84,7 +84,7 @@ def common_files(order: Order, program: str, use: str, bundle: LanguageBundle) -
         f"```\n\n{lists(order.account)}"
     )
     return {
-        PROMPTS: prompts_file(bundle.ids, bundle.prompts, bundle.voice.id, order.account.options),
+        PROMPTS: prompts_file(bundle.model.ids, bundle.prompts, bundle.voice.id, order.account.options),
         "profile.json": order.profile.encoded(),
         "README.md": readme.encode(),
     }

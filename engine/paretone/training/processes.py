@@ -25,24 +25,11 @@ class Processes:
 
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
-
-    @property
-    def device(self) -> torch.device:
-        return self.accelerator.device
-
-    @property
-    def count(self) -> int:
-        return self.accelerator.num_processes
-
-    @property
-    def number(self) -> int:
-        """Rank of this process, from 0."""
-        return self.accelerator.process_index
-
-    @property
-    def is_first(self) -> bool:
+        self.device: torch.device = accelerator.device
+        self.count, self.number = accelerator.num_processes, accelerator.process_index
+        """Number of processes, and rank of this one, from 0."""
+        self.is_first = accelerator.is_main_process
         """Whether this process writes and reports."""
-        return self.accelerator.is_main_process
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
         """The first process's progress, and whether any process stops."""

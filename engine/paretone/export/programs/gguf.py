@@ -39,7 +39,7 @@ def contents(order: Order) -> dict[str, Content]:
 
     drafted, chosen = order.account.given.get("draft"), entry(order.profile.setting.model)
     bundle = language_bundle(order)
-    vocabulary = GgufVocabulary.of(json.loads(bundle.tokenizer[TOKENIZER]), bundle.ids.size)
+    vocabulary = GgufVocabulary.of(json.loads(bundle.tokenizer[TOKENIZER]), bundle.model.ids.size)
     found: dict[str, Content] = {MODEL: gguf_file(bundle.model, vocabulary, chosen.title)}
     server = f"llama-server -m {MODEL}"
     if bundle.draft is not None and drafted is not None:

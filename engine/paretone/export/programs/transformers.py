@@ -35,7 +35,7 @@ def contents(order: Order) -> dict[str, Content]:
 
     drafted = order.account.given.get("draft")
     bundle = language_bundle(order)
-    stops = list(bundle.ids.stops)
+    stops = list(bundle.model.ids.stops)
     found: dict[str, Content] = model_folder(bundle.model, generation(order.account.options, stops))
     if bundle.draft is not None and drafted is not None:
         assisting = {  # Only the number of tokens ends a draft.

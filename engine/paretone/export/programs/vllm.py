@@ -62,7 +62,7 @@ def contents(order: Order) -> dict[str, Content]:
 
     drafted = order.account.given.get("draft")
     bundle = language_bundle(order)
-    stops = {"eos_token_id": list(bundle.ids.stops), "pad_token_id": bundle.ids.stops[0]}
+    stops = {"eos_token_id": list(bundle.model.ids.stops), "pad_token_id": bundle.model.ids.stops[0]}
     parts = {MODEL: bundle.model} | ({} if bundle.draft is None else {DRAFT_FOLDER: bundle.draft})
     found: dict[str, Content] = {}
     for folder, model in parts.items():
@@ -102,7 +102,7 @@ def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:
 
 def requests(bundle: LanguageBundle, order: Order) -> list[dict[str, Any]]:
     """Requests, one per passage. Raises :class:`ProfileError` for a bias that vLLM would clamp."""
-    account, ids = order.account, bundle.ids
+    account, ids = order.account, bundle.model.ids
     sampling = sampling_of(account.options)
     sampling.pop("repeats", None)
     common: dict[str, Any] = {
