@@ -81,7 +81,7 @@ def safetensors_file(tensors: Mapping[str, Tensor], metadata: Mapping[str, str])
     # Widest type first, like the library, so that every tensor is aligned.
     names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     header = _header({name: tensors[name] for name in names}, metadata)
-    size = len(header) + sum(map(_bytes, tensors.values()))
+    size = len(header) + sum(value.nbytes for value in tensors.values())
 
     def write(path: Path, wrote: Callable[[int], None]) -> None:
         with path.open("wb") as file:
@@ -97,13 +97,9 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes
     described: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))} if metadata else {}
     start = 0
     for name, value in tensors.items():
-        offsets = [start, start + _bytes(value)]
+        offsets = [start, start + value.nbytes]
         described[name] = {"dtype": _KINDS[value.dtype], "shape": list(value.shape), "data_offsets": offsets}
         start = offsets[1]
     text = json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
     text = text.ljust(-(-len(text) // _ALIGNMENT) * _ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
-
-
-def _bytes(value: Tensor) -> int:
-    return value.numel() * value.element_size()

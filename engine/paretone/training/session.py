@@ -336,7 +336,7 @@ class TrainingSession:
 
     def _require_space(self) -> None:
         """Raise :class:`TrainingError` if the first checkpoint would not fit."""
-        needed = sum(value.numel() * value.element_size() for _, value in _floating_tensors(self.recipe.state()))
+        needed = sum(value.nbytes for _, value in _floating_tensors(self.recipe.state()))
         free = shutil.disk_usage(self.work).free
         if free < needed:
             raise TrainingError(
