@@ -39,15 +39,7 @@ from paretone.models.llasa.tokenizer import rendered, training_row
 from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.models.loading import LoadRequest
-from paretone.models.minis.lm_mini import (
-    SHORTEST,
-    SPARE,
-    TOKENIZER,
-    LmMiniFolder,
-    LmMiniParts,
-    positions,
-    read_parts,
-)
+from paretone.models.minis.lm_mini import SHORTEST, SPARE, TOKENIZER, LmMiniFolder, LmMiniParts, positions, read_parts
 from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler

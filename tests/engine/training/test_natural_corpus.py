@@ -17,13 +17,7 @@ from paretone.front_end.phones import PHONES as NATURAL_TEACHER_PHONES
 from paretone.front_end.reading import LEAD, TAIL
 from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
 from paretone.training import natural_corpus
-from paretone.training.natural_corpus import (
-    CorpusOptions,
-    Manner,
-    make_corpus,
-    open_corpus,
-    planned,
-)
+from paretone.training.natural_corpus import CorpusOptions, Manner, make_corpus, open_corpus, planned
 from paretone.training.natural_teacher import NaturalTeacher
 from tests.engine.training.toy_natural import Hummer
 

@@ -47,12 +47,7 @@ from paretone.models.minis.natural_decoder import (
 )
 from paretone.models.minis.natural_vocoder import CONFIG_FILE as READER_CONFIG
 from paretone.models.minis.natural_vocoder import WEIGHT_FILE as READER_WEIGHTS
-from paretone.models.minis.natural_vocoder import (
-    MelReader,
-    MelReaderConfig,
-    at_latent_frames,
-    latent_frames,
-)
+from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, at_latent_frames, latent_frames
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import (
     CONFIG_FILE,

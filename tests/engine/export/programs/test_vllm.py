@@ -12,15 +12,7 @@ import torch
 from paretone.errors import ProfileError
 from paretone.export.programs.vllm import LARGEST_BIAS
 from paretone.export.targets import account, target
-from tests.engine.export.small_exports import (
-    COSYVOICE,
-    LLASA,
-    LM_MINI,
-    drafted,
-    exported,
-    student,
-    write_small,
-)
+from tests.engine.export.small_exports import COSYVOICE, LLASA, LM_MINI, drafted, exported, student, write_small
 
 pytestmark = pytest.mark.usefixtures("patch")
 transformers = pytest.importorskip("transformers")
