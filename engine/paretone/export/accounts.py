@@ -92,9 +92,7 @@ class OptionLedger:
     """Collects a target's treatment of each sampler option. Unmentioned options are dropped."""
 
     def __init__(self, model: Model, options: Values, seed: int, given: Mapping[str, Any] | None = None) -> None:
-        self.model = model
-        self.options = options
-        self.seed = seed
+        self.model, self.options, self.seed = model, options, seed
         self.given = given or {}
         """Data of the techniques for the target."""
         self._knobs = {knob.name: knob for knob in model.options}

@@ -121,9 +121,7 @@ def _unreadable(source: Path, error: OSError) -> PlainError:
 
 class _Delivery:
     def __init__(self, folder: Path, contents: Mapping[str, Content], progress: Callable[[int, int], None]) -> None:
-        self._folder = folder
-        self._contents = contents
-        self._progress = progress
+        self._folder, self._contents, self._progress = folder, contents, progress
         self._total = sum(map(_size, contents.values()))
         self._done = 0
         self._path = folder

@@ -56,9 +56,7 @@ class TaskRunner:
     def __init__(
         self, equipment: Equipment, load: Callable[..., SpeechModel], model: SpeechModel | None = None
     ) -> None:
-        self._equipment = equipment
-        self._load = load
-        self._model = model
+        self._equipment, self._load, self._model = equipment, load, model
         self._judges: list[Judge] | None = None
         self._warm: set[tuple[str, str]] = set()
         self._preparers: dict[str, Callable[..., Any]] = {}

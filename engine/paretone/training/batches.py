@@ -45,8 +45,7 @@ class BatchQueue:
     ) -> None:
         """``prompt_frames``: upper limit of the frames counted for the first clip of a pair."""
         self._lengths = [clip.frames for clip in clips]
-        self._prompt_frames = prompt_frames
-        self._frames, self._joined_share = frames, joined_share
+        self._prompt_frames, self._frames, self._joined_share = prompt_frames, frames, joined_share
         self._pool = max(self.POOL, self.BATCHES * frames * len(clips) // max(1, sum(self._lengths)))
         self._draw = random.Random(seed)
         self._drawn = 0

@@ -76,8 +76,7 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     """Description of the speech."""
 
     def __init__(self, model: Model, queue: BatchQueue, seed: int) -> None:
-        self.model = model
-        self.queue = queue
+        self.model, self.queue = model, queue
         self.generator = torch.Generator().manual_seed(seed)
 
     def next(self, device: torch.device) -> AnyProblem:

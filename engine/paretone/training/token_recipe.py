@@ -74,8 +74,7 @@ class TokenNetwork(nn.Module):
     ) -> None:
         """``embedding`` (vocabulary, D), ``head`` (codes + stops, D) and ``bias`` (codes + stops,) are copied."""
         super().__init__()
-        self.names = names
-        self.transformer = transformer
+        self.names, self.transformer = names, transformer
         self.embedding = nn.Embedding.from_pretrained(embedding.clone(), freeze=False)
         self.head = nn.Linear(head.shape[1], len(head), bias=bias is not None)
         self.head.weight = nn.Parameter(head.clone())
