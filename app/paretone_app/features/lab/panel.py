@@ -12,19 +12,11 @@ from paretone.listening.trials import ABX, MUSHRA
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.methods import AbxPage, MosPage, MushraPage, PreferencePage, StaircasePage
 from paretone_app.features.lab.trial import SoundPage, TrialPage, answer_button, row_of, sound_button
+from paretone_app.listening import planning
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
 from paretone_app.listening.mushra import MushraSession
-from paretone_app.listening.planning import (
-    DEFAULT_LENGTH,
-    DEFAULT_PRACTICE,
-    EXPLANATIONS,
-    LONGEST,
-    LONGEST_PRACTICE,
-    TITLES,
-    ListeningPlan,
-)
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import Condition
@@ -68,12 +60,13 @@ class LabSetup(QWidget):
         super().__init__()
         self.can = can
         self._conditions: tuple[Condition, ...] = ()
-        self.method = build.combo("Method", ((title, method) for method, title in TITLES.items()))
+        self.method = build.combo("Method", ((title, method) for method, title in planning.TITLES.items()))
         self.explanation = build.words("muted")
         self.source = build.combo("What to compare", ((title, source) for source, title in _SOURCES.items()))
         self.ticks = TickList("Settings to compare")
-        self.length = build.named(SpinBox(minimum=1, maximum=LONGEST), "Number of trials")
-        practice, tip = SpinBox(minimum=0, maximum=LONGEST_PRACTICE), "Practice trials: answer shown, not scored"
+        self.length = build.named(SpinBox(minimum=1, maximum=planning.LONGEST), "Number of trials")
+        practice = SpinBox(minimum=0, maximum=planning.LONGEST_PRACTICE)
+        tip = "Practice trials: answer shown, not scored"
         self.practice = build.named(practice, "Practice trials", tip)
         new = (("New listener", ""),)
         self.listener = build.combo("Listener", new, "A random name, not linked to a person")
@@ -144,7 +137,7 @@ class LabSetup(QWidget):
     def choose_listener(self, listener: str) -> None:
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
 
-    def show_plan(self, plan: ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
+    def show_plan(self, plan: planning.ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
         """Show the plan; ``reason`` and ``cannot_export`` disable starting and exporting; ``warning`` is a caution."""
         sentences = len(plan.items)
         if plan.why_not():
@@ -166,10 +159,10 @@ class LabSetup(QWidget):
 
     def _method_changed(self) -> None:
         method = self.method.currentData()
-        self.explanation.setText(EXPLANATIONS[method])
+        self.explanation.setText(planning.EXPLANATIONS[method])
         with QSignalBlocker(self.length), QSignalBlocker(self.practice):
-            self.length.setValue(DEFAULT_LENGTH[method])
-            self.practice.setValue(DEFAULT_PRACTICE[method])
+            self.length.setValue(planning.DEFAULT_LENGTH[method])
+            self.practice.setValue(planning.DEFAULT_PRACTICE[method])
         self._length_label.setText("&Pages at most" if method == MUSHRA else "Tr&ials")
         self.choice_changed.emit()
 
@@ -209,7 +202,7 @@ class LabResults(QWidget):
         muted, warning = self._colours.muted, self._colours.warning
         parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
         for method, result in self._found:
-            parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
+            parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(planning.TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
             table = _table_of(result)
             if table is not None:

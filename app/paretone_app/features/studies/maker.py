@@ -23,16 +23,8 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
 from paretone.techniques import applying_to
+from paretone_app.features.studies import forms
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes, ServersEditor
-from paretone_app.features.studies.forms import (
-    OfferedKind,
-    StudyForm,
-    Varied,
-    Within,
-    definition,
-    file_name,
-    own_options,
-)
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import BROAD, GAP, NEAR, set_look
 from paretone_app.state.differences import changed_options
@@ -64,7 +56,7 @@ class StudyMaker(QDialog):
         selection: Selection,
         machine: Machine,
         folder: Path,
-        kinds: Sequence[OfferedKind] = (),
+        kinds: Sequence[forms.OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
         """``folder``: proposed for files; ``kinds``: further kinds of studies."""
@@ -93,8 +85,8 @@ class StudyMaker(QDialog):
             self.judges[name].setChecked(name in there)
         self.goals.add_usual(there)
         names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_flow)]
-        steps = Varied("steps", "steps", "5, 7, 10")
-        self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
+        steps = forms.Varied("steps", "steps", "5, 7, 10")
+        self.axes.add(steps if "steps" in names else forms.Varied(names[0], "") if names else None)
         self._show_kind()
         self.title.setFocus()
         self.title.selectAll()
@@ -226,7 +218,7 @@ class StudyMaker(QDialog):
         self.no_search.setVisible(bool(no_search))
         self.install_search.offer(no_search)
 
-    def ask_within(self, within: Within) -> None:
+    def ask_within(self, within: forms.Within) -> None:
         """Fill in a study within ranges: a search, or all values if the search packages are missing."""
         searching = not self._machine.problem_of(SEARCH)
         self.title.setText("Within ranges")
@@ -250,7 +242,7 @@ class StudyMaker(QDialog):
     def check(self) -> None:
         self._pause.stop()
         try:
-            self.definition = definition(self.form)
+            self.definition = forms.definition(self.form)
         except PlainError as error:
             self.definition = None
             self.show_verdict(str(error), ok=False)
@@ -268,12 +260,12 @@ class StudyMaker(QDialog):
             action.set_reason(reason)
 
     @property
-    def form(self) -> StudyForm:
+    def form(self) -> forms.StudyForm:
         chosen, model = self.sentences.currentData(), self.model.currentData()
         same_model = model == self._setting.model
         place, variant = self._selection.place(model)
         device = self._selection.device_wanted
-        return StudyForm(
+        return forms.StudyForm(
             title=self.title.text(),
             model=model,
             folder=str(Path(place).absolute()) if place else "",
@@ -288,7 +280,7 @@ class StudyMaker(QDialog):
             seeds=self.seeds.text(),
             rounds=self.rounds.value(),
             judges=tuple(name for name, box in self.judges.items() if box.isChecked()),
-            options=own_options(self._setting) if same_model and self.options.isChecked() else {},
+            options=forms.own_options(self._setting) if same_model and self.options.isChecked() else {},
             varied=self.axes.varied,
             selected=self._setting if same_model and self.selected.isChecked() else None,
             goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
@@ -307,7 +299,7 @@ class StudyMaker(QDialog):
         self._pause.start()
 
     def _title_changed(self) -> None:
-        proposal = str(self._folder / file_name(self.title.text()))
+        proposal = str(self._folder / forms.file_name(self.title.text()))
         if self.path.text() in ("", self._proposed):
             self.path.setText(proposal)
         self._proposed = proposal
@@ -369,7 +361,7 @@ class StudyMaker(QDialog):
 
     def _ask_where(self) -> None:
         typed = self.path.text().strip()
-        proposal = file_name(self.title.text()) if typed in ("", self._proposed) else Path(typed)
+        proposal = forms.file_name(self.title.text()) if typed in ("", self._proposed) else Path(typed)
         file_dialogs.ask_where_to_write(self, "Write the study", TOML, proposal, self._choose_file)
 
     def _choose_file(self, path: Path) -> None:

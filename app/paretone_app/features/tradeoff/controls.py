@@ -12,19 +12,10 @@ from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.models.voices import shown_name
 from paretone.techniques import techniques
 from paretone.techniques.registry import in_order
+from paretone_app.features.tradeoff import words
 from paretone_app.features.tradeoff.axes import ARROWS, TradeoffAxis, axis
 from paretone_app.features.tradeoff.scene import BASELINE, SERVERS, Filter, PlotOptions, Scene
 from paretone_app.features.tradeoff.styles import PointStyles
-from paretone_app.features.tradeoff.words import (
-    Reference,
-    Why,
-    difference_html,
-    doubt,
-    figures_html,
-    origin,
-    plain,
-    why_html,
-)
 from paretone_app.numbers import counted
 from paretone_app.plotting.points import paint_glyph
 from paretone_app.results.points import STUDY, Point, Sound, technique_title
@@ -108,7 +99,13 @@ class TradeoffDetails(QWidget):
         self._show_hear()
 
     def show_point(
-        self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool, reason: Why | None
+        self,
+        shown: Scene,
+        point: Point | None,
+        count: int,
+        other: words.Reference | None,
+        only: bool,
+        reason: words.Why | None,
     ) -> None:
         """``other`` to compare with; ``reason`` for its position; ``count`` are selected, ``only`` they are shown."""
         self.point = point
@@ -121,18 +118,18 @@ class TradeoffDetails(QWidget):
         else:
             self.title.setText(point.title)
             parts = [
-                figures_html(point, shown.options, colours),
-                _in_colour(origin(point), colours.muted),
-                "" if reason is None else why_html(reason, shown.options, colours),
-                _in_colour(doubt(point), colours.warning),
+                words.figures_html(point, shown.options, colours),
+                _in_colour(words.origin(point), colours.muted),
+                "" if reason is None else words.why_html(reason, shown.options, colours),
+                _in_colour(words.doubt(point), colours.warning),
                 *(_in_colour(one, colours.muted) for one in (*point.further, *point.machines)),
             ]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
-            self._text.setAccessibleDescription(plain(point, shown))
+            self._text.setAccessibleDescription(words.plain(point, shown))
             if other is None:
                 self._show_difference("", "")
             else:
-                self._show_difference(difference_html(point, other, colours), other.title)
+                self._show_difference(words.difference_html(point, other, colours), other.title)
         self._show_sentences()
         self.keep_button.setVisible(point is None or point.kind == STUDY)
         self.only_button.setVisible(only or count > 1)

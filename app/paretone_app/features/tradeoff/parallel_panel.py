@@ -11,17 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 from pyqtgraph.Qt.internals import PrimitiveArray
+from PySide6 import QtGui
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QColor,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPixmap,
-    QResizeEvent,
-    QUndoStack,
-)
 from PySide6.QtWidgets import QScrollArea
 
 from paretone_app.features.tradeoff.axes import ARROWS
@@ -73,8 +64,8 @@ class ParallelAxes(CursorCanvas):
         self._looks = PointStyles(colours)
         self.current = ""
         self._axis = 0  # Axis with the cursor.
-        self._faint: QPixmap | None = None
-        self._lines: QPixmap | None = None
+        self._faint: QtGui.QPixmap | None = None
+        self._lines: QtGui.QPixmap | None = None
         """Lines of all points, and of those in all ranges, as pictures: brushing redraws only the latter."""
         self._pressed: tuple[int, float, float | None] | None = None
         """Pressed axis, height, and the moved range's low end, or ``None`` for a new range."""
@@ -173,7 +164,7 @@ class ParallelAxes(CursorCanvas):
         if self.shown.range_of(axis) is not None:
             self.ranges_changed.emit(self.shown.brushed(axis, 0.0, 0.0))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         key, shifted = Qt.Key(event.key()), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if not self.shown.axes:
             super().keyPressEvent(event)
@@ -194,7 +185,7 @@ class ParallelAxes(CursorCanvas):
         else:
             super().keyPressEvent(event)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         axis = self._axis_at(event.position().x())
         if event.button() != Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
@@ -208,7 +199,7 @@ class ParallelAxes(CursorCanvas):
             if index >= 0:
                 self.chosen.emit(self.shown.points[index].key)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         over = self._axis_at(event.position().x()) is not None
         self.setCursor(Qt.CursorShape.SizeVerCursor if over or self._pressed else Qt.CursorShape.ArrowCursor)
         if self._pressed is None or abs(event.position().y() - self._at.y()) < _DRAG:
@@ -222,25 +213,25 @@ class ParallelAxes(CursorCanvas):
             low = min(max(low + at - began, 0.0), 1.0 - tall)
             self._brush(axis, low, low + tall)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         self._pressed = None
         super().mouseReleaseEvent(event)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         axis = self._axis_at(event.position().x())
         if axis is not None:
             self._pressed = None
             self.clear_axis(axis)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._faint = None
         super().resizeEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        with QPainter(self) as painter:
-            painter.fillRect(event.rect(), QColor(self.colours.base))
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        with QtGui.QPainter(self) as painter:
+            painter.fillRect(event.rect(), QtGui.QColor(self.colours.base))
             if not self.shown.axes:
-                painter.setPen(QColor(self.colours.muted))
+                painter.setPen(QtGui.QColor(self.colours.muted))
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.cursor_text())
                 return
             if self._faint is None or self._faint.devicePixelRatio() != self.devicePixelRatioF():
@@ -250,33 +241,33 @@ class ParallelAxes(CursorCanvas):
                 self._lines = self._picture(self._inside())
             painter.drawPixmap(0, 0, self._faint)
             painter.drawPixmap(0, 0, self._lines)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
             painter.setPen(pen(self.colours.text, 2.4))
             self._draw(painter, [at for at, point in enumerate(self.shown.points) if point.key == self.current])
             for axis in range(len(self.shown.axes)):
                 self._paint_axis(painter, axis)
 
-    def _picture(self, strands: Iterable[tuple[QColor, list[int]]]) -> QPixmap:
+    def _picture(self, strands: Iterable[tuple[QtGui.QColor, list[int]]]) -> QtGui.QPixmap:
         ratio = self.devicePixelRatioF()
-        picture = QPixmap(self.size() * ratio)
+        picture = QtGui.QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
-        with QPainter(picture) as painter:
+        with QtGui.QPainter(picture) as painter:
             many = len(self.shown.points) > MANY
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing, not many)
+            painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, not many)
             for colour, places in strands:
                 painter.setPen(pen(colour, 0.0 if many else 1.2))
                 self._draw(painter, places)
         return picture
 
-    def _inside(self) -> list[tuple[QColor, list[int]]]:
+    def _inside(self) -> list[tuple[QtGui.QColor, list[int]]]:
         """Places of the lines in all ranges, by colour."""
         groups: dict[str, list[int]] = defaultdict(list)
         for place in sampled(np.flatnonzero(self.shown.inside)):
             groups[self._looks.of(self.shown.points[place]).colours[0]].append(place)
         return [(_ink(colour, _CLEAR), places) for colour, places in groups.items()]
 
-    def _draw(self, painter: QPainter, places: list[int]) -> None:
+    def _draw(self, painter: QtGui.QPainter, places: list[int]) -> None:
         """Draw lines from axis to axis, with gaps at missing values."""
         area, last = self.area, max(len(self.shown.axes) - 1, 1)
         y = area.bottom() - self.shown.heights[places] * area.height()
@@ -289,7 +280,7 @@ class ParallelAxes(CursorCanvas):
         if len(known):
             painter.drawLines(*pieces.drawargs())
 
-    def _paint_axis(self, painter: QPainter, axis: int) -> None:
+    def _paint_axis(self, painter: QtGui.QPainter, axis: int) -> None:
         em, colours, one = self.fontMetrics().height(), self.colours, self.shown.axes[axis]
         low, high = self.place(axis, 0), self.place(axis, 1)
         brush, heights, is_at = self.shown.range_of(axis), self.shown.brush(axis), axis == self._axis
@@ -305,11 +296,11 @@ class ParallelAxes(CursorCanvas):
                 painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), one.spelt(at))
         apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
-        painter.setPen(QColor(colours.accent if is_at else colours.text))
+        painter.setPen(QtGui.QColor(colours.accent if is_at else colours.text))
         title = one.title + ARROWS.get(one.better, "")
         title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, round(room.width() - 6))
         painter.drawText(room.adjusted(0, 0, 0, -_TOP * em / 2), Qt.AlignmentFlag.AlignCenter, title)
-        painter.setPen(QColor(colours.muted))
+        painter.setPen(QtGui.QColor(colours.muted))
         top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
         column = self.shown.values[:, axis]
         for value, where in ((np.nanmin(column), bottom), (np.nanmax(column), top)):
@@ -319,8 +310,8 @@ class ParallelAxes(CursorCanvas):
             painter.drawLine(QLineF(room.left() + em, room.bottom() - 2, room.right() - em, room.bottom() - 2))
 
 
-def _ink(colour: str, alpha: int) -> QColor:
-    made = QColor(colour)
+def _ink(colour: str, alpha: int) -> QtGui.QColor:
+    made = QtGui.QColor(colour)
     made.setAlpha(alpha)
     return made
 
@@ -328,7 +319,7 @@ def _ink(colour: str, alpha: int) -> QColor:
 class ParallelPanel(ShownPanel):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
-    def __init__(self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action) -> None:
+    def __init__(self, colours: Colours, undo_stack: QtGui.QUndoStack, rank: Action, study: Action) -> None:
         """``rank`` ranks the points in all ranges by ear; ``study`` makes a study within the ranges."""
         super().__init__()
         self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)

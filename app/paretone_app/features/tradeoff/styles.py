@@ -5,17 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from paretone.figures.glyphs import (
-    DOTTED,
-    FILLED,
-    HOLLOW,
-    MORE_DARK,
-    MORE_LIGHT,
-    SERIES_DARK,
-    SERIES_LIGHT,
-    Glyph,
-    Glyphs,
-)
+from paretone.figures import glyphs
 from paretone.figures.scatter import Dimension, Scatter
 from paretone.setting.setting import Setting
 from paretone.studies.curves import without_knob
@@ -25,28 +15,30 @@ from paretone_app.features.tradeoff.scene import Scene
 from paretone_app.results.points import PUBLISHED, SERVER, STUDY, TAKE, Point, technique_title
 from paretone_app.shell.colours import DARK, Colours
 
-FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED, SERVER: FILLED}
+FILLS = {TAKE: glyphs.HOLLOW, STUDY: glyphs.FILLED, PUBLISHED: glyphs.DOTTED, SERVER: glyphs.FILLED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
 
 
-class PointStyles(Glyphs):
+class PointStyles(glyphs.Glyphs):
     def __init__(self, colours: Colours) -> None:
         self.colours = colours
-        palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
+        palette = (
+            (*glyphs.SERIES_DARK, *glyphs.MORE_DARK) if colours == DARK else (*glyphs.SERIES_LIGHT, *glyphs.MORE_LIGHT)
+        )
         super().__init__(technique_mark, palette, colours.text)
 
-    def of(self, point: Point) -> Glyph:
+    def of(self, point: Point) -> glyphs.Glyph:
         return self.server() if point.kind == SERVER else self.glyph(point.techniques, FILLS[point.kind])
 
-    def ghost(self, names: tuple[str, ...]) -> Glyph:
+    def ghost(self, names: tuple[str, ...]) -> glyphs.Glyph:
         """Style of a ghost: as its setting's, but barely visible."""
-        made = self.glyph(names, FILLED)
+        made = self.glyph(names, glyphs.FILLED)
         return replace(made, colours=tuple(_mixed(one, self.colours.base) for one in made.colours))
 
 
 def described(shown: Scene, looks: PointStyles) -> Scatter:
     x, y = map(_dimension, shown.options.axes, shown.logarithmic, shown.floors)
-    glyphs = (
+    drawn = (
         looks.ghost(one.techniques) if place in shown.ghosts else looks.of(one)
         for place, one in enumerate(shown.points)
     )
@@ -54,7 +46,7 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
     timed = any(one.name in WALL_TIMES for one in shown.options.axes)
     labels = (one.title if place in shown.front else "" for place, one in enumerate(shown.points))
     return Scatter(
-        *(x, y, shown.x, shown.y, tuple(glyphs), tuple(labels)),
+        *(x, y, shown.x, shown.y, tuple(drawn), tuple(labels)),
         front=shown.walk,
         strands=(*_tables(shown), *_curves(shown), *ghosts, *shown.shifts),
         level_title="reference speech",
@@ -87,7 +79,7 @@ def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
                 yield tuple(sorted(line, key=lambda place: float(places[place, 0])))
 
 
-def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
+def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[glyphs.Glyph, str]]:
     """Techniques with their styles, and kinds of points if there are several."""
     names = in_order({name for one in shown.points for name in one.techniques})
     if any(not one.techniques and one.kind in (TAKE, STUDY) for one in shown.points):
