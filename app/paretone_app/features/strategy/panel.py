@@ -12,15 +12,7 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.strategy.grid import (
-    FIRST_STEP_REASON,
-    NAMES,
-    UNTRIED,
-    Figures,
-    StrategyGrid,
-    TableModel,
-    legend,
-)
+from paretone_app.features.strategy import grid
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, icon, set_look
@@ -77,14 +69,14 @@ class StrategyPanel(QWidget):
         tip = "The cells as a text table, for screen readers and for copying"
         self.text_box = build.named(QCheckBox("As text"), tip=tip)
         self.text_box.toggled.connect(self._switch_view)
-        self.grid = StrategyGrid(self._colours)
+        self.grid = grid.StrategyGrid(self._colours)
         self.grid.cell_activated.connect(self._cycle)
         self.grid.action_wanted.connect(self.set_selected)
         self.grid.cursor_moved.connect(self._show_cell)
         self.text_view = build.named(QTableView(), "Strategy table as text")
         self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         CopyKey(self.text_view, self.grid.as_text)
-        self._model = TableModel(self.grid)
+        self._model = grid.TableModel(self.grid)
         self.text_view.setModel(self._model)
         self._views = QStackedWidget()
         self._views.addWidget(self.grid)
@@ -92,7 +84,7 @@ class StrategyPanel(QWidget):
         self.legend = build.words(name="Legend", rich=True)
         self.cell = QLabel()
         self.cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.figures = Figures()
+        self.figures = grid.Figures()
         top = build.row((self.headline, 1), self.difference_box, self.text_box, *self._buttons.values())
         self.pages = Invited(self._views, text=self.grid.empty_text())
         below = tuple(map(build.keeping_room, (self.legend, self.cell, self.figures)))
@@ -130,7 +122,7 @@ class StrategyPanel(QWidget):
         """Show an untried table, filled in by :meth:`add_trials` and not editable until the calibration ends. At
         ``threshold`` δ, the error limit of layer l of L is l/L of δ. A calibration ``for_end`` has no passes."""
         self._threshold = threshold
-        self._live = np.full((layers, steps), UNTRIED, np.int8)
+        self._live = np.full((layers, steps), grid.UNTRIED, np.int8)
         self._live[:, 0] = SkipAction.NONE
         self._trials = 0
         self._say_phase(END if for_end else CHECK, "begins")
@@ -149,7 +141,7 @@ class StrategyPanel(QWidget):
         for trial in trials:
             if trial.accepted:
                 self._live[trial.layer, trial.step] = trial.action
-            elif self._live[trial.layer, trial.step] == UNTRIED:
+            elif self._live[trial.layer, trial.step] == grid.UNTRIED:
                 self._live[trial.layer, trial.step] = SkipAction.NONE
         self._trials += len(trials)
         last = trials[-1]
@@ -157,7 +149,7 @@ class StrategyPanel(QWidget):
         self.grid.light((last.layer, last.step))
         self.grid.refresh()
         place, verdict = f"Layer {last.layer + 1}, step {last.step + 1}", "accepted" if last.accepted else "rejected"
-        text = f"{place}: {NAMES[last.action]} {verdict}, error {general(last.error, 3)}"
+        text = f"{place}: {grid.NAMES[last.action]} {verdict}, error {general(last.error, 3)}"
         if self._threshold is not None:
             layers = len(self._live)
             limit = (last.layer + 1) / layers * self._threshold
@@ -189,13 +181,13 @@ class StrategyPanel(QWidget):
         cells = [(layer, step) for layer, step in selected if step and before.actions[layer][step] is not action]
         if not cells:
             if all(step == 0 for _, step in selected):
-                self.cell.setText(FIRST_STEP_REASON)
+                self.cell.setText(grid.FIRST_STEP_REASON)
             return
         table = before
         for layer, step in cells:
             table = table.changed(layer, step, action)
         where = f"layer {cells[0][0] + 1}, step {cells[0][1] + 1}" if len(cells) == 1 else f"{len(cells)} cells"
-        self.undo_stack.push(Edit(f"set {where} to {NAMES[action]}", before, table, self._take_edit))
+        self.undo_stack.push(Edit(f"set {where} to {grid.NAMES[action]}", before, table, self._take_edit))
 
     def _cycle(self, layer: int, step: int) -> None:
         table = self.editable
@@ -232,7 +224,7 @@ class StrategyPanel(QWidget):
             one.setVisible(not self.pages.is_empty)
         if difference:
             self.grid.show_reference(_values(self.reference), self._reference_name)
-        self.legend.setText(legend(self._colours, live is not None, difference))
+        self.legend.setText(grid.legend(self._colours, live is not None, difference))
         for name in ("import_table", "export_table"):
             self.can[name].refresh()
         if live is None:

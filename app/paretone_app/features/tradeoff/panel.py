@@ -7,13 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 
 from paretone.listening.results import HeardFrom
-from paretone_app.features.tradeoff.controls import (
-    FilterLine,
-    PlotOptionsLine,
-    TradeoffDetails,
-    TradeoffFoot,
-    TradeoffLegend,
-)
+from paretone_app.features.tradeoff import controls
 from paretone_app.features.tradeoff.plot import TradeoffPlot, write_sheet
 from paretone_app.features.tradeoff.saved import Selection, find, recalled, remembered, selection_of
 from paretone_app.features.tradeoff.scene import (
@@ -78,20 +72,20 @@ class TradeoffPanel(ShownPanel):
         self.set_colours(colours)
 
     def _build(self, colours: Colours, can: Mapping[str, Action]) -> None:
-        self.options_line, self.filter_line = PlotOptionsLine(can), FilterLine(self._clear)
+        self.options_line, self.filter_line = controls.PlotOptionsLine(can), controls.FilterLine(self._clear)
         self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         save = [can[f"point_{ending}"] for ending in file_dialogs.PLOTS]
         self.export_button = MenuButton("E&xport", "Save the view as SVG, PNG or CSV", save)
         self.open_button = ActionButton(can["open"])
         second = build.row((self.filter_line, 1), self.open_button, self.export_button)
-        self.legend = TradeoffLegend()
+        self.legend = controls.TradeoffLegend()
         self.legend.hidden_changed.connect(self._choose_filter)
         self.plot = TradeoffPlot(colours)
-        self.details = TradeoffDetails(colours, can)
+        self.details = controls.TradeoffDetails(colours, can)
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
-        self.foot = TradeoffFoot(can)
+        self.foot = controls.TradeoffFoot(can)
         self.foot.slider.valueChanged.connect(self.plot.go_along)
         self.plot.chosen.connect(self._point_chosen)
         self.plot.selection_changed.connect(self._selection_changed)
