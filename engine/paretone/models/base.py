@@ -202,8 +202,7 @@ class ModelInfo:
 
     @property
     def all_weights(self) -> str:
-        """Identity of all weights that make a take: :attr:`fingerprint`, which artefacts and profiles refer to, or the
-        SHA-256 of both with another vocoder."""
+        """Identity of all weights that make a take: :attr:`fingerprint`, or the SHA-256 of it and another vocoder's."""
         if not self.vocoder:
             return self.fingerprint
         return hashlib.sha256(f"{self.fingerprint}{self.vocoder}".encode()).hexdigest()
@@ -350,8 +349,7 @@ class FlowModel(SpeechModel, Protocol):
 
 
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
-    """``model`` as a flow model, which ``purpose`` (``Calibrating``) needs; a language model stands for the flow after
-    it. Raises :class:`SettingError` for others."""
+    """``model`` as a flow model, for a ``purpose`` (``Calibrating``). Raises :class:`SettingError` without a flow."""
     if model.info.family != FLOW and model.info.mel_flow is None:
         ways = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
         raise SettingError(

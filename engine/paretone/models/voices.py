@@ -76,8 +76,7 @@ def origin_of(voice: Voice) -> Origin | None:
 
 
 def read_voice(folder: Path, name: str, title: str = "") -> Voice:
-    """Read a voice from ``folder``: ``name.wav``, and ``name.json`` with its text and phones. Raises
-    :class:`AudioError` if that cannot be read."""
+    """The voice ``name.wav`` in ``folder``, with its text and phones from ``name.json``. Raises :class:`AudioError`."""
     path = folder / f"{name}.json"
     try:
         data = read_json(path)

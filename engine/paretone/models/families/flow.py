@@ -307,8 +307,7 @@ class PlannedFlow(ABC):
         seconds: float,
         check: Callable[[], None] = lambda: None,
     ) -> FlowInternals:
-        """The first passage, of ``seconds`` of audio, for profiling by component; ``decode`` makes audio of its last
-        state. Raises :class:`PlainError`."""
+        """The first passage, of ``seconds`` of audio, for profiling; ``decode`` makes audio of its last state."""
         passage, options = script.passages[0], script.options
         times = self._evaluation_times(script.times, options)
         run, sampler = self._started(script, passage)

@@ -59,8 +59,7 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Tr
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles`` one by one, with a stop and with
-    the other codes of frames."""
+    """Operations of ``model`` for reading ``prompt`` elements and decoding ``cycles``, stop and frames one by one."""
     given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
     frames = sum(len(cycle.tokens) for cycle in cycles) * model.frame_operations
     passes = sum(model.operations(1, prompt + done, 1) for done in range(given - 1))
@@ -243,7 +242,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Find new drafts, students and layer measurements; ``check`` may raise to cancel."""
-        self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
+        found = find_language_weights(places_of(self.info), self.info.fingerprint, check)
+        self.info = replace(self.info, **vars(found))
         return self.info
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:

@@ -149,8 +149,7 @@ def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
 
 class DemaskingProgress:
     def __init__(self, observer: Observer, planned: Sequence[Sequence[int]], number: int, seconds: float) -> None:
-        """``planned``: maximum steps of each block of each passage; ``number``: index of the running passage;
-        ``seconds``: its audible duration."""
+        """``planned``: most steps of each block, by passage; ``number`` of the running passage and its ``seconds``."""
         self._observer, self._number, self._passages = observer, number, len(planned)
         self._before, self._total = sum(map(sum, planned[:number])), sum(map(sum, planned))
         self._steps, self._blocks = sum(planned[number]), iter(planned[number])
@@ -218,8 +217,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @abstractmethod
     def _passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
-        """Cut the text into passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises
-        :class:`PlainError`."""
+        """Passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises :class:`PlainError`."""
 
     @abstractmethod
     def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:

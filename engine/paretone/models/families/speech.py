@@ -172,8 +172,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """``trace`` with the family's additions; ``starts`` are the passages' starts in seconds."""
 
     def shared(self, script: AnyScript, ask: Ask) -> AnyScript:
-        """``script`` whose passes are computed with those of others, where its plan allows it: see
-        :mod:`paretone.models.families.together`."""
+        """``script`` with passes shared where its plan allows: see :mod:`paretone.models.families.together`."""
         return script
 
     # --- Speaking ----------------------------------------------------------------------------------------------------

@@ -30,8 +30,7 @@ def spoken_bytes(text: str) -> int:
 
 
 def spoken_rate(transcript: str, seconds: float, recording: str, title: str) -> tuple[float, str]:
-    """Bytes per second of a ``recording`` by its name, within the bounds, and why its transcript may not fit, as a
-    sentence, or ``""``."""
+    """Bytes per second of a ``recording`` within the bounds, and why its transcript may not fit, or ``""``."""
     rate, mismatch = spoken_bytes(transcript) / seconds, ""
     if not SLOWEST <= rate <= FASTEST:
         mismatch = (

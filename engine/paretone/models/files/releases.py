@@ -383,8 +383,7 @@ class _StatusError(ConnectionError):
 
 
 def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
-    """Whether the data match the declared SHA-256, or their entity tag: SHA-256 of large files, git's SHA-1 of small
-    ones."""
+    """Whether the data match the declared SHA-256, or their entity tag: SHA-256, or of small files git's SHA-1."""
     wanted = transfer.file.sha256 or transfer.etag
     if re.fullmatch("[0-9a-f]{64}", wanted):
         digest = hashlib.sha256()

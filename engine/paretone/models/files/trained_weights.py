@@ -114,8 +114,7 @@ def interval_metadata(weights: IntervalWeights, base: str, steps: int) -> dict[s
 
 
 def described_interval(found: Mapping[str, str], path: str, digest: str) -> IntervalWeights | None:
-    """Parse the metadata ``found`` of the file at ``path`` with the fingerprint ``digest``; ``None`` for other files
-    and incomplete metadata."""
+    """Parse the metadata ``found`` of a file with the fingerprint ``digest``; ``None`` if incomplete or another's."""
     if found.get("interval") != "true":
         return None
     try:
@@ -192,9 +191,6 @@ class LanguageWeights:
     """In the same order, but recovered ones before intermediate stages."""
     foreign: tuple[str, ...] = ()
     layer_order: tuple[int, ...] = ()
-
-    def on(self, info: ModelInfo) -> ModelInfo:
-        return replace(info, **vars(self))
 
 
 def find_language_weights(

@@ -205,8 +205,7 @@ class Int4Product(Immutable):
 
 
 def packed_product(product: Product, inputs: int, bits: int, group: int = GROUPS[0]) -> Product:
-    """``product`` of ``inputs`` numbers, with weights in 8 or 4 ``bits`` for few rows; unchanged if the inputs do not
-    divide into groups of ``group``."""
+    """``product`` of ``inputs`` numbers, with 8 or 4 ``bits`` for few rows; unchanged if these make no whole groups."""
     if bits == 4 and inputs % group:
         return product
     weight, bias = weight_of(product, inputs)

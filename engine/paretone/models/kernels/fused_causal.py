@@ -122,8 +122,7 @@ class FusedLayer:
         turn(x, rotation)
 
     def after(self, mixed: Tensor, entered: Tensor) -> Tensor:
-        """The rest of the layer after attention: ``mixed`` values (rows, heads · head_width) and the layer's input
-        (rows, hidden) to its output (rows, hidden)."""
+        """``mixed`` values (rows, heads · head_width) and the layer's input (rows, hidden) to its output."""
         hidden = self.output(mixed).add_(entered)
         gate, up = self.gate_up(self.feed_forward_norm(hidden)).chunk(2, dim=-1)
         return self.down(F.silu(gate).mul_(up)).add_(hidden)
@@ -166,8 +165,7 @@ class FusedTransformer(nn.Module):
 
     @torch.inference_mode()
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`; the last layer stops after its keys and
-        values."""
+        """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`, without the last layer's attention."""
         self.unnormed(embedded, cache, positions, filling=True)
 
     def unnormed(

@@ -74,8 +74,7 @@ class MaskedRequest:
         )
 
     def operations(self, config: MaskedConfig, targets: int, guide: Guide) -> float:
-        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations), without deducting the
-        savings of the first and last layer."""
+        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2), as if no layer saved any."""
         alone = config.operations(self.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(self.prefix + self.frames, targets) + alone
 
@@ -319,8 +318,7 @@ class FusedMasked:
         return [next(found) if len(one) == 4 else self.forward(*one) for one in calls]
 
     def shared(self, ask: Callable[[Any, Any], Any]) -> FusedMasked:
-        """The network whose :meth:`forward` is computed with others: see :mod:`paretone.models.families.together`.
-        Itself, if it is recorded or compiled."""
+        """The network with shared passes (:mod:`paretone.models.families.together`), unless recorded or compiled."""
         if type(self) is not FusedMasked or {"begin", "forward"} & set(vars(self)):
             return self
         made = copy.copy(self)

@@ -64,7 +64,7 @@ def _side_stream(device: int) -> torch.cuda.Stream:
 
 
 class CudaMemory:
-    """Memory that torch holds on a GPU, without its cache, for measuring recordings."""
+    """Memory that torch holds on a GPU, without its cache."""
 
     def held(self) -> int:
         """Bytes, including the pools of CUDA graphs."""

@@ -45,8 +45,7 @@ class Int8Linear(nn.Module):
     @classmethod
     @cache
     def _saturates(cls) -> bool:
-        """Whether sums of two products saturate at 16 bits, as without VNNI instructions: 8-bit products are then wrong
-        by several per cent, 7-bit ones are correct."""
+        """Whether sums of two 8-bit products saturate at 16 bits, as without VNNI instructions; of 7 bits none does."""
         largest = torch.ones(64, 64, device="cpu")
         found = torch.ops.quantized.linear_dynamic(largest, cls._whole(largest, None), False)
         return bool(found.min() < 0.9 * 64)

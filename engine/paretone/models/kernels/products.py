@@ -91,8 +91,7 @@ def blocks(rows: int, most: int | None = None) -> Iterator[slice]:
 
 
 def tiles(items: int, length: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Items and rows of tiles of at most ``most`` rows that cover ``items`` of ``length`` rows each: several complete
-    items if short, else blocks of one."""
+    """Items and rows of tiles of at most ``most`` rows over ``items`` of ``length``: whole items, or blocks of one."""
     together = max(1, most // length)
     return itertools.product(blocks(items, together), blocks(length, most))
 
@@ -174,8 +173,7 @@ class PackableLinear(nn.Linear):
 
 
 def packed(network: Network) -> Network:
-    """``network``, whose :class:`PackableLinear` layers are now packed where that is possible. Its weights must not
-    change any more, unless it is trained."""
+    """``network`` with :class:`PackableLinear` layers packed where possible; only training may change its weights."""
     for one in network.modules():
         if isinstance(one, PackableLinear):
             one.pack()

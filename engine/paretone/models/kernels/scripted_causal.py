@@ -66,8 +66,7 @@ class Head(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """Of a draft on its target's states: scaled weights of the norms of states and tokens, the weight that joins them,
-    and the head's two."""
+    """A draft's scaled weights of the norms of states and tokens, the weight that joins them, and the head's two."""
 
     of_state: Tensor
     of_token: Tensor
@@ -386,8 +385,7 @@ READ_BETWEEN = 1 << 23
 
 @functools.cache
 def gathering_pays(heads: int, width: int, threads: int) -> bool:
-    """Whether one token attends faster to a cache out of the processor's own caches if values are gathered
-    (:func:`_gathered`), with ``threads``."""
+    """Whether :func:`_gathered` values are faster for one token whose keys and values come from main memory."""
     memory = torch.ones(MEASURED_LAYERS, 2 * heads, MEASURED_LENGTH, width)
     others, query, scale = torch.ones(READ_BETWEEN), torch.ones(1, heads, width), width**-0.5
 

@@ -145,8 +145,7 @@ class SplitProduct:
 
 
 def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, scales: Tensor, zeros: Tensor) -> Tensor:
-    """Add ``scale`` · ``digits`` (rows, inputs) · ``weights`` (packed) to ``sums`` (rows, outputs), if given;
-    ``scales`` and ``zeros`` are per output."""
+    """``sums`` plus ``scale`` · ``digits`` (rows, inputs) · packed ``weights``; ``scales``, ``zeros`` per output."""
     multiply, more = torch.ops.onednn.qlinear_pointwise, (torch.float32, 1.0, 0)
     if sums is None:
         return multiply(digits, scale, 0, weights, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")

@@ -228,8 +228,7 @@ class MiniFrontEnd(ABC, Generic[Codec]):
         """Network form of codes (n, …)."""
 
     def passages(self, text: str, how: HowToRead) -> Passages[MiniPassage]:
-        """Cut ``text`` into pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
-        :class:`paretone.errors.TextError`."""
+        """See :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises :class:`paretone.errors.TextError`."""
         pieces, notes = self._reader.pieces(text, how)
         passages = (
             MiniPassage(one.text, self._phones(one.phones), round(last_sound(one.phones) * SAMPLE_RATE), one.phones)

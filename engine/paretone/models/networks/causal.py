@@ -84,8 +84,7 @@ class CausalConfig:
 
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> Self:
-        """Read the sizes from a Hugging Face ``config.json`` of one of :attr:`KINDS`. Raises :class:`CheckpointError`
-        that names an unsupported field."""
+        """Read a Hugging Face ``config.json`` of one of :attr:`KINDS`. Raises :class:`CheckpointError` with a field."""
         file = ConfigFile.of(config)
         kind = file.text("model_type")
         if kind not in cls.KINDS:

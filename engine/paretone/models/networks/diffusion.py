@@ -96,8 +96,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         raise NotImplementedError
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor:
-        """Last layer's output to the quantity that the official calibration of DiTReducio compares, (rows, frames, …);
-        ``entered`` is the result of :meth:`enter`."""
+        """Last layer's output and :meth:`enter`'s result to what DiTReducio calibrates on, (rows, frames, …)."""
         raise NotImplementedError
 
     def project(self, left: Tensor) -> Tensor:
@@ -290,8 +289,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
 
 
 def intervals(times: Tensor) -> Tensor:
-    """Intervals (n, 2) of evaluations at ``times`` (n,): each carries the state to the time of the next, the last one
-    to speech."""
+    """Intervals (n, 2) from each of ``times`` (n,) to the next, the last one to speech."""
     return torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1)
 
 

@@ -294,8 +294,7 @@ PARAMETRISED = Naming("parametrizations.weight.original0", "parametrizations.wei
 def stored_shapes(
     module: nn.Module, naming: Naming = HOOKED, plain: tuple[str, ...] = ()
 ) -> dict[str, tuple[int, ...]]:
-    """Names and shapes in a file of ``module`` with weight norm on all convolutions except those whose names begin with
-    one of ``plain``."""
+    """Names and shapes in a file of ``module`` with weight norm on convolutions, except those in ``plain`` parts."""
     convolutions = {
         f"{name}.weight"
         for name, part in module.named_modules()

@@ -148,8 +148,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         return self.quantiser.codes(self.latents(mel[:, :frames]))
 
     def entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
-        """Rounded numbers (B, n, numbers) and the voice's mean mel (B, bands) to the input of the decoder's blocks,
-        (B, width, n)."""
+        """Rounded numbers (B, n, numbers) and a voice's mean mel (B, bands) to the blocks' input, (B, width, n)."""
         conditioning = self.decoder["voice"](self.normalised(voice))
         return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
 
@@ -175,8 +174,7 @@ Model = TypeVar("Model", bound=QuantisedMel)
 
 
 def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
-    """Load the codec in the folder ``root`` in float32: ``config.json`` with its sizes, and float16 weights. Raises
-    :class:`CheckpointError`."""
+    """Load the codec in ``root`` in float32 by its ``config.json``. Raises :class:`CheckpointError`."""
     sizes = kind.sizes.read(ConfigFile.read(root / CONFIG_FILE))
     path = root / WEIGHT_FILE
     return loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path)).to(device)
@@ -219,8 +217,7 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Finite scalar quantisation (arXiv 2309.15505): a few numbers from −1 to 1, each rounded to its levels, form one
-    code."""
+    """Finite scalar quantisation (arXiv 2309.15505): numbers from −1 to 1, rounded to their levels, form one code."""
 
     levels: Tensor
     places: Tensor

@@ -79,8 +79,7 @@ def _sizes(weights: Held | None, where: str) -> Iterator[_Building]:
 
 
 class _Building(TorchFunctionMode):
-    """Skips initialisation, which would import torch's compiler, for seconds; and counts tensors before they are
-    created, if ``weights`` limit them."""
+    """Skips initialisation, which would import torch's compiler, and counts tensors that ``weights`` limit."""
 
     def __init__(self, weights: Held | None, where: str) -> None:
         super().__init__()

@@ -39,8 +39,7 @@ class VocosConfig:
 
     @classmethod
     def read(cls, path: Path) -> VocosConfig:
-        """Read an official ``config.yaml``. Raises :class:`CheckpointError` that names what is missing or
-        unsupported."""
+        """Read an official ``config.yaml``. Raises :class:`CheckpointError` with the field."""
         file = ConfigFile.read(path)
         parts = (file.part(name, needed=True) for name in ("feature_extractor", "backbone", "head"))
         features, backbone, head = (one.part("init_args", needed=True) for one in parts)
