@@ -41,7 +41,7 @@ from paretone.models.families.evaluations import (
 )
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Speech
+from paretone.models.families.speech import Account, Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import interval_backbone, with_flow_weights
 from paretone.models.kernels import products
@@ -58,7 +58,7 @@ from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
-from paretone.setting.take import Measurements, Trace
+from paretone.setting.take import Trace
 
 
 class Backbones:
@@ -294,10 +294,8 @@ class PlannedFlow(ABC):
         evaluations = self._evaluations(script, passage, run)
         state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
-        maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
-        return AttentionCapture(
-            layer, step, passage.frames, script.prompt.frames, maps, similarities, self._frame_seconds
-        )
+        maps, similar = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
+        return AttentionCapture(layer, step, passage.frames, script.prompt.frames, maps, similar, self._frame_seconds)
 
     @torch.inference_mode()
     def taken_apart(
@@ -420,9 +418,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
 
         return replace(script, network=FlowNetwork(backbone, evaluator))
 
-    def _account(
-        self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace
-    ) -> tuple[Measurements, tuple[str, ...]]:
+    def _account(self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace) -> Account:
         measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.shares) for one in spoken))
         backbone = script.backbone
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())

@@ -46,7 +46,7 @@ from paretone.models.families.passages import (
     cost_of,
     largest_difference,
 )
-from paretone.models.families.speech import Speech
+from paretone.models.families.speech import Account, Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import find_language_weights, places_of
 from paretone.observer import SILENT, Observer, StepReport
@@ -55,7 +55,7 @@ from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGu
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
-from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
+from paretone.setting.take import DecodingCycle, DecodingTrace, Trace
 
 
 def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
@@ -296,7 +296,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         ends = self._ends(script.passages)
         return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages), ends)
 
-    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
+    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> Account:
         passes = sum(len(one.cycles) for one in spoken)
         streaming = largest_difference(one.approximated for one in spoken)
         measured = replace(
@@ -400,7 +400,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         decoder_seconds += time.perf_counter() - began
         samples += len(rest)
         yield Uttered(rest, seen)
-        target, draft = script.network.target.tokens, script.network.draft
+        networks = script.network
+        target, draft = networks.target.tokens, None if networks.draft is None else networks.draft.tokens
         # A draft on features reads the prompt's last element.
         prompt_tokens, draft_prompt_tokens = (1 if one is None else one.embedded.shape[1] for one in requests)
         return _Spoken(
@@ -409,10 +410,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             samples,
             backbone_seconds,
             decoder_seconds,
-            spent_operations(
-                target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
-            )
-            + decoder.operations,
+            spent_operations(target, draft, prompt_tokens, cycles, draft_prompt_tokens) + decoder.operations,
             plain_operations(self.own.tokens, prompt_tokens, cycles) + decoder.reference_operations,
             # A stop id among accepted drafts saves no pass.
             frozenset({"draft"} if any(min(one.accepted, len(one.tokens)) for one in cycles) else ()) | decoder.saved,
@@ -438,8 +436,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         requests: tuple[Request, Request | None],
         check: Callable[[], None],
     ) -> Decoding:
-        networks, plan = script.network, script.plan
-        request, draft_request = requests
+        networks, plan, request = script.network, script.plan, requests[0]
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
         target, draft = networks.target.tokens, None if networks.draft is None else networks.draft.tokens
         for one in (target, draft):
@@ -447,9 +444,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 one.reach(request.first_position + request.maximum)
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
-        loop = DecodingLoop(
-            target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance
-        )
+        loop = DecodingLoop(target, draft, *requests, sampler, uniforms, check, self._memory, plan.acceptance)
         return parts.decoding(plan.decoding, loop)
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:

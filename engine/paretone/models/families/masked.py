@@ -29,7 +29,7 @@ from paretone.models.base import ModelInfo, Script, Voice
 from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage, GridDecoder, Passages, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Joiner, Speech
+from paretone.models.families.speech import Account, Joiner, Speech
 from paretone.models.families.together import Ask
 from paretone.models.kernels import precision
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
@@ -41,7 +41,7 @@ from paretone.sampling.demasking import Canvas, CanvasRun, Guide, Rules, Schedul
 from paretone.sampling.demasking_schedule import Block, block_bounds, commit_counts
 from paretone.setting.knobs import Values
 from paretone.setting.plan import WHOLE, GuidanceSchedule, MaskedPlan
-from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
+from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
@@ -470,9 +470,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         both = Guide.BOTH if options["guidance"] else Guide.ALONE
         return sum(map(bool, counts)) * request.operations(config, request.frames, both)
 
-    def _account(
-        self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace
-    ) -> tuple[Measurements, tuple[str, ...]]:
+    def _account(self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace) -> Account:
         measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
         return measured, (*pace.remarks, *self._graphs.notes(), *notes_of(script.network))
 

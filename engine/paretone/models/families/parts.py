@@ -163,13 +163,11 @@ def masked_run(part: Part, network: FusedMasked, request: MaskedRequest, guidanc
 
 
 # --- Checking a plug-in's results -------------------------------------------------------------------------------------
-def _require_shape(
-    part: Part, found: object, shape: Sequence[int], what: str, numbers: torch.dtype | None = None
-) -> None:
-    """``numbers``: the required type; ``None``: any floating-point type."""
+def _require_shape(part: Part, found: object, shape: Sequence[int], what: str, kind: torch.dtype | None = None) -> None:
+    """``kind``: the required type; ``None``: any floating-point type."""
     is_right = isinstance(found, Tensor) and found.shape == torch.Size(shape) and found.is_floating_point()
-    if not is_right or (numbers is not None and isinstance(found, Tensor) and found.dtype != numbers):
-        of = f"of {str(numbers).removeprefix('torch.')}" if numbers is not None else "with floating point"
+    if not is_right or (kind is not None and isinstance(found, Tensor) and found.dtype != kind):
+        of = f"of {str(kind).removeprefix('torch.')}" if kind is not None else "with floating point"
         raise part.wrong(found, f"{what}, a Tensor of shape {tuple(shape)} {of}")
 
 

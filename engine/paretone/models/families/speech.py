@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -48,9 +48,7 @@ class Joiner(Protocol):
 class Delivery:
     """Delivers and keeps the audio, passage by passage. ``check`` sees each piece first; then all ``paces`` do."""
 
-    def __init__(
-        self, joiner: Joiner, sample_rate: int, paces: Collection[Pace], check: Callable[[np.ndarray], None]
-    ) -> None:
+    def __init__(self, joiner: Joiner, sample_rate: int, paces: set[Pace], check: Callable[[np.ndarray], None]) -> None:
         self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
@@ -102,6 +100,7 @@ class Delivery:
 
 
 LONG_TEXT = 2000
+Account = tuple[Measurements, tuple[str, ...]]
 AnyScript = TypeVar("AnyScript", bound=Script)
 AnySpoken = TypeVar("AnySpoken", bound=Spoken)
 
@@ -162,9 +161,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         """Speak one passage: yield its audio as it becomes final."""
 
     @abstractmethod
-    def _account(
-        self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
-    ) -> tuple[Measurements, tuple[str, ...]]:
+    def _account(self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace) -> Account:
         """Measurements of the passages beyond those of :meth:`stream`, and notes on them."""
 
     @abstractmethod

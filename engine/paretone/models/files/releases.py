@@ -350,11 +350,8 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
         headers["Range"] = f"bytes={offset}-"
     check()
     with contextlib.ExitStack() as stack:
-        response = stack.enter_context(
-            hub.get_session().stream(
-                "GET", transfer.address, headers=headers, follow_redirects=True, timeout=CONNECT_SECONDS
-            )
-        )
+        how = {"headers": headers, "follow_redirects": True, "timeout": CONNECT_SECONDS}
+        response = stack.enter_context(hub.get_session().stream("GET", transfer.address, **how))
         if response.status_code not in (200, 206):
             raise _StatusError(response.status_code)
         if offset and response.status_code == 200:  # the server sends the whole file again

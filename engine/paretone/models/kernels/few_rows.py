@@ -185,7 +185,7 @@ class Int4Product(Immutable):
         whole = whole.add_(8).round_().clamp_(0, 15).int()
         self._whole, self._scales, self._zeros = whole.to(torch.uint8), scales, zeros
         self._packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(whole.flatten(1).contiguous(), 1)
-        self._scales_and_zeros = torch.stack([scales, zeros], dim=-1).transpose(0, 1).contiguous()
+        self._scaling = torch.stack([scales, zeros], dim=-1).transpose(0, 1).contiguous()
         self._bias, self.many, self._group = bias, many, group
         self.weight_bytes = 0.5 + 4 / group
 
@@ -197,9 +197,7 @@ class Int4Product(Immutable):
     def __call__(self, x: Tensor) -> Tensor:
         if len(x) > FEW_ROWS:
             return self.many(x)
-        found = torch.ops.aten._weight_int4pack_mm_for_cpu(
-            x.bfloat16(), self._packed, self._group, self._scales_and_zeros
-        )
+        found = torch.ops.aten._weight_int4pack_mm_for_cpu(x.bfloat16(), self._packed, self._group, self._scaling)
         found = found[:, : self._outputs].float()
         return found if self._bias is None else found.add_(self._bias)
 

@@ -473,9 +473,8 @@ class _PaddedRun(MaskedRun):
         self._seen[:, prefix:room] = False
         self._seen[:, room : room + frames] = True
         self._seen[:, room + frames :] = False
-        for target, source in zip(
-            (self._prefix, *self._prefix_projected), (run._prefix, *run._prefix_projected), strict=True
-        ):
+        both = ((one._prefix, *one._prefix_projected) for one in (self, run))
+        for target, source in zip(*both, strict=True):
             target[:prefix].copy_(source)
         for mine, theirs in ((self._guided, run._guided), (self._unguided, run._unguided)):
             for target, source in ((mine.cosines, theirs.cosines), (mine.sines, theirs.sines)):

@@ -324,6 +324,5 @@ class CausalTransformer(nn.Module):
 
 def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1) -> KeyValueCache:
     """An empty cache for a transformer of ``config``, with the device and type of ``like``."""
-    return KeyValueCache(
-        config.layers, config.key_value_heads, capacity, config.head_width, like.device, like.dtype, batch
-    )
+    sizes = config.layers, config.key_value_heads, capacity, config.head_width
+    return KeyValueCache(*sizes, like.device, like.dtype, batch)

@@ -225,9 +225,8 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
             for index in range(self.layers):
                 hidden = self.layer(index, hidden, evaluation, joined, in_place=index > 0 or not self.keeps_entered)
             left = self.project(self.leave(hidden, first, evaluation, joined))[0]
-            for place, one, own in zip(
-                places, entered, left.split([len(one) * one.shape[1] for one in entered]), strict=True
-            ):
+            rows = left.split([len(one) * one.shape[1] for one in entered])
+            for place, one, own in zip(places, entered, rows, strict=True):
                 found[place] = own.unflatten(0, one.shape[:2])
         return [found[place] for place in range(len(calls))]
 

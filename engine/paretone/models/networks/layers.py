@@ -168,9 +168,7 @@ class SelfAttention(nn.Module):
         """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
         if self.packed is not None and not x.requires_grad:
             return self._by_blocks(self.packed, x, rotary)
-        parts = (
-            [projection(x) for projection in self.inputs] if self._fused is None else self._fused(x).chunk(3, dim=-1)
-        )
+        parts = [project(x) for project in self.inputs] if self._fused is None else self._fused(x).chunk(3, dim=-1)
         query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in parts)
         query, key = self.normalised(query, key)
         query, key = rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads)

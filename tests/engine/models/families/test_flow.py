@@ -112,45 +112,35 @@ def test_everything_uses_together(model: F5Speech, seen: Seen) -> None:
     measured = synthesis.measurements
     assert measured.evaluations == 14
     assert [len(one) for one in synthesis.trace.step_seconds] == [7, 7]
-    one_branch, two_branches = (
-        model.operations(scripted(model, TEXT, VOICE, one, prepared=False)) for one in (of, plain())
-    )
-    saved = 7 * one_branch.evaluation / (32 * two_branches.evaluation)
-    assert measured.ops_ratio == pytest.approx(saved * table.ops_ratio(one_branch))
+    one, two = (model.operations(scripted(model, TEXT, VOICE, each, prepared=False)) for each in (of, plain()))
+    assert measured.ops_ratio == pytest.approx(7 * one.evaluation / (32 * two.evaluation) * table.ops_ratio(one))
     assert np.isfinite(synthesis.samples).all()
 
 
 def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen: Seen) -> None:
-    speak(model, using(plain(steps=2), FREE))
-    trained, own = make_backbone(2), make_backbone(1)
-    used = seen.backbones[-1]
-    assert torch.equal(used.proj_out.weight, trained.proj_out.weight)
-    speak(model, plain(steps=2))
-    assert torch.equal(seen.backbones[-1].proj_out.weight, own.proj_out.weight)
+    for of, seed in ((using(plain(steps=2), FREE), 2), (plain(steps=2), 1)):
+        speak(model, of)
+        assert torch.equal(seen.backbones[-1].proj_out.weight, make_backbone(seed).proj_out.weight)
 
 
 def test_the_baseline_is_not_touched_by_what_was_used_before(model: F5Speech) -> None:
-    before = speak(model, plain(steps=4)).samples
-    narrow = speak(model, using(plain(steps=4), NARROW)).samples
-    free = speak(model, using(plain(steps=4), FREE)).samples
-    assert np.array_equal(speak(model, plain(steps=4)).samples, before)
-    assert not np.array_equal(narrow, before)
-    assert not np.array_equal(free, before)
+    used = ((), (NARROW,), (FREE,), ())
+    before, narrow, free, after = (speak(model, using(plain(steps=4), *one)).samples for one in used)
+    assert np.array_equal(after, before)
+    assert not np.array_equal(narrow, before) and not np.array_equal(free, before)
     assert np.corrcoef(narrow, before)[0, 1] > 0.99, "fewer bits are close to all of them"
 
 
 def test_calibration_is_for_what_runs(model: F5Speech) -> None:
-    class Trials(Observer):
-        steps = 0
+    trials: list[int] = []
 
+    class Trials(Observer):
         def report(self, name: str, value: object) -> None:
-            if isinstance(value, Similarities):
-                self.steps = value.values.shape[1]
+            trials.extend([value.values.shape[1]] if isinstance(value, Similarities) else ())
 
     of = using(plain(), FREE, PRUNED, NARROW, UsedTechnique("ditreducio", Values(threshold=0.5)))
-    observer = Trials()
-    record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
-    assert observer.steps == record.table.steps == 7
+    record = calibrate_model(model, [Utterance("One.", VOICE)], of, Trials())
+    assert trials[-1] == record.table.steps == 7
     assert record.table.compatibility == compatibility_of(model.info, of)
     assert record.table.compatibility.fingerprint == model.info.weight_sets[0].fingerprint
     assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"

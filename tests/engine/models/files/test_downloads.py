@@ -162,9 +162,7 @@ def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, messag
         fetch(hub, tmp_path / "m")
 
 
-def test_a_full_disk_is_noticed_before_anything_is_fetched(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_noticed_beforehand(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = releases.shutil.disk_usage(tmp_path)
     monkeypatch.setattr(releases.shutil, "disk_usage", lambda path: usage._replace(free=1000))
     with pytest.raises(PlainError, match=r"0\.0 GB of free space"):

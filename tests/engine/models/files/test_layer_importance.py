@@ -25,9 +25,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of, spade, technique
 
-DIVERGENCES = LayerImportance(
-    DIVERGENCE, (7.0, 0.1, 0.3, 0.2), (6.0, 0.0, 0.2, 0.1), (8.0, 0.2, 0.4, 0.3), utterances=9
-)
+DIVERGENCES = LayerImportance(DIVERGENCE, (7.0, 0.1, 0.3, 0.2), (6, 0, 0.2, 0.1), (8, 0.2, 0.4, 0.3), utterances=9)
 
 
 def record(*measures: LayerImportance) -> ImportanceRecord:
@@ -45,9 +43,8 @@ def test_the_most_important_layers_stay_in_their_own_order() -> None:
 
 
 def test_word_errors_within_their_noise_leave_it_to_divergence() -> None:
-    words = LayerImportance(
-        WORD_ERROR, (0.9, 0.06, 0.04, 0.05), (0.7, 0.01, 0.0, 0.01), (1.0, 0.1, 0.1, 0.1), baseline=0.03
-    )
+    low, high = (0.7, 0.01, 0.0, 0.01), (1.0, 0.1, 0.1, 0.1)
+    words = LayerImportance(WORD_ERROR, (0.9, 0.06, 0.04, 0.05), low, high, baseline=0.03)
     assert record(DIVERGENCES, words).order == (0, 2, 3, 1)
 
 

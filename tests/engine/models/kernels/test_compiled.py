@@ -191,12 +191,9 @@ def test_a_take_says_what_of_its_time_was_compiling(
     assert function._seconds == 0, "told once"
 
 
-def test_language_models_say_why_they_are_not_compiled(tmp_path: Path) -> None:
+def test_what_is_not_compiled_says_why(tmp_path: Path) -> None:
     model = speaking.load(write_model(tmp_path / "model"))
     assert "took 1.8 times as long" in (problem(model.info, Setting("lm-mini").with_technique(COMPILED)) or "")
-
-
-def test_whole_numbers_are_not_compiled() -> None:
     narrow = Setting("f5-mini").with_technique(UsedTechnique("precision", Values(precision="int8")))
     assert "cannot be compiled" in conflict(narrow.with_technique(COMPILED), "compilation")
 
@@ -269,10 +266,8 @@ def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
     for tokens, scored in ((20, 1), (1, 1), (3, 2), (MOST_TOKENS, MOST_TOKENS)):
         states, embedded = torch.randn(2, tokens, target.head.shape[1])
         start = caches[0].length
-        found, expected = (
-            one.draft(states, embedded, cache, places[start : start + tokens], scored)
-            for one, cache in zip((fast, operators), caches, strict=True)
-        )
+        here, both = places[start : start + tokens], zip((fast, operators), caches, strict=True)
+        found, expected = (one.draft(states, embedded, cache, here, scored) for one, cache in both)
         assert len(found[1]) == scored and all(map(torch.equal, found, expected))
     assert torch.equal(caches[0].kept(), caches[1].kept())
 
@@ -312,5 +307,5 @@ def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
 
 
 def test_other_kinds_of_numbers_go_operator_by_operator() -> None:
-    assert FusedTransformer.of(small_transformer(LLAMA, dtype=torch.float64))._scripted is None
-    assert FusedTransformer.of(small_transformer(LLAMA, dtype=torch.bfloat16))._scripted is None
+    for dtype in (torch.float64, torch.bfloat16):
+        assert FusedTransformer.of(small_transformer(LLAMA, dtype=dtype))._scripted is None

@@ -108,9 +108,7 @@ def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork)
     for run in runs:
         filled = Canvas(4, FRAMES, CONFIG.mask, torch.device("cpu"))
         with Recorder() as recorder:
-            steps = demask(
-                run, filled, Block(2, 9, 6), rules, noise, 0, lambda step: guides[step], still=lambda taken: 3
-            )
+            steps = demask(run, filled, Block(2, 9, 6), rules, noise, 0, lambda step: guides[step], still=lambda _: 3)
             assert len(list(steps)) == 4
         assert "aten::topk" in recorder.names
         assert not recorder.names & READ_BACK

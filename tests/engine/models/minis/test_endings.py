@@ -89,14 +89,11 @@ def unloaded() -> Iterator[None]:
     reader.cache_clear()
 
 
-def spoken(
-    model: str, text: str, place: int, seed: int, techniques: Sequence[str] = (), **options: object
-) -> Synthesis:
+def spoken(model: str, text: str, who: int, seed: int, techniques: Sequence[str] = (), **options: object) -> Synthesis:
     chosen = Setting(model, entry(model).options_with(**options), seed=seed)
     for name in techniques:
         chosen = chosen.with_technique(UsedTechnique(name, Values()))
-    speaker = voices(model)[place % len(voices(model))]
-    return synthesise(loaded(model), text, speaker, chosen)
+    return synthesise(loaded(model), text, voices(model)[who % len(voices(model))], chosen)
 
 
 def silence_after(text: str, seed: int, **options: object) -> float:
@@ -180,9 +177,8 @@ def test_the_language_model_ends_where_its_text_does() -> None:
         judge = Judge([text, f"{text} {text}"])
         for place, seed in itertools.product(workload(range(5), range(3, 4)), seeds):
             take = spoken("lm-mini", text, place, seed)
-            assert (
-                len(take.trace.decoding.tokens) == reader().pieces(text, HowToRead(seed=seed))[0][0].latent_frames // 2
-            )
+            (piece, *_), _ = reader().pieces(text, HowToRead(seed=seed))
+            assert len(take.trace.decoding.tokens) == piece.latent_frames // 2
             assert take.trace.decoding.run_away == (False,) and not take.notes
             assert faults(take, silence_after(text, seed)) == []
             assert level(take.samples) > -40, "it is heard; the softest F has -37 dB"

@@ -47,13 +47,7 @@ from paretone.models.minis.natural_decoder import (
     moved_magnitudes,
     moved_phases,
 )
-from paretone.models.minis.natural_vocoder import (
-    GROUP_HOP,
-    GROUPED,
-    GroupedCodec,
-    LatentVocoder,
-    StreamedNatural,
-)
+from paretone.models.minis.natural_vocoder import GROUP_HOP, GROUPED, GroupedCodec, LatentVocoder, StreamedNatural
 from paretone.models.minis.speaking import NaturalVoice, VoiceReader
 from paretone.models.voices import shipped_voices
 from paretone.paths import resource

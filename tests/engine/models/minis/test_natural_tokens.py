@@ -189,9 +189,7 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
         assert np.isfinite(take.samples).all() and len(take.samples) > 2_000, one.title
 
 
-def test_a_vocoder_of_other_speech_and_an_earlier_version_are_refused(
-    lm_folder: Path, omni_folder: Path, tmp_path: Path
-):
+def test_another_vocoder_and_an_earlier_version_are_refused(lm_folder: Path, omni_folder: Path, tmp_path: Path):
     for name, folder in (("lm-mini", lm_folder), ("omni-mini", omni_folder)):
         alone = shutil.copytree(folder, tmp_path / name)
         write_vocos(tmp_path / entry(name).vocoder)
