@@ -65,8 +65,6 @@ class Hub(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """One request."""
-
     server: Hub
     protocol_version = "HTTP/1.1"
 
@@ -97,8 +95,7 @@ class Answer(BaseHTTPRequestHandler):
         self.end_headers()
         if not with_body:
             return
-        if self.server.damages:
-            body = body[:-1] + b"?"
+        body = body[:-1] + b"?" if self.server.damages else body
         if self.path == WEIGHTS and self.server.break_off_after:
             self.wfile.write(body[: self.server.break_off_after.pop(0)])
             self.server.before_break_off()
@@ -119,6 +116,5 @@ class Answer(BaseHTTPRequestHandler):
 
 def assert_complete(folder: Path, model: str = "F5TTS_v1_Base") -> None:
     for one in files_of(model):
-        expected = CONTENT[f"/{one.repository}/resolve/main/{one.name}"]
-        assert (folder / one.saved_as).resolve().read_bytes() == expected
+        assert (folder / one.saved_as).resolve().read_bytes() == CONTENT[f"/{one.repository}/resolve/main/{one.name}"]
     assert not list(folder.parent.rglob("*.part"))

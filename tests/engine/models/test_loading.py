@@ -30,6 +30,7 @@ from paretone.studies.execution import TaskRunner
 from paretone.studies.study import Equipment
 from paretone.training.fine_tuning import flow_speaker
 from paretone.training.requests import FineTuningRequest
+from tests.engine.command_line import Console
 from tests.engine.models.files.test_checkpoints import POINTER, RunsCode
 from tests.engine.recorder import Follower
 from tests.engine.small_natural import write_vocoder
@@ -191,11 +192,8 @@ def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert cli.main(train) == CheckpointError.exit_code, "a bundled model comes with its vocoder"
 
 
-def test_the_command_line_names_the_files_to_choose_from(
-    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_line_names_the_files_to_choose_from(folder: Path, console: Console, tmp_path: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder / "other.safetensors")
-    out = ["--text", "Rice.", "--out", str(tmp_path / "o.wav"), "--quiet"]
-    assert cli.main(["speak", "--model", "f5-mini", "--folder", str(folder), *out]) == CheckpointError.exit_code
-    said = capsys.readouterr().err
+    speak = "speak", "--model", "f5-mini", "--folder", folder, "--text", "Rice.", "--out", tmp_path / "o.wav", "--quiet"
+    said = console.refusal(*speak, code=CheckpointError.exit_code)
     assert f"Type one of: --folder {folder}/other.safetensors or --folder {folder}/model.safetensors." in said

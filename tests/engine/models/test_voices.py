@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from paretone import cli
 from paretone.errors import PlainError, TextError
 from paretone.models import load_model
 from paretone.models.base import Voice
@@ -37,6 +36,7 @@ from paretone.models.voices import (
 from paretone.setting.profile import Profile
 from paretone.studies.store import DATABASE
 from paretone.training.natural_teacher import original_speech
+from tests.engine.command_line import Console
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.studies import small
 from tests.voices import FIRST
@@ -67,8 +67,7 @@ def contents(folder: Path) -> bytes:
 
 def test_an_id_is_the_files_name_and_fingerprint(recording: Path) -> None:
     mine = own_voice(recording, "What I say.")
-    digits = hashlib.sha256(recording.read_bytes()).hexdigest()[:16]
-    assert mine.id == f"own:me: first.wav:{digits}"
+    assert mine.id == f"own:me: first.wav:{hashlib.sha256(recording.read_bytes()).hexdigest()[:16]}"
     assert (mine.title, mine.audio, mine.transcript) == ("me: first", str(recording), "What I say.")
     assert is_own(mine.id) and not is_own(FIRST)
     assert (shown_name(mine.id), shown_name(FIRST)) == ("me: first.wav", FIRST)
@@ -89,29 +88,27 @@ def test_ids_of_earlier_versions_lose_their_folders(recording: Path) -> None:
 
 
 def test_a_profile_names_a_recording_without_its_folder(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
-    kept = tmp_path / "p.json"
-    own = ["--voice", str(recording), "--transcript", WORDS]
-    speak = ["speak", "--text", "One.", "--steps", "2", "--quiet", "--out", str(tmp_path / "o.wav")]
-    assert cli.main([*speak, *own, "--keep-profile", str(kept)]) == 0
+    kept, own = tmp_path / "p.json", ("--voice", recording, "--transcript", WORDS)
+    speak = "speak", "--text", "One.", "--quiet", "--out"
+    console.out(*speak, tmp_path / "o.wav", *own, "--steps", 2, "--keep-profile", kept)
     assert str(tmp_path).encode() not in kept.read_bytes() and b"somebody" not in kept.read_bytes()
     assert Profile.load(kept).evidence.voice == own_voice(recording).id
     # One of an earlier version, too.
     data = json.loads(kept.read_text(encoding="utf-8"))
     data["evidence"]["voice"] = f"own:{recording}"
     assert Profile.from_json(data).to_json()["evidence"]["voice"] == own_voice(recording).id
-    capsys.readouterr()
-    run = ["speak", "--profile", str(kept), "--text", "One.", "--quiet", "--out", str(tmp_path / "b.wav")]
-    assert cli.main(run) == 4
-    assert "measured with the recording me: first.wav, which is not part of it" in capsys.readouterr().err
-    assert cli.main([*run, *own]) == 0
+    run = *speak, tmp_path / "b.wav", "--profile", kept
+    said = "measured with the recording me: first.wav, which is not part of it"
+    assert said in console.refusal(*run, code=4)
+    console.out(*run, *own)
     assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "o.wav").read_bytes()
 
 
 def test_a_studys_report_names_files_without_their_folders(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
     words = recording.with_name("words.txt")
@@ -125,13 +122,13 @@ def test_a_studys_report_names_files_without_their_folders(
         return read(self, text, *rest)
 
     monkeypatch.setattr(F5Speech, "script", hoarse)
-    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    console.out("study", "run", study, "--quiet")
     with closing(sqlite3.connect(study.with_suffix(".study") / DATABASE)) as earlier, earlier:
         # As earlier versions have it; what identifies a take did not change.
         earlier.execute("UPDATE takes SET voice = ?", (f"own:{recording}",))
         first = hashlib.sha256(json.dumps(["One sentence.", f"own:{recording}"]).encode()).hexdigest()[:16]
         assert {key for (key,) in earlier.execute("SELECT utterance FROM takes")} == {first}
-    assert cli.main(["study", "export", str(study), "--quiet"]) == 0
+    console.out("study", "export", study, "--quiet")
     report = study.with_suffix(".study") / "report"
     assert b"somebody" not in contents(report) and str(tmp_path).encode() not in contents(report)
     (row, *_) = csv.DictReader((report / "takes.csv").open(encoding="utf-8"))
@@ -140,46 +137,40 @@ def test_a_studys_report_names_files_without_their_folders(
     assert re.search(r"Failed: .*me: first\.wav could not be read", page)
     assert "(me: first.wav, seed" in page and "own:" not in re.sub(r"data:[^\"]*", "", page)
     assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
-    capsys.readouterr()
     monkeypatch.setattr(F5Speech, "script", read)
-    assert cli.main(["study", "run", str(study), "--json", "--quiet"]) == 0
-    assert json.loads(capsys.readouterr().out)["made"] == 3
+    assert console.data("study", "run", study, "--json", "--quiet")["made"] == 3
 
 
 def test_views_and_rooflines_name_a_recording_without_its_folder(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
     keep_known_ceilings()
-    own = ["--text", "One.", "--voice", str(recording), "--transcript", WORDS, "--steps", "2", "--quiet"]
+    own = "--text", "One.", "--voice", recording, "--transcript", WORDS, "--steps", 2, "--quiet", "--csv"
     (tmp_path / "out").mkdir()
-    assert cli.main(["view", "branch-redundancy", *own, "--csv", str(tmp_path / "out" / "v.csv")]) == 0
-    assert "own:" not in capsys.readouterr().out
-    assert cli.main(["roofline", *own, "--json", "--csv", str(tmp_path / "out" / "r.csv")]) == 0
-    assert "somebody" not in capsys.readouterr().out and b"somebody" not in contents(tmp_path / "out")
+    assert "own:" not in console.out("view", "branch-redundancy", *own, tmp_path / "out" / "v.csv")
+    assert "somebody" not in console.out("roofline", *own, tmp_path / "out" / "r.csv", "--json")
+    assert b"somebody" not in contents(tmp_path / "out")
 
 
 def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything_is_spoken(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     pytest.importorskip("pocketsphinx")
     model = load_model("f5-mini", device="cpu")
     for place in ("paretone.models.load_model", "paretone.setting.profile.load_model"):
         monkeypatch.setattr(place, lambda *which, **how: model)
-    doubt = "does not seem to say its transcript"
-    kept = tmp_path / "p.json"
-    speak = ["speak", "--text", "One.", "--steps", "1", "--out", str(tmp_path / "o.wav"), "--voice", str(recording)]
-    assert cli.main([*speak, "--transcript", WORDS, "--keep-profile", str(kept)]) == 0
-    said = capsys.readouterr()
-    assert doubt in said.err.partition("%")[0] and said.err.count(doubt) == 1, said.err
+    doubt, kept = "does not seem to say its transcript", tmp_path / "p.json"
+    speak = "speak", "--text", "One.", "--steps", 1, "--out", tmp_path / "o.wav", "--voice", recording, "--transcript"
+    said = console(*speak, WORDS, "--keep-profile", kept)
+    assert said.code == 0 and doubt in said.err.partition("%")[0] and said.err.count(doubt) == 1, said.err
     assert doubt not in said.out, "it was said already"
     with pytest.warns(UserWarning, match=doubt):
         Profile.load(kept).synthesise("One.", own_voice(recording, WORDS))
     study = write_study(tmp_path / "mine.toml", recording, '["One."]', 2, [1])
-    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
-    assert capsys.readouterr().err.count(doubt) == 1, "studies say it once, too"
-    assert cli.main([*speak, "--transcript", voice(FIRST).transcript]) == 0
-    assert doubt not in capsys.readouterr().err
+    assert console("study", "run", study, "--quiet").err.count(doubt) == 1, "studies say it once, too"
+    said = console(*speak, voice(FIRST).transcript)
+    assert said.code == 0 and doubt not in said.err
 
 
 def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
@@ -193,7 +184,6 @@ def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
 
 
 def paths_of(shipped: Path, folder: Path) -> dict[str, str]:
-    """Ways to name the file of a shipped voice."""
     link, linked = folder / "link.wav", folder / "voices"
     link.symlink_to(shipped)
     linked.symlink_to(shipped.parent)

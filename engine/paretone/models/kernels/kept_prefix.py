@@ -131,9 +131,11 @@ class ReusedLayersRun(SpacedRun):
 
     _span: LayerSpan
 
-    def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int, span: range) -> None:
+    def __init__(
+        self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int, layers: range
+    ) -> None:
         super().__init__(network, request, guidance, every)
-        self._span = LayerSpan(span)
+        self._span = LayerSpan(layers)
 
     def rows_of(self, guide: Guide) -> int:
         whole = super().rows_of(guide)

@@ -50,8 +50,6 @@ def model(tmp_path: Path) -> F5Speech:
 
 @dataclass
 class Seen:
-    """Inputs of the backbones."""
-
     times: list[np.ndarray] = field(default_factory=list)
     evaluations: list[tuple[int, int, bool, torch.dtype]] = field(default_factory=list)
     """Evaluation, branches, whether under a skip plan, and the dtype that attention computes in."""
@@ -189,16 +187,13 @@ def small_speak(small_model: F5Speech, of: Setting) -> Synthesis:
 
 
 def curves(small_model: F5Speech) -> list[ErrorCurve]:
-    """Those that the model remembers."""
     return list(small_model._memory.get(measuring.__name__, {}).values())
 
 
 def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
     """Against a loop that guides by hand."""
     of = small_using("guidance_interval", steps=2)
-    times = sampling_grid(STEPS, "uniform")
-    follow = euler_steps(times)
-    runs = {}
+    follow, runs = euler_steps(sampling_grid(STEPS, "uniform")), {}
     begin = DiT.begin
 
     def noting(self, prompt, ids, at, is_guided, durations=None):

@@ -69,8 +69,7 @@ def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypa
     ask = LmMiniSpeech._request
     monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
     synthesis = spoken(model, setting(seed=3))
-    trace = synthesis.trace.decoding
-    assert trace.run_away == (True,)
+    assert synthesis.trace.decoding.run_away == (True,)
     assert "did not end by itself" in synthesis.notes[-1]
     assert synthesis.measurements.tokens > SPARE
     assert len(synthesis.samples) == 2 * synthesis.measurements.tokens * HOP

@@ -26,7 +26,6 @@ from tests.engine.speaking import spoken_together
 from tests.workload import workload
 
 FARTHEST = 1e-3
-"""Of full scale."""
 TEXTS = ("Rice is served. The box was thrown.", "Four hours.", "Rice is served.")
 SHORT = {"f5-mini": {"steps": 2}, "megatts3-mini": {"steps": 2}, "omni-mini": {"steps": 3, "by_sentence": True}}
 
@@ -45,13 +44,11 @@ def scripts(model: Any, *techniques: UsedTechnique) -> list[Any]:
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many passes each computation answered."""
     seen: list[int] = []
     compute = together._compute
 
     def counted(speakers: Sequence[Any]) -> None:
-        seen.append(len({one.asked[0] for one in speakers if one.asked}))
-        seen.append(len(speakers))
+        seen.extend((len({one.asked[0] for one in speakers if one.asked}), len(speakers)))
         compute(speakers)
 
     monkeypatch.setattr(together, "_compute", counted)
@@ -68,9 +65,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         *workload([("megatts3-mini", None)], []),
     ],
 )
-def test_texts_spoken_at_once_sound_as_alone(
-    name: str, technique: UsedTechnique | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_together_sounds_as_alone(name: str, technique: UsedTechnique | None, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(name, device="cpu")
     given = scripts(model, *([technique] if technique else []))
     alone = [model.speak(one) for one in given]

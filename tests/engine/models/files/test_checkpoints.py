@@ -195,7 +195,6 @@ def test_each_field_of_a_bundled_model_is_checked(tmp_path: Path, model: str, fo
 
 
 def sentence_of(call: Callable[[], object]) -> str:
-    """The sentence that ``call`` raises, or ``""``."""
     try:
         call()
     except CheckpointError as error:
@@ -244,7 +243,6 @@ def saved(path: Path, content: object = WEIGHTS, **options: object) -> Path:
 
 
 OLD = {"_use_new_zipfile_serialization": False}
-"""Torch's format before 1.6."""
 
 
 @pytest.mark.parametrize(("name", "options"), [("a.safetensors", {}), ("a.pt", {}), ("a.bin", {}), ("a.pt", OLD)])
@@ -256,8 +254,7 @@ def test_reads_every_format(tmp_path: Path, name: str, options: dict[str, bool])
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_file_with_code_is_refused_and_the_code_does_not_run(tmp_path: Path, zipped: bool) -> None:
-    content = {"weight": RunsCode(tmp_path / "ran")}
-    path = saved(tmp_path / "a.pt", content, _use_new_zipfile_serialization=zipped)
+    path = saved(tmp_path / "a.pt", {"weight": RunsCode(tmp_path / "ran")}, _use_new_zipfile_serialization=zipped)
     with pytest.raises(CheckpointError, match=r"a\.pt was refused: it holds code \(\S+mkdir\)"):
         read_checkpoint(path)
     assert not (tmp_path / "ran").exists()

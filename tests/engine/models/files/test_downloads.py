@@ -24,8 +24,6 @@ pytest.importorskip("huggingface_hub")
 
 
 class Watcher:
-    """Records progress; cancels once ``limit`` bytes are done."""
-
     def __init__(self, limit: float = float("inf")) -> None:
         self.limit = limit
         self.written: tuple[Path, ...] = ()
@@ -79,9 +77,7 @@ def test_shards_are_those_that_the_index_lists(hub: Hub, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"<html>", b'{"weight_map": {"a": "../b"}}'])
-def test_an_index_that_lists_nothing_is_refused(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
+def test_an_empty_index_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setitem(CONTENT, "/HKUSTAudio/Llasa-8B/resolve/main/model.safetensors.index.json", content)
     with pytest.raises(PlainError, match="is not a list of files any more"):
         fetch(hub, tmp_path / "m", model="Llasa-8B")
@@ -197,9 +193,7 @@ def test_links_stay_and_their_targets_are_written(hub: Hub, tmp_path: Path) -> N
     ],
     ids=["pipe", "folder", "device", "dangling", "cache", "circle"],
 )
-def test_what_is_no_place_for_a_file_is_said_before_anything_is_fetched(
-    hub: Hub, tmp_path: Path, lay: Callable[[Path], object], words: str
-) -> None:
+def test_no_place_for_a_file_is_said_beforehand(hub: Hub, tmp_path: Path, lay: Callable, words: str) -> None:
     place = tmp_path / "m" / files_of("F5TTS_v1_Base")[0].saved_as
     place.parent.mkdir(parents=True)
     lay(place)

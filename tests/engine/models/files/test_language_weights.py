@@ -84,7 +84,6 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
 
 
 def lengths(model: LmMiniSpeech) -> list[AdaptiveLength]:
-    """Those that the model remembers, the one used last at the end."""
     return list(model._memory.get(decoding.__name__, ()))
 
 
@@ -141,7 +140,6 @@ def test_weights_that_come_later_are_found(bare: Path) -> None:
 
 
 def test_the_recovered_student_comes_before_its_stages(bare: Path) -> None:
-    """File names do not matter."""
     stage, recovered = write_student(bare, (0, 2), "minutes:1", 1.0), write_student(bare, (0, 2))
     first = stage.rename(stage.with_name("a.safetensors"))
     assert [one.path for one in load(bare).info.students] == [str(recovered), str(first)]
@@ -222,8 +220,7 @@ def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
 
 
 def test_a_profile_names_what_was_trained(model: LmMiniSpeech) -> None:
-    chosen = setting(drafted(), shallow(depth=2))
-    profile = Profile.of(chosen, model.info)
+    profile = Profile.of(setting(drafted(), shallow(depth=2)), model.info)
     assert profile.setting.technique(speculative.NAME).artefact == model.info.drafts[0].fingerprint
     assert profile.setting.technique(spade.NAME).artefact in {one.fingerprint for one in model.info.students}
     profile.check(model.info)

@@ -33,7 +33,6 @@ def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Another installation of F5 mini, whose files may be damaged."""
     for name in ("f5-mini", "natural-vocoder"):
         shutil.copytree(resource("models", name), tmp_path / name)
     shutil.copy(resource("models", bundled.LIST), tmp_path)
@@ -51,8 +50,7 @@ def test_a_bundled_file_that_was_changed_a_little_is_refused(installed: Path, na
         assert speech.info.fingerprint == bundled.listed()[name]
     weights = load_file(installed / name)
     sizes = {one: value.numel() for one, value in weights.items() if value.is_floating_point()}
-    largest = max(sizes, key=lambda one: sizes[one])
-    weights[largest].view(-1)[0] += 0.25
+    weights[max(sizes, key=lambda one: sizes[one])].view(-1)[0] += 0.25
     save_file(weights, installed / name, metadata=metadata_of(installed / name))
     with pytest.raises(CheckpointError, match=f"{name} is not the file that Paretone ships: its SHA-256 begins with"):
         load_model("f5-mini", folder=str(installed / "f5-mini"), device="cpu")
@@ -90,7 +88,6 @@ OTHERS = {
 
 
 def trained(tensors: Mapping[str, Tensor], much: float = 0.1) -> dict[str, Tensor]:
-    """The same after a training."""
     torch.manual_seed(1)
     return {
         name: (value + much * torch.randn(value.shape) * value.float().std()).half()
@@ -102,7 +99,6 @@ def trained(tensors: Mapping[str, Tensor], much: float = 0.1) -> dict[str, Tenso
 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
-    """A model with what was trained from it."""
     root = tmp_path / "models"
     for name in (MODEL, STUDENT, GUIDED):
         (root / name).parent.mkdir(parents=True)
@@ -203,7 +199,6 @@ def test_shards_are_read_unpacked_too(models: Path, packed: Path) -> None:
 
 
 def rewritten(path: Path, told: Mapping[str, str | None] = {}, **tensors: Tensor) -> None:
-    """Change metadata and tensors of a packed file."""
     with safe_open(path, "pt") as file:
         content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata() | told

@@ -88,7 +88,6 @@ def captured_only(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 def masked_run(network: FusedMasked) -> tuple[MaskedRun, torch.Tensor]:
-    """A run of a canvas of five frames after two tokens, and the canvas."""
     config = network.config
     codes = torch.full((config.codebooks, 5), config.mask)
     return network.begin(MaskedRequest(torch.tensor([1, 2]), codes[:, :0], 5), 2.0), codes
@@ -96,7 +95,6 @@ def masked_run(network: FusedMasked) -> tuple[MaskedRun, torch.Tensor]:
 
 @pytest.fixture
 def network() -> FusedMasked:
-    """A masked network of one layer with random weights."""
     sizes = small_release.CONFIG["llm_config"] | {"num_hidden_layers": 1}
     torch.manual_seed(0)
     return FusedMasked.of(MaskedNetwork(MaskedConfig.read(small_release.CONFIG | {"llm_config": sizes})).eval())
@@ -116,9 +114,7 @@ def test_a_masked_network_is_compiled(fresh_compiler: None, tmp_path: Path, netw
 
 
 @only_in_full("compiled code")
-def test_a_compiler_that_does_not_work_is_told_and_done_without(
-    fresh_compiler: None, tmp_path: Path, network: FusedMasked
-) -> None:
+def test_a_broken_compiler_is_told_and_done_without(fresh_compiler: None, tmp_path: Path, network: FusedMasked) -> None:
     import torch._inductor.config as inductor
 
     made = compiled.compiled_masked(network, "default")

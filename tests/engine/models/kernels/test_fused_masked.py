@@ -128,7 +128,6 @@ def test_fewer_bits_against_float32(network: MaskedNetwork, precision: str) -> N
 
 
 def partial_run(kind: type, network: MaskedNetwork, every: int) -> KeptPrefixRun | ReusedLayersRun:
-    """A run of which only every so many steps are whole."""
     layers = (range(1, len(network.llm.layers) - 1),) if kind is ReusedLayersRun else ()
     return kind(FusedMasked.of(network), request(), 2.0, every, *layers)
 
@@ -143,9 +142,7 @@ def test_whole_steps_change_nothing(network: MaskedNetwork, kind: type) -> None:
 
 @pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
 @pytest.mark.parametrize(("kind", "share"), [(KeptPrefixRun, 0.8), (ReusedLayersRun, 0.9)])
-def test_partial_steps_are_exact_as_long_as_the_canvas_stays(
-    network: MaskedNetwork, kind: type, share: float, guide: Guide
-) -> None:
+def test_partial_steps_keep_a_canvas_exact(network: MaskedNetwork, kind: type, share: float, guide: Guide) -> None:
     run = partial_run(kind, network, 3)
     first = scored(run, 0, guide)
     whole, spent = run.rows_of_last(guide), run.operations

@@ -34,8 +34,6 @@ from tests.workload import crossed, workload
 
 
 class Again:
-    """Records by running again; counts how often it recorded and replayed."""
-
     def __init__(self) -> None:
         self.recorded = self.replayed = 0
 
@@ -54,18 +52,10 @@ def graphs(**knobs: object) -> UsedTechnique:
     return UsedTechnique("graphs", Values({"bucket": 64, "most": 8} | knobs))
 
 
-def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
-    return recording(small_speech.load(variant=variant), record)
-
-
 def recording(model: Any, record: Callable) -> Any:
     """``model`` as on a device that can record."""
     model.info, model._graphs = replace(model.info, lacking=()), GraphCache(record)
     return model
-
-
-def language(root: Path, record: Callable):
-    return recording(speaking.load(root), record)
 
 
 def masked(tmp_path: Path, record: Callable):
@@ -114,7 +104,6 @@ def test_recordings_hold_no_more_memory_than_they_may():
 
 @pytest.fixture
 def four() -> GraphCache[str]:
-    """Room for four recordings."""
     cache: GraphCache[str] = GraphCache(Again())
     cache.most = 4
     return cache
@@ -171,16 +160,15 @@ def test_what_cannot_be_recorded_is_not_tried_again(four: GraphCache[str]):
     assert four.notes() == ("No CUDA graph could be recorded of a step (not now), so it ran without one.",)
 
 
-# --- The roofline -----------------------------------------------------------------------------------------------------
 def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     blank = benchmarks._blank(torch.device("cpu"))
     store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
     record = Again()
     small = small_speech.setting(3).with_technique(graphs())
-    lm, omnivoice = language(write_model(tmp_path / "lm"), record), masked(tmp_path, record)
+    lm, omnivoice = recording(speaking.load(write_model(tmp_path / "lm")), record), masked(tmp_path, record)
     cases = (
-        (flow(record), Utterance("One sentence.", small_speech.VOICE), small),
+        (recording(small_speech.load(), record), Utterance("One sentence.", small_speech.VOICE), small),
         (lm, Utterance(speaking.TEXT, voice("", "lm-mini")), speaking.setting(graphs())),
         (omnivoice, Utterance(small_release.TEXT, voice("", "OmniVoice")), small_release.setting(graphs())),
     )
@@ -191,7 +179,6 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
         assert all(one.seconds is not None for phase in made.phases for one in phase.components)
 
 
-# --- What is refused --------------------------------------------------------------------------------------------------
 def test_what_cannot_have_graphs_is_refused(tmp_path):
     info = speaking.load(write_model(tmp_path / "model")).info
     assert "CUDA graphs need an NVIDIA GPU" in (problem(info, speaking.setting(graphs())) or "")
@@ -223,7 +210,7 @@ def spoken(model, setting: Setting, text: str = "One sentence."):
 def compared(plain: Setting, variant: str = "", text: str = "One sentence.", atol: float = 1e-5, **knobs: object):
     """A flow model that has said the same without and with recordings: it, what records, and both syntheses."""
     record = Again()
-    model = flow(record, variant)
+    model = recording(small_speech.load(variant=variant), record)
     expected = spoken(model, plain, text)
     assert record.recorded == 0
     found = spoken(model, plain.with_technique(graphs(**knobs)), text)
@@ -237,14 +224,13 @@ def test_flow_models_say_the_same(bucket, options):
     assert record.recorded == 1
     assert record.replayed == (8 if options.get("solver") == "midpoint" else 4)
     assert found.measurements.ops_ratio == expected.measurements.ops_ratio
-    frames = 22 if bucket == 1 else 32
-    assert any(f"of an evaluation of {frames} frames" in note for note in found.notes)
+    assert any(f"of an evaluation of {22 if bucket == 1 else 32} frames" in note for note in found.notes)
 
 
 def test_what_is_recorded_outside_of_a_take_is_told_to_none():
     record, take, lines = Again(), Observer(), []
     take.status = lines.append
-    model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
+    model, chosen = recording(small_speech.load(), record), small_speech.setting(4).with_technique(graphs(bucket=1))
     synthesise(model, "One sentence.", small_speech.VOICE, chosen, (), take)
     assert len(lines) == record.recorded == 1
     alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
@@ -268,23 +254,22 @@ def test_a_failed_recording_falls_back():
     def fails(run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         raise RuntimeError("no room")
 
-    found, expected = (
-        spoken(flow(fails), one) for one in (small_speech.setting(3).with_technique(graphs()), small_speech.setting(3))
-    )
+    model, plain = recording(small_speech.load(), fails), small_speech.setting(3)
+    found, expected = spoken(model, plain.with_technique(graphs())), spoken(model, plain)
     np.testing.assert_array_equal(found.samples, expected.samples)
     assert any("(no room), so it ran without one" in note for note in found.notes)
 
 
 def test_a_recording_keeps_what_it_is_of():
     """It is found by the backbone's identity, which another one could have once the first is gone."""
-    model = flow(lambda run: (lambda: None, run()))
+    model = recording(small_speech.load(), lambda run: (lambda: None, run()))
     spoken(model, small_speech.setting(2).with_technique(graphs()))
-    (recording,) = (one[0] for one in model._graphs._kept.values())
+    (made,) = (one[0] for one in model._graphs._kept.values())
     backbone = weakref.ref(model._backbone)
     del model
     gc.collect()
     assert backbone() is not None
-    del recording
+    del made
     gc.collect()
     assert backbone() is None
 
@@ -296,17 +281,15 @@ def test_passes_have_the_same_hidden_states(tmp_path):
     graphs: GraphCache = GraphCache(record)
     graphs.most = 32
     graphed = plain.with_transformer(GraphedTransformer(plain.transformer, graphs, bucket=16))
-    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
     for _ in range(2):
         caches = [one.cache(90) for one in (plain, graphed)]
         begun = (30, 30), (1, 31), (1, 32), (4, 34), (4, 38), (1, 39)
         for tokens, kept in (*begun, *((1, one) for one in range(40, 70))):
-            embedded = torch.randn(1, tokens, plain.transformer.config.hidden, generator=generator)
-            start = caches[0].length
-            places = torch.arange(start, start + tokens)
-            states = [
-                one.transformer(embedded, cache, places) for one, cache in zip((plain, graphed), caches, strict=True)
-            ]
+            embedded = torch.randn(1, tokens, plain.transformer.config.hidden)
+            places = torch.arange(tokens) + caches[0].length
+            both = zip((plain, graphed), caches, strict=True)
+            states = [one.transformer(embedded, cache, places) for one, cache in both]
             torch.testing.assert_close(states[1], states[0], atol=1e-4, rtol=1e-4)
             for cache in caches:
                 cache.crop(kept)
@@ -314,31 +297,28 @@ def test_passes_have_the_same_hidden_states(tmp_path):
     before = record.recorded
     graphed.reach(2 * len(plain.transformer.rotations))
     caches[1].crop(68)
-    again = graphed.transformer(embedded, caches[1], places)
-    torch.testing.assert_close(again, states[0], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(graphed.transformer(embedded, caches[1], places), states[0], atol=1e-4, rtol=1e-4)
     assert record.recorded == before + 1, "the rotations of further positions are another table"
     assert record.recorded == len(graphs) < 12
 
 
 def test_language_models_speak_by_recordings(tmp_path):
     record = Again()
-    model = language(write_model(tmp_path / "model"), record)
+    model = recording(speaking.load(write_model(tmp_path / "model")), record)
     chosen = speaking.setting(graphs(bucket=64))
-    found = speaking.spoken(model, chosen)
-    expected = speaking.spoken(model, speaking.setting())
+    found, expected = speaking.spoken(model, chosen), speaking.spoken(model, speaking.setting())
     assert found.trace.decoding.tokens[:20] == expected.trace.decoding.tokens[:20]
     assert record.replayed == found.measurements.target_passes
     assert any("a pass over 1 token within" in note for note in found.notes)
     before = record.recorded
-    again = speaking.spoken(model, chosen)
-    assert again.trace.decoding.tokens == found.trace.decoding.tokens
+    assert speaking.spoken(model, chosen).trace.decoding.tokens == found.trace.decoding.tokens
     assert record.recorded == before, "the next request has the same recordings"
 
 
 def test_drafts_are_recorded_too(tmp_path):
     record, root = Again(), speaking.write_all(tmp_path / "model")
     drafted = speaking.drafted(draft_length=3, adaptive=False)
-    found = speaking.spoken(language(root, record), speaking.setting(drafted, graphs(bucket=32)))
+    found = speaking.spoken(recording(speaking.load(root), record), speaking.setting(drafted, graphs(bucket=32)))
     assert any("a pass over 4 tokens" in note for note in found.notes)
     assert any("a pass over 1 token" in note for note in found.notes)
     assert record.replayed > found.measurements.target_passes

@@ -103,8 +103,7 @@ def test_an_int8_layer_is_a_linear_layer_up_to_rounding() -> None:
     assert quantised.shape == (2, 5, 24)
     # Weights and inputs are rounded to 1/127 and 1/255 of their range: errors of many products average out.
     assert 0 < (quantised - layer(x)).abs().mean() < 0.01
-    without_bias = Int8Linear(layer.weight, None)(x)
-    assert torch.allclose(without_bias + layer.bias, quantised, atol=1e-5)
+    assert torch.allclose(Int8Linear(layer.weight, None)(x) + layer.bias, quantised, atol=1e-5)
 
 
 def test_an_int8_layer_takes_rows_of_zeros() -> None:
@@ -155,7 +154,6 @@ class Step(NamedTuple):
 
 @pytest.fixture(scope="module")
 def trajectory(short_prompts: None) -> dict[str, list[Step]]:  # noqa: F811
-    """All steps, by precision."""
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
     works = model.internals(scripted(model, harvard_sentences()[0], voice("", "omni-mini"), setting))
@@ -166,8 +164,7 @@ def trajectory(short_prompts: None) -> dict[str, list[Step]]:  # noqa: F811
     before, found = canvas.codes.clone(), {name: [] for name in PRECISIONS}
     for _ in demask(run, canvas, works.blocks[0], rules, SeededCanvasNoise(0, torch.device("cpu"))):
         left, new = before == config.mask, (before == config.mask) & (canvas.codes != config.mask)
-        expected = run.scores(before, 0, request.frames, Guide.BOTH)
-        code, likeliest, _ = candidates(expected, rules, lambda: None)
+        code, likeliest, _ = candidates(run.scores(before, 0, request.frames, Guide.BOTH), rules, lambda: None)
         for name, narrow in runs.items():
             scores = narrow.scores(before, 0, request.frames, Guide.BOTH).float().log_softmax(-1)
             same = scores[..., :-1].argmax(-1) == code

@@ -140,8 +140,7 @@ def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> No
     module = F5FeedForward(replace(CONFIG, dim=24)).requires_grad_(False)
     module.fuse()
     x = torch.randn(2, 30, 24)
-    narrow = copy.deepcopy(module).to(torch.bfloat16)
-    assert narrow(x.bfloat16()).dtype == torch.bfloat16
+    assert copy.deepcopy(module).to(torch.bfloat16)(x.bfloat16()).dtype == torch.bfloat16
     replaced = copy.deepcopy(module)
     replaced.ff[2] = nn.Linear(48, 24)
     assert not replaced.is_packed(x)

@@ -133,11 +133,8 @@ def test_a_short_text_ends_in_silence(model: str) -> None:
 
 
 @pytest.mark.parametrize(("model", "text", "seed", "options", "techniques"), workload(WAYS, WAYS[:1]))
-def test_so_it_does_in_every_way_of_speaking(
-    model: str, text: str, seed: int, options: dict[str, object], techniques: tuple[str, ...]
-) -> None:
-    take = spoken(model, text, seed, seed, techniques, **options)
-    assert faults(take, silence_after(text, seed, **options)) == []
+def test_so_it_does_in_every_way(model: str, text: str, seed: int, options: dict, techniques: tuple[str, ...]) -> None:
+    assert faults(spoken(model, text, seed, seed, techniques, **options), silence_after(text, seed, **options)) == []
 
 
 @only_in_full("speech")

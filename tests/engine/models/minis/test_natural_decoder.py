@@ -150,8 +150,7 @@ def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, fr
 
 
 def test_sound_comes_fourteen_frames_after_its_latents(decoder: NaturalDecoder):
-    streamed = StreamedNatural(decoder)
-    assert len(streamed.push(latents(60))) == (60 - 14) * HOP
+    assert len(StreamedNatural(decoder).push(latents(60))) == (60 - 14) * HOP
 
 
 def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder: NaturalDecoder):
@@ -161,8 +160,8 @@ def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder:
     lower[:, PITCH] = (np.log(160.0) - PITCH_MEAN) / PITCH_SCALE
     torch.testing.assert_close(decoder.decode(made, pitch_scale=0.8), decoder.decode(lower), atol=1e-4, rtol=1e-3)
     spectra = decoder.network(decoder.space.hidden(made).T[None])
-    warped = spectra.warped(torch.full((120,), 0.5))
-    torch.testing.assert_close(warped.harmonic[:, :300], spectra.harmonic[:, :600:2])
+    warped = spectra.warped(torch.full((120,), 0.5)).harmonic
+    torch.testing.assert_close(warped[:, :300], spectra.harmonic[:, :600:2])
 
 
 def test_a_sound_keeps_its_form_at_another_formant_scale():
@@ -226,15 +225,13 @@ ROUNDED = {F5: 512, MEGA: 2 * GROUP_HOP}
 
 
 def test_frames_get_the_phone_at_their_middle_counted_from_one():
-    phones = [("s", 0.0, 0.2), ("ˈi", 0.2, 0.5), (EDGE, 0.5, 0.55)]
-    places = phones_of_frames(phones, 8, rate=100, hop=10)
+    places = phones_of_frames([("s", 0.0, 0.2), ("ˈi", 0.2, 0.5), (EDGE, 0.5, 0.55)], 8, rate=100, hop=10)
     assert places.tolist() == [1, 1, 2, 2, 2, 3, 3, 3]  # The sixth frame's middle is the silence's end.
     assert places.dtype == np.int64
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models as the recipes export them, with a vocoder next to them."""
     root, corpus, cpu = tmp_path_factory.mktemp("natural"), toy_natural_corpus(), torch.device("cpu")
     f5 = natural_f5.NaturalF5(corpus, cpu, natural_f5.NaturalF5Options(), SMALL_F5)
     mega = natural_megatts3.NaturalMega(corpus, cpu, natural_megatts3.NaturalMegaOptions(), SMALL_MEGA)

@@ -168,11 +168,9 @@ def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: 
     pieces, take = collected(stream(omni, text, anna, blocks))
     (passage,) = take.trace.demasking.passages
     assert len(passage.blocks) > 1 and len(pieces) > 1
-    prompt = omni._front_end.prompt(anna)
-    whole = omni._decoder(prompt, Values()).whole(torch.from_numpy(passage.codes).long())
-    assert_same_sound(
-        np.concatenate([one.samples for one in pieces]), faded_after(whole.samples, end_of(omni, blocks, anna, text))
-    )
+    decoder, heard = omni._decoder(omni._front_end.prompt(anna), Values()), [one.samples for one in pieces]
+    whole = decoder.whole(torch.from_numpy(passage.codes).long()).samples
+    assert_same_sound(np.concatenate(heard), faded_after(whole, end_of(omni, blocks, anna, text)))
     assert take.measurements.first_audio_seconds < take.measurements.seconds
 
 

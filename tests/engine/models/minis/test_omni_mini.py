@@ -111,8 +111,7 @@ def test_codes_are_the_nearest_entries_one_residual_after_another(codec: Residua
     left = torch.randn(1, 6, 24)
     codes = codec.quantiser.codes(left)
     for number, codebook in enumerate(codec.quantiser.codebooks):
-        distances = (left[0, :, None] - codebook).norm(dim=-1)
-        assert torch.equal(codes[0, :, number], distances.argmin(1))
+        assert torch.equal(codes[0, :, number], (left[0, :, None] - codebook).norm(dim=-1).argmin(1))
         left = left - codebook[codes[..., number]]
 
 
