@@ -50,7 +50,7 @@ _KNOWN: dict[tuple[str, int, int], str] = {}
 
 
 def file_sha256(path: Path, check: Callable[[], None] = lambda: None) -> str:
-    """SHA-256 of a file, 64 hexadecimal digits. ``check`` may raise every few megabytes. Raises :class:`OSError`."""
+    """SHA-256 of a file, 64 hexadecimal digits. ``check`` runs every few megabytes. Raises :class:`OSError`."""
     status = path.stat()
     key = str(path.resolve()), status.st_size, status.st_mtime_ns
     if key not in _KNOWN:

@@ -115,10 +115,12 @@ def test_a_student_drafts_with_its_own_tables(model: LmMiniSpeech) -> None:
     assert by_student.trace.decoding.tokens == plain.trace.decoding.tokens
 
 
-def test_no_draft_yet(bare: Path) -> None:
+def test_what_is_not_there_yet_is_said(bare: Path) -> None:
     info = load(bare).info
     assert "LM mini has no trained draft to propose tokens" in problem(info, setting(drafted()))
     assert "LM mini has no trained student to propose tokens" in problem(info, setting(drafted(draft="student")))
+    assert "has not been measured yet" in problem(info, setting(shallow(depth=2, recovery="none")))
+    assert problem(info, setting(shallow(layers="0,2", recovery="none"))) is None
 
 
 def test_weights_of_another_checkpoint_are_refused(bare: Path) -> None:
@@ -203,12 +205,6 @@ def test_a_draft_speaks_alone_as_in_the_papers_table(model: LmMiniSpeech) -> Non
 )
 def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: str) -> None:
     assert reason in problem(model.info, setting(shallow(**knobs)))
-
-
-def test_without_a_measurement_nothing_is_pruned(bare: Path) -> None:
-    info = load(bare).info
-    assert "has not been measured yet" in problem(info, setting(shallow(depth=2, recovery="none")))
-    assert problem(info, setting(shallow(layers="0,2", recovery="none"))) is None
 
 
 def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
