@@ -94,9 +94,9 @@ def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
-def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
-    make_ready(model, of)
-    return synthesise(model, TEXT, VOICE, of, tables)
+def speak(model: F5Speech, of: Setting, *tables: StrategyTable, text: str = TEXT) -> Synthesis:
+    make_ready(model, of, VOICE)
+    return synthesise(model, text, VOICE, of, tables)
 
 
 def test_everything_uses_together(model: F5Speech, seen: Seen) -> None:
@@ -181,11 +181,6 @@ def small_using(name: str, **knobs: object) -> Setting:
     return setting(STEPS).with_technique(UsedTechnique(name, Values(knobs)))
 
 
-def small_speak(small_model: F5Speech, of: Setting) -> Synthesis:
-    make_ready(small_model, of, VOICE)
-    return synthesise(small_model, SENTENCE, VOICE, of)
-
-
 def curves(small_model: F5Speech) -> list[ErrorCurve]:
     return list(small_model._memory.get(measuring.__name__, {}).values())
 
@@ -212,7 +207,7 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
                 velocities = conditional + 2.0 * (conditional - unconditional)
             state = follow(state, velocities, step)
     assert torch.allclose(found, state, atol=1e-5)
-    spoken = small_speak(small_model, of)
+    spoken = speak(small_model, of, text=SENTENCE)
     options = resolve(small_model.info, of).options
     two, one = (small_model._operations(found.shape[1], options.replace(guidance=at)).evaluation for at in (2.0, 0.0))
     assert spoken.measurements.ops_ratio == pytest.approx((2 * two + 4 * one) / (6 * two))
@@ -221,8 +216,8 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
 
 @pytest.mark.parametrize("name", ["error_curve", "first_block"])
 def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
-    plain = small_speak(small_model, setting(STEPS))
-    nothing, much = (small_speak(small_model, small_using(name, threshold=one)) for one in (0.0, 20.0))
+    plain = speak(small_model, setting(STEPS), text=SENTENCE)
+    nothing, much = (speak(small_model, small_using(name, threshold=one), text=SENTENCE) for one in (0.0, 20.0))
     assert plain.trace.computed == nothing.trace.computed == ((1.0,) * STEPS,)
     assert nothing.measurements.ops_ratio == 1
     assert torch.allclose(torch.from_numpy(plain.samples), torch.from_numpy(nothing.samples), atol=1e-5)
@@ -233,17 +228,18 @@ def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
 
 def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_model: F5Speech) -> None:
     of = small_using("error_curve", threshold=0.5)
-    small_speak(small_model, of)
+    speak(small_model, of, text=SENTENCE)
     (curve,) = curves(small_model)
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
-    small_speak(small_model, of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1))))
+    other = of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1)))
+    speak(small_model, other, text=SENTENCE)
     assert curves(small_model) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
     counts = small_model._operations(PROMPT_FRAMES + 12, resolve(small_model.info, of).options)
     costs = (attention, counts.attention), (feed_forward, counts.feed_forward)
     skipped = sum(cost * sum(one is SkipAction.TS for one in row) for row, cost in costs)
     expected = 1 - LAYERS * counts.branches * skipped / (STEPS * counts.evaluation)
-    assert small_speak(small_model, of).measurements.ops_ratio == pytest.approx(expected)
+    assert speak(small_model, of, text=SENTENCE).measurements.ops_ratio == pytest.approx(expected)
 
 
 # --- Operations of decoding -------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tests.workload import workload
 
 @pytest.fixture(autouse=True)
 def _exact() -> None:
+    torch.manual_seed(0)
     if not split_products.exact():
         pytest.skip("this build of torch, or this processor, does not sum 8-bit products exactly")
 
@@ -42,7 +43,6 @@ def _log_normal_channels(*shape: int) -> Tensor:
 
 @pytest.mark.parametrize("factor", [1.0, 3e-28, 1e30])
 def test_digits_make_up_the_numbers_to_24_bits(factor: float) -> None:
-    torch.manual_seed(0)
     rows = _log_normal_channels(150, 1100) * factor  # More than a piece.
     digits = split(rows)
     high, middle, low, scales = (one.double() for one in digits)
@@ -64,7 +64,6 @@ def test_digits_make_up_the_numbers_to_24_bits(factor: float) -> None:
     ids=["normal", "log-normal channels", "heavy tails", "one strong channel"],
 )
 def test_its_error_is_a_small_multiple_of_float32_s_own(numbers: Callable[..., Tensor], most: float) -> None:
-    torch.manual_seed(0)
     # Processors without these instructions take seconds for as many rows as an utterance has.
     rows, outputs, inputs = workload(200, 40), workload(256, 64), 300
     x, weight, bias = numbers(rows, inputs), torch.randn(outputs, inputs) / 32, torch.randn(outputs)
@@ -76,7 +75,6 @@ def test_its_error_is_a_small_multiple_of_float32_s_own(numbers: Callable[..., T
 
 
 def test_a_row_s_result_depends_on_that_row_only() -> None:
-    torch.manual_seed(0)
     product = SplitProduct(torch.randn(100, 200), torch.randn(100))
     x = torch.randn(300, 200)
     x[7] *= 1e6
@@ -87,7 +85,6 @@ def test_a_row_s_result_depends_on_that_row_only() -> None:
 
 
 def test_rows_of_zeros_give_the_bias_and_tiny_ones_stay_what_they_are() -> None:
-    torch.manual_seed(0)
     weight, bias = torch.randn(50, 80), torch.randn(50)
     x = torch.randn(40, 80)
     x[3], x[4], x[5] = 0, x[4] * 1e-34, x[5] * 1e-26
@@ -99,7 +96,6 @@ def test_rows_of_zeros_give_the_bias_and_tiny_ones_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_what_is_not_finite_stays_so_in_its_row_only(value: float) -> None:
-    torch.manual_seed(0)
     product, x = SplitProduct(torch.randn(50, 80), torch.randn(50)), torch.randn(40, 80)
     before = product(x)
     x[11, 17] = value
@@ -138,7 +134,6 @@ def test_operators_that_round_or_are_missing_are_not_used(monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("_small_ones_too")
 def test_few_rows_are_multiplied_as_ever_and_many_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
     monkeypatch.setattr(split_products, "ROWS", 16)
     layer = PackableLinear(40, 24).requires_grad_(False)
     layer.pack()
@@ -154,7 +149,6 @@ def test_few_rows_are_multiplied_as_ever_and_many_in_blocks(monkeypatch: pytest.
 @pytest.mark.usefixtures("_small_ones_too")
 @pytest.mark.parametrize("length", [7, 30, 75])
 def test_layers_by_blocks_are_the_layers(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
     monkeypatch.setattr(split_products, "ROWS", 64)  # Several items at once, one at once, and blocks of one.
     config = BackboneConfig("DiT", 48, 1, 3, 16, qk_norm="rms_norm", pe_attn_head=1)
     attention, forward = F5Attention(config), F5FeedForward(config)
