@@ -68,13 +68,7 @@ class Answer(BaseHTTPRequestHandler):
     server: Hub
     protocol_version = "HTTP/1.1"
 
-    def do_HEAD(self) -> None:
-        self.answer(with_body=False)
-
     def do_GET(self) -> None:
-        self.answer(with_body=True)
-
-    def answer(self, with_body: bool) -> None:
         given = self.headers.get("Range")
         self.server.requests.append((self.command, self.path, given))
         content = CONTENT.get(self.path)
@@ -93,7 +87,7 @@ class Answer(BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.end_headers()
-        if not with_body:
+        if self.command == "HEAD":
             return
         body = body[:-1] + b"?" if self.server.damages else body
         if self.path == WEIGHTS and self.server.break_off_after:
@@ -103,6 +97,8 @@ class Answer(BaseHTTPRequestHandler):
             self.connection.shutdown(2)
             return
         self.wfile.write(body)
+
+    do_HEAD = do_GET
 
     def etag(self, content: bytes) -> str:
         """Small files have git's checksum, large ones SHA-256, as on the Hub."""

@@ -16,20 +16,10 @@ import torch
 
 from paretone import device
 from paretone.models.families.language_network import FeatureDrafter
-from paretone.models.kernels import compiled
+from paretone.models.kernels import compiled, scripted_causal
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from paretone.models.kernels.scripted_causal import (
-    LEAST_SEEN,
-    MOST_GATHERED,
-    MOST_TOKENS,
-    _draft,
-    _drafts,
-    _pass,
-    _scores,
-    gathering_pays,
-    scripted,
-)
+from paretone.models.kernels.scripted_causal import LEAST_SEEN, MOST_GATHERED, MOST_TOKENS, gathering_pays, scripted
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
@@ -203,7 +193,7 @@ def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
         for weight in plain.parameters():
             weight.copy_(weight.half().float())
     fast, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
-    assert fast._scripted is not None and isinstance(scripted(_pass), torch.jit.ScriptFunction)
+    assert fast._scripted is not None and isinstance(scripted(scripted_causal._pass), torch.jit.ScriptFunction)
     operators._scripted = None
     torch.manual_seed(0)
     for batch in (1, 2):
@@ -255,7 +245,7 @@ def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
         for weight in draft.parameters():
             weight.data.copy_(weight.half().float())
     fast, operators = (FeatureDrafter(draft, target.optimised()) for _ in range(2))
-    assert fast._tensors is not None and isinstance(scripted(_draft), torch.jit.ScriptFunction)
+    assert fast._tensors is not None and isinstance(scripted(scripted_causal._draft), torch.jit.ScriptFunction)
     operators._tensors = None
     caches = [one.cache(40) for one in (fast, operators)]
     places = torch.arange(40)
@@ -281,7 +271,8 @@ def test_reading_in_one_call_gives_the_same_bits() -> None:
         assert len(found) == scored and torch.equal(found, expected)
         if keeps is not None:
             assert wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
-    assert isinstance(scripted(_scores), torch.jit.ScriptFunction) and torch.equal(*(one.kept() for one in caches))
+    assert isinstance(scripted(scripted_causal._scores), torch.jit.ScriptFunction)
+    assert torch.equal(*(one.kept() for one in caches))
 
 
 @pytest.mark.parametrize("length", [None, 40])
@@ -299,7 +290,7 @@ def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
         )
         parts = [[(cycle.drafted, cycle.tokens, cycle.acceptance) for cycle in each] for each in (one, other)]
         assert parts[0] == parts[1] and any(cycle.accepted for cycle in one)
-    assert isinstance(scripted(_drafts), torch.jit.ScriptFunction)
+    assert isinstance(scripted(scripted_causal._drafts), torch.jit.ScriptFunction)
 
 
 def test_other_kinds_of_numbers_go_operator_by_operator() -> None:

@@ -14,20 +14,15 @@ from torch import Tensor, nn
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from paretone.models.kernels import few_rows, products
-from paretone.models.kernels.few_rows import FEW_ROWS as PACKED_ROWS
 from paretone.models.kernels.few_rows import (
     GROUPS,
     HalfProduct,
     Int4Product,
     Int8Product,
-    available,
-    half_scale,
     packed_product,
-    parts_of,
     product,
     weight_of,
 )
-from paretone.models.kernels.few_rows import can_read_packed as packs
 from paretone.models.kernels.fused_causal import QuickNorm
 from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
 from tests.workload import crossed
@@ -51,8 +46,8 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return name
 
 
-needs_operators = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
-needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
+needs_operators = pytest.mark.skipif(not few_rows.can_read_packed(), reason="this build of torch lacks the operators")
+needs_fbgemm = pytest.mark.skipif(not few_rows.available(), reason="this build of torch lacks FBGEMM's operators")
 needs_packing = pytest.mark.skipif(not products.available(), reason="this build of torch cannot pack weights")
 
 
@@ -165,7 +160,7 @@ def never(x: Tensor) -> Tensor:
 
 @needs_operators
 @ways
-@pytest.mark.parametrize("rows", [1, PACKED_ROWS])
+@pytest.mark.parametrize("rows", [1, few_rows.FEW_ROWS])
 def test_it_computes_with_the_weights_that_it_names(way: str, rows: int) -> None:
     weight, bias = drawn()
     made = WAYS[way](weight, bias, never)
@@ -198,7 +193,7 @@ def test_weights_are_rounded_to_the_nearest(way: str, largest: float) -> None:
 def test_many_rows_are_the_unpacked_product(way: str) -> None:
     weight, bias = drawn()
     made = WAYS[way](weight, bias, product(weight, bias))
-    x = torch.randn(PACKED_ROWS + 1, 256, generator=torch.Generator().manual_seed(2))
+    x = torch.randn(few_rows.FEW_ROWS + 1, 256, generator=torch.Generator().manual_seed(2))
     assert torch.equal(made(x), F.linear(x, weight, bias))
     assert copy.deepcopy(made) is made
 
@@ -209,7 +204,7 @@ def test_weights_come_back_out_of_products(halves: bool) -> None:
     weight, bias = drawn()
     weight = weight.half().float() if halves else weight
     made = product(weight, bias)
-    if halves and available():
+    if halves and few_rows.available():
         assert isinstance(made, HalfProduct)
     found, other = weight_of(made, 256)
     assert torch.equal(found, weight) and other is not None and torch.equal(other, bias)
@@ -255,7 +250,7 @@ def test_weights_from_bfloat16_do_too(rows: int) -> None:
     weight[0, :2] = torch.tensor([1e-4, 3e-9])
     weight = weight.bfloat16().float()
     found, x = product(weight, weights()[1]), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
-    assert isinstance(found, HalfProduct) and found.scale > 1 and parts_of(found)[0] is None
+    assert isinstance(found, HalfProduct) and found.scale > 1 and few_rows.parts_of(found)[0] is None
     torch.testing.assert_close(found(x), F.linear(x, weight, weights()[1]), atol=2e-6, rtol=0)
     kept, bias = weight_of(found, 33)
     torch.testing.assert_close(kept, weight, atol=2.0**-39 * float(weight.abs().max()), rtol=0)
@@ -283,12 +278,12 @@ def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
 @needs_fbgemm
 def test_what_float16_cannot_hold() -> None:
     weight = weights()[0].half().float()
-    assert half_scale(weight) == 1
+    assert few_rows.half_scale(weight) == 1
     weight[3, 5] = 1e-9
-    assert (half_scale(weight) or 0) > 1
+    assert (few_rows.half_scale(weight) or 0) > 1
     for value in (1e6, 1 + 2.0**-12):
         weight[3, 5] = value
-        assert half_scale(weight) is None
+        assert few_rows.half_scale(weight) is None
 
 
 @pytest.mark.parametrize(("shape", "size"), [((1, 48), 1e-4), ((2, 3, 48), 1e4)])

@@ -24,29 +24,9 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, voice
 from paretone.models.f5.config import NATURAL_PHONES
 from paretone.models.loading import load_vocoder
+from paretone.models.minis import natural_decoder as natural
 from paretone.models.minis.megatts3_mini import phones_of_frames
-from paretone.models.minis.natural_decoder import (
-    BINS,
-    BLOCKS,
-    FORMANT,
-    HIDDEN,
-    HOP,
-    INNER,
-    LATENT,
-    LEVEL,
-    LEVEL_MEAN,
-    LEVEL_SCALE,
-    PITCH,
-    PITCH_MEAN,
-    PITCH_SCALE,
-    SAMPLE_RATE,
-    VOICE,
-    VOICING,
-    WINDOW,
-    NaturalDecoder,
-    moved_magnitudes,
-    moved_phases,
-)
+from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, PITCH, VOICE, VOICING, NaturalDecoder
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GROUPED, GroupedCodec, LatentVocoder, StreamedNatural
 from paretone.models.minis.speaking import NaturalVoice, VoiceReader
 from paretone.models.voices import shipped_voices
@@ -132,7 +112,7 @@ def latents(frames: int, hertz: float = 200.0, columns: int = LATENT) -> torch.T
     """A steady vowel with some movement, unvoiced in its last third."""
     draw = torch.Generator().manual_seed(frames)
     made = 0.3 * torch.randn(frames, columns, generator=draw).cumsum(0).clamp(-3, 3)
-    made[:, PITCH] = (np.log(hertz) - PITCH_MEAN) / PITCH_SCALE
+    made[:, PITCH] = (np.log(hertz) - natural.PITCH_MEAN) / natural.PITCH_SCALE
     made[:, VOICING] = torch.where(torch.arange(frames) < 2 * frames / 3, 1.0, -1.0)
     if columns == VOICE:
         made[:, FORMANT:] = 0.1 * torch.randn(frames, 2, generator=draw)
@@ -157,7 +137,7 @@ def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder:
     made = latents(120)
     made[:, VOICING], made[1:, :32] = 1.0, made[:1, :32]
     lower = made.clone()
-    lower[:, PITCH] = (np.log(160.0) - PITCH_MEAN) / PITCH_SCALE
+    lower[:, PITCH] = (np.log(160.0) - natural.PITCH_MEAN) / natural.PITCH_SCALE
     torch.testing.assert_close(decoder.decode(made, pitch_scale=0.8), decoder.decode(lower), atol=1e-4, rtol=1e-3)
     spectra = decoder.network(decoder.space.hidden(made).T[None])
     warped = spectra.warped(torch.full((120,), 0.5)).harmonic
@@ -166,30 +146,30 @@ def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder:
 
 def test_a_sound_keeps_its_form_at_another_formant_scale():
     """A ringing that begins 100 samples late, in a filter of the pulses and in a frame: all of it comes faster."""
-    seconds = torch.arange(WINDOW) / SAMPLE_RATE
+    seconds = torch.arange(natural.WINDOW) / natural.SAMPLE_RATE
 
     def ringing(at: Tensor) -> Tensor:
         return torch.where(at >= 0, torch.sin(2 * torch.pi * 2000 * at) * torch.exp(-at / 0.002), 0.0)
 
-    late = 100 / SAMPLE_RATE
-    for centre in (0, WINDOW // 2):
+    late = 100 / natural.SAMPLE_RATE
+    for centre in (0, natural.WINDOW // 2):
         spectrum = torch.fft.rfft(ringing(seconds - late).roll(centre))[None]
         for scale in (0.95, 1.004, 1.01, 1.05):
             scales, expected = torch.full((1,), scale), ringing(seconds * scale - late)
-            magnitudes = moved_magnitudes(spectrum.abs().log(), scales).exp()
-            moved = torch.polar(magnitudes, moved_phases(spectrum, scales, centre))
-            heard = torch.fft.irfft(moved, WINDOW)[0].roll(-centre) * scale
+            magnitudes = natural.moved_magnitudes(spectrum.abs().log(), scales).exp()
+            moved = torch.polar(magnitudes, natural.moved_phases(spectrum, scales, centre))
+            heard = torch.fft.irfft(moved, natural.WINDOW)[0].roll(-centre) * scale
             # Phases between bins, as magnitudes are, or left where they are: 0.04 to 4.
             assert float((heard - expected).square().sum() / expected.square().sum()) < 0.02
 
 
 def test_voice_frames_carry_formant_scale_and_level(decoder: NaturalDecoder):
     made = latents(40, columns=VOICE)
-    made[:, LEVEL] = -LEVEL_MEAN / LEVEL_SCALE
+    made[:, LEVEL] = -natural.LEVEL_MEAN / natural.LEVEL_SCALE
     made[:, FORMANT] = (1.0 - 0.985) / 0.04
     torch.testing.assert_close(decoder.decode(made), decoder.decode(made[:, :LATENT]), atol=1e-4, rtol=1e-3)
     louder = made.clone()
-    louder[:, LEVEL] += np.log(0.5) / LEVEL_SCALE
+    louder[:, LEVEL] += np.log(0.5) / natural.LEVEL_SCALE
     assert float(decoder.decode(louder).square().mean()) < float(decoder.decode(made).square().mean())
 
 
@@ -197,12 +177,12 @@ def test_its_operations_are_counted_as_those_of_other_vocoders(decoder: NaturalD
     """By the operators that run, as the roofline counts every decoder."""
     made = latents(100)
     launches, work = counted(lambda: decoder.decode(made))
-    products = 2 * 100 * (BLOCKS * 2 * HIDDEN * INNER + HIDDEN * 5 * BINS)
-    convolutions = 2 * 100 * BLOCKS * 7 * HIDDEN
-    to_hidden = 2 * 100 * 32 * HIDDEN
+    products = 2 * 100 * (natural.BLOCKS * 2 * natural.HIDDEN * natural.INNER + natural.HIDDEN * 5 * natural.BINS)
+    convolutions = 2 * 100 * natural.BLOCKS * 7 * natural.HIDDEN
+    to_hidden = 2 * 100 * 32 * natural.HIDDEN
     assert launches > 50
     assert work.operations == pytest.approx(products + convolutions + to_hidden, rel=0.01)
-    assert work.bytes > 4 * (BLOCKS * 2 * HIDDEN * INNER + HIDDEN * 5 * BINS)
+    assert work.bytes > 4 * (natural.BLOCKS * 2 * natural.HIDDEN * natural.INNER + natural.HIDDEN * 5 * natural.BINS)
 
 
 def test_a_formant_scale_that_is_no_number_gives_spectra_that_are_none(decoder: NaturalDecoder):
