@@ -112,12 +112,9 @@ def changed(change: Callable[[dict[str, Tensor]], object], name: str = "model.sa
     return damage
 
 
-def with_code(name: str) -> Damage:
-    def damage(folder: Path) -> None:
-        (folder / "model.safetensors").unlink()
-        torch.save({"model_state_dict": {"a": RunsCode(folder / "ran")}}, folder / name)
-
-    return damage
+def with_code(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"model_state_dict": {"a": RunsCode(folder / "ran")}}, folder / "model.pt")
 
 
 KEY, EMBED = "ema_model.transformer.proj_out.weight", "backbone.embed.weight"
@@ -129,7 +126,7 @@ POINTED = "is a Git LFS pointer, .*; run 'git lfs pull' in its folder"
     ("damage", "words"),
     [
         (changed(lambda weights: weights.pop(KEY)), r"model\.safetensors .*1 weight missing: proj_out\.weight"),
-        (with_code("model.pt"), r"model\.pt was refused: it holds code \(\S+mkdir\)"),
+        (with_code, r"model\.pt was refused: it holds code \(\S+mkdir\)"),
         (lambda folder: (folder / "model.safetensors").unlink(), "holds no checkpoint"),
         (lambda folder: (folder / "vocab.txt").write_text(POINTER), rf"vocab\.txt .*{POINTED}"),
         (lambda folder: (folder / VOCODER).write_text(POINTER), rf"model\.safetensors .*{POINTED}"),

@@ -17,22 +17,12 @@ import pytest
 import soundfile
 
 from paretone.errors import PlainError, TextError
-from paretone.models import load_model
+from paretone.models import load_model, voices
 from paretone.models.base import Voice
 from paretone.models.catalogue import voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.families.voices import transcript_of
-from paretone.models.voices import (
-    Origin,
-    is_own,
-    origin_of,
-    own_voice,
-    shipped_names,
-    shipped_voices,
-    shown_name,
-    with_folder,
-    without_folder,
-)
+from paretone.models.voices import Origin, is_own, origin_of, own_voice, shipped_names, shipped_voices, shown_name
 from paretone.setting.profile import Profile
 from paretone.studies.store import DATABASE
 from paretone.training.natural_teacher import original_speech
@@ -79,12 +69,12 @@ def test_an_id_is_the_files_name_and_fingerprint(recording: Path) -> None:
 
 def test_ids_of_earlier_versions_lose_their_folders(recording: Path) -> None:
     mine = own_voice(recording)
-    assert with_folder(mine) == f"own:{recording}" and with_folder(voice(FIRST)) == FIRST
-    assert without_folder(f"own:{recording}") == without_folder(mine.id) == mine.id
-    assert without_folder("own:/gone/me.wav") == "own:me.wav"
-    assert without_folder("own:C:\\Users\\me\\me.wav") == "own:me.wav"
+    assert voices.with_folder(mine) == f"own:{recording}" and voices.with_folder(voice(FIRST)) == FIRST
+    assert voices.without_folder(f"own:{recording}") == voices.without_folder(mine.id) == mine.id
+    assert voices.without_folder("own:/gone/me.wav") == "own:me.wav"
+    assert voices.without_folder("own:C:\\Users\\me\\me.wav") == "own:me.wav"
     assert shown_name("own:/gone/me.wav") == "me.wav"
-    assert without_folder(FIRST) == FIRST
+    assert voices.without_folder(FIRST) == FIRST
 
 
 def test_a_profile_names_a_recording_without_its_folder(
@@ -174,10 +164,10 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
 
 
 def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
-    voices = shipped_voices()
-    assert tuple(one.id for one in voices) == shipped_names()
-    assert len({one.title for one in voices}) == len(voices) > 1
-    for one in voices:
+    shipped = shipped_voices()
+    assert tuple(one.id for one in shipped) == shipped_names()
+    assert len({one.title for one in shipped}) == len(shipped) > 1
+    for one in shipped:
         about = soundfile.info(one.audio)
         assert one.title != one.id and one.transcript
         assert one.phones[-1][2] == pytest.approx(about.duration, abs=0.02)

@@ -146,10 +146,8 @@ class SelfAttention(nn.Module):
             weight = torch.cat([one.weight for one in self.inputs])
             bias = torch.cat([one.bias for one in self.inputs])
             for one, rows, values in zip(self.inputs, weight.chunk(3), bias.chunk(3), strict=True):
-                one.weight, one.bias = (
-                    nn.Parameter(rows, requires_grad=False),
-                    nn.Parameter(values, requires_grad=False),
-                )
+                one.weight = nn.Parameter(rows, requires_grad=False)
+                one.bias = nn.Parameter(values, requires_grad=False)
         if products.can_pack(weight):
             self.project_by(PackedProduct(weight, bias, many_rows=True))
         else:

@@ -28,7 +28,7 @@ from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.record import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.error_curve import ErrorCurve, measuring
+from paretone.techniques.error_curve import measuring
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, make_backbone, save_cfg_free, setting
 from tests.engine.speaking import drafted, load, script_of, write_all
@@ -181,10 +181,6 @@ def small_using(name: str, **knobs: object) -> Setting:
     return setting(STEPS).with_technique(UsedTechnique(name, Values(knobs)))
 
 
-def curves(small_model: F5Speech) -> list[ErrorCurve]:
-    return list(small_model._memory.get(measuring.__name__, {}).values())
-
-
 def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
     """Against a loop that guides by hand."""
     of = small_using("guidance_interval", steps=2)
@@ -229,11 +225,12 @@ def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
 def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_model: F5Speech) -> None:
     of = small_using("error_curve", threshold=0.5)
     speak(small_model, of, text=SENTENCE)
-    (curve,) = curves(small_model)
+    curves = small_model._memory[measuring.__name__]
+    (curve,) = curves.values()
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
     other = of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1)))
     speak(small_model, other, text=SENTENCE)
-    assert curves(small_model) == [curve], "thresholds share it"
+    assert list(curves.values()) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
     counts = small_model._operations(PROMPT_FRAMES + 12, resolve(small_model.info, of).options)
     costs = (attention, counts.attention), (feed_forward, counts.feed_forward)

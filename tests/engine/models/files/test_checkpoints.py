@@ -338,8 +338,7 @@ def test_reading_and_fingerprinting_can_be_cancelled(tmp_path: Path, name: str) 
         fingerprint(path, Follower(cancel_at=1).check)
 
 
-Change = Callable[[Tensor], Tensor]
-WRONG: dict[str, tuple[Change, str]] = {
+WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "int32": (lambda value: value.int(), "whole numbers"),
     "bool": (lambda value: value.bool(), "truth values"),
     "zeros": (torch.zeros_like, "only zeros"),

@@ -169,9 +169,8 @@ def test_a_full_disk_is_noticed_beforehand(hub: Hub, tmp_path: Path, monkeypatch
 def test_links_stay_and_their_targets_are_written(hub: Hub, tmp_path: Path) -> None:
     big, folder = tmp_path / "big disk", tmp_path / "m"
     big.mkdir()
-    folder.mkdir()
     link = folder / files_of("F5TTS_v1_Base")[0].saved_as
-    link.parent.mkdir(parents=True, exist_ok=True)
+    link.parent.mkdir(parents=True)
     link.symlink_to(big / "weights")
     fetch(hub, folder)
     assert link.is_symlink() and not (big / "weights").is_symlink()

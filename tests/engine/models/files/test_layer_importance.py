@@ -10,17 +10,8 @@ import pytest
 import torch
 
 from paretone.errors import CheckpointError, SettingError
-from paretone.models.files.layer_importance import (
-    COSINE,
-    DIVERGENCE,
-    FILE,
-    WORD_ERROR,
-    ImportanceRecord,
-    LayerImportance,
-    pruned,
-    read_record,
-    require_layers,
-)
+from paretone.models.files import layer_importance
+from paretone.models.files.layer_importance import DIVERGENCE, FILE, WORD_ERROR, ImportanceRecord, LayerImportance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of, spade, technique
@@ -53,14 +44,15 @@ def test_the_cut_lies_where_the_last_layer_that_stays_and_the_first_that_goes_di
     assert both.cut(1) == (WORD_ERROR, pytest.approx(0.7))
     assert both.cut(3) == (DIVERGENCE, pytest.approx(0.25)), "equal by word errors"
     assert both.cut(4) is None and both.cut(0) is None, "nothing is cut"
-    assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).cut(2) is None, "nothing tells them apart"
+    alike = LayerImportance(layer_importance.COSINE, (0.5,) * 4)
+    assert record(alike).cut(2) is None, "nothing tells them apart"
 
 
 def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     full = replace(DIVERGENCES, ranks=((0, 0), (3, 3), (1, 2), (1, 2)), run_away=(1, 0, 0, 0))
-    written = record(full, LayerImportance(COSINE, (0.5, 0.1, 0.2, 0.3)))
+    written = record(full, LayerImportance(layer_importance.COSINE, (0.5, 0.1, 0.2, 0.3)))
     written.write(tmp_path / "models" / FILE)
-    assert read_record([tmp_path / "models"], "abc") == written
+    assert layer_importance.read_record([tmp_path / "models"], "abc") == written
 
 
 def test_the_last_folder_decides_and_others_checkpoints_do_not_count(tmp_path: Path) -> None:
@@ -68,10 +60,10 @@ def test_the_last_folder_decides_and_others_checkpoints_do_not_count(tmp_path: P
     record(DIVERGENCES).write(first / FILE)
     newer = replace(record(DIVERGENCES), seed=4)
     newer.write(last / FILE)
-    assert read_record([first, last], "abc") == newer
+    assert layer_importance.read_record([first, last], "abc") == newer
     replace(newer, checkpoint="other").write(last / FILE)
-    assert read_record([first, last], "abc") == record(DIVERGENCES)
-    assert read_record([tmp_path / "nowhere"], "abc") is None
+    assert layer_importance.read_record([first, last], "abc") == record(DIVERGENCES)
+    assert layer_importance.read_record([tmp_path / "nowhere"], "abc") is None
 
 
 @pytest.mark.parametrize("content", ["", '{"measures": 3}', [1.0, 2.0], [1.0, 2.0, 3.0, float("nan")]])
@@ -81,13 +73,13 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, content: str | 
     (tmp_path / FILE).write_text(content if isinstance(content, str) else json.dumps(whole))
     said = r"layers\.json" if isinstance(content, str) else r"layers\.json .*4 layers"
     with pytest.raises(CheckpointError, match=said):
-        read_record([tmp_path], "abc")
+        layer_importance.read_record([tmp_path], "abc")
 
 
 def test_layers_that_stay_are_numbered_without_gaps() -> None:
     tensors = {f"llm.model.model.layers.{layer}.mlp.up_proj.weight": torch.tensor(layer) for layer in range(12)}
     tensors |= {"llm.model.model.norm.weight": torch.tensor(-1), "speech_embedding.weight": torch.tensor(-2)}
-    kept = pruned(tensors, (0, 10, 11))
+    kept = layer_importance.pruned(tensors, (0, 10, 11))
     layers = {f"llm.model.model.layers.{place}.mlp.up_proj.weight": kept for place, kept in enumerate((0, 10, 11))}
     others = {"llm.model.model.norm.weight": -1, "speech_embedding.weight": -2}
     assert {name: int(value) for name, value in kept.items()} == layers | others
@@ -96,8 +88,8 @@ def test_layers_that_stay_are_numbered_without_gaps() -> None:
 @pytest.mark.parametrize("retained", [(), (2, 1), (0, 12)])
 def test_layers_that_cannot_be_kept_are_refused(retained: tuple[int, ...]) -> None:
     with pytest.raises(SettingError, match="some of 0 to 11"):
-        require_layers(retained, 12)
-    assert require_layers([0, 5], 12) == (0, 5)
+        layer_importance.require_layers(retained, 12)
+    assert layer_importance.require_layers([0, 5], 12) == (0, 5)
 
 
 def test_layers_by_hand_are_put_in_order() -> None:

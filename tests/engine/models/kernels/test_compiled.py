@@ -30,9 +30,10 @@ from paretone.sampling.tokens import Nucleus, Uniforms
 from paretone.sampling.verification import by_token
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import make_ready, synthesise
+from paretone.speaking import make_ready
 from paretone.techniques import conflict, problem
 from tests.engine import small_speech, speaking
+from tests.engine.models.kernels.test_graphs import spoken
 from tests.engine.models.omnivoice import small_release
 from tests.engine.models.small_causal import LLAMA, QWEN, QWEN3, SCALED, small_model, small_transformer
 from tests.engine.sampling.test_autoregressive import request_of
@@ -40,11 +41,6 @@ from tests.engine.small_language import write_model
 from tests.workload import only_in_full, workload
 
 COMPILED = UsedTechnique("compilation", Values(mode="default"))
-needs_compiler = pytest.mark.skipif(device.compiler() is None, reason="there is no C++ compiler")
-
-
-def spoken(model, setting: Setting):
-    return synthesise(model, "One sentence.", small_speech.VOICE, setting)
 
 
 @pytest.fixture
@@ -91,7 +87,7 @@ def network() -> FusedMasked:
 
 
 @only_in_full("compiled code")
-@needs_compiler
+@pytest.mark.skipif(device.compiler() is None, reason="there is no C++ compiler")
 @pytest.mark.slow
 def test_a_masked_network_is_compiled(fresh_compiler: None, tmp_path: Path, network: FusedMasked) -> None:
     made = compiled.compiled_masked(network, "default")

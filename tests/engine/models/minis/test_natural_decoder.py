@@ -23,7 +23,6 @@ from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, voice
 from paretone.models.f5.config import NATURAL_PHONES
-from paretone.models.loading import load_vocoder
 from paretone.models.minis import natural_decoder as natural
 from paretone.models.minis.megatts3_mini import phones_of_frames
 from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, PITCH, VOICE, VOICING, NaturalDecoder
@@ -77,9 +76,7 @@ def test_the_rate_of_a_recording_makes_little_difference(reader: VoiceReader, ra
 
 @pytest.fixture(scope="module")
 def codec() -> GroupedCodec:
-    vocoder = load_vocoder(resource("models", "natural-vocoder"), torch.device("cpu"))
-    assert isinstance(vocoder, LatentVocoder)
-    return GroupedCodec(vocoder)
+    return GroupedCodec(LatentVocoder.load(resource("models", "natural-vocoder")))
 
 
 @pytest.mark.parametrize("voice", workload(shipped_voices(), shipped_voices()[:2]), ids=lambda one: one.id)

@@ -38,23 +38,13 @@ Speech = LmMiniSpeech | OmniMiniSpeech
 
 
 @pytest.fixture(scope="module")
-def lm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_lm(tmp_path_factory.mktemp("natural"))
+def lm(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load_model("lm-mini", folder=str(write_lm(tmp_path_factory.mktemp("natural"))), device="cpu")
 
 
 @pytest.fixture(scope="module")
-def omni_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_omni(tmp_path_factory.mktemp("natural"))
-
-
-@pytest.fixture(scope="module")
-def lm(lm_folder: Path) -> LmMiniSpeech:
-    return load_model("lm-mini", folder=str(lm_folder), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def omni(omni_folder: Path) -> OmniMiniSpeech:
-    return load_model("omni-mini", folder=str(omni_folder), device="cpu")
+def omni(tmp_path_factory: pytest.TempPathFactory) -> OmniMiniSpeech:
+    return load_model("omni-mini", folder=str(write_omni(tmp_path_factory.mktemp("natural"))), device="cpu")
 
 
 @pytest.fixture(params=["lm", "omni"])
@@ -187,13 +177,13 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
         assert np.isfinite(take.samples).all() and len(take.samples) > 2_000, one.title
 
 
-def test_another_vocoder_and_an_earlier_version_are_refused(lm_folder: Path, omni_folder: Path, tmp_path: Path):
-    for name, folder in (("lm-mini", lm_folder), ("omni-mini", omni_folder)):
-        alone = shutil.copytree(folder, tmp_path / name)
-        write_vocos(tmp_path / entry(name).vocoder)
-        with pytest.raises(CheckpointError, match="put that of natural speech there"):
-            load_model(name, folder=str(alone), device="cpu")
-        layout = json.loads((alone / LAYOUT_FILE).read_text(encoding="utf-8"))
-        (alone / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
-        with pytest.raises(CheckpointError, match="earlier version of Paretone"):
-            load_model(name, folder=str(alone), device="cpu")
+def test_another_vocoder_and_an_earlier_version_are_refused(model: Speech, tmp_path: Path):
+    name = model.info.id
+    alone = shutil.copytree(Path(model.info.checkpoint).parent, tmp_path / name)
+    write_vocos(tmp_path / entry(name).vocoder)
+    with pytest.raises(CheckpointError, match="put that of natural speech there"):
+        load_model(name, folder=str(alone), device="cpu")
+    layout = json.loads((alone / LAYOUT_FILE).read_text(encoding="utf-8"))
+    (alone / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="earlier version of Paretone"):
+        load_model(name, folder=str(alone), device="cpu")

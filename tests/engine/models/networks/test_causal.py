@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from tests.engine.models.llasa.small_release import CONFIG as LLAMA_3
 from tests.engine.models.small_causal import LLAMA, QWEN, QWEN3, SCALED, small_transformer
 from tests.workload import crossed
 
-CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen2", "scaled", "qwen3"])
 LENGTH = 11
 CLOSE = 1e-5
 
@@ -25,17 +24,13 @@ def embedded(batch: int = 1, length: int = LENGTH, width: int = LLAMA.hidden) ->
     return torch.randn(batch, length, width, generator=torch.Generator().manual_seed(5))
 
 
-@CONFIGS
+@pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen2", "scaled", "qwen3"])
 def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
     transformers = pytest.importorskip("transformers")
-    scaling = config.rope_scaling and {
-        "rope_type": "llama3",
-        "factor": config.rope_scaling.factor,
-        "low_freq_factor": config.rope_scaling.low_frequency_factor,
-        "high_freq_factor": config.rope_scaling.high_frequency_factor,
-        "original_max_position_embeddings": config.rope_scaling.original_length,
-    }
-    rope = {"rope_type": "default", **(scaling or {}), "rope_theta": config.rope_theta}
+    rope = {"rope_type": "llama3" if config.rope_scaling else "default", "rope_theta": config.rope_theta}
+    if config.rope_scaling:
+        names = "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"
+        rope |= zip(names, astuple(config.rope_scaling), strict=True)
     kind = "Qwen3" if config.normed else "Qwen2" if config.biased else "Llama"
     described = getattr(transformers, f"{kind}Config")(
         hidden_size=config.hidden,

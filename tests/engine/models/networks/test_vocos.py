@@ -18,17 +18,10 @@ from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
 from paretone.models.minis.natural_decoder import HOP
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.minis.speaking import NOBODY, NaturalCoding
+from paretone.models.networks import vocos
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.shapes import uninitialised
-from paretone.models.networks.vocos import (
-    ConvNeXtBlock,
-    InverseTransform,
-    StreamedBlocks,
-    StreamedConvolution,
-    StreamedOverlapAdd,
-    Vocos,
-    VocosConfig,
-)
+from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
 from tests.engine.small_vocos import SMALL, write_vocos
 from tests.workload import crossed
 
@@ -75,7 +68,7 @@ PIECES = (1, 5, 1000)
 def test_a_convolution(size: int, length: int) -> None:
     torch.manual_seed(1)
     convolution, x = nn.Conv1d(3, 4, 7, padding=3), torch.randn(1, 3, length)
-    streamed = StreamedConvolution(convolution)
+    streamed = vocos.StreamedConvolution(convolution)
     pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
 
@@ -85,7 +78,7 @@ def test_a_convolution(size: int, length: int) -> None:
 def test_blocks(size: int, length: int) -> None:
     torch.manual_seed(1)
     blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(1, 6, length)
-    streamed = StreamedBlocks(blocks)
+    streamed = vocos.StreamedBlocks(blocks)
     pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
     assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
     assert sum(piece.shape[2] for piece in pieces) == max(length - 9, 0)
@@ -98,7 +91,7 @@ def test_the_inverse_transform(size: int, length: int) -> None:
     transform = InverseTransform(VocosConfig(window=64, hop=16))
     spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
     spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
-    streamed = StreamedOverlapAdd(transform.window, 16)
+    streamed = vocos.StreamedOverlapAdd(transform.window, 16)
     pieces = [streamed.push(piece) for piece in spectrum.split(size, dim=2)]
     joined = torch.cat([*pieces, streamed.finish()])
     assert len(joined) == (length - 1) * 16
