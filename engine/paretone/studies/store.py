@@ -215,26 +215,13 @@ class Store(Database):
     def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
         """Store a take atomically. ``None`` if it exists already."""
         cell, take = made.task.cell, made.take
-        row = (
-            cell.setting,
-            cell.utterance,
-            cell.seed,
-            cell.round,
-            take.id,
-            take.created,
-            take.text,
-            take.voice,
-            take.sample_rate,
-            len(take.samples),
-            json_text(asdict(take.measurements)),
-            json_text(asdict(take.metrics)),
-            take.log_mel_distance,
-            made.clock_seconds,
-            made.clock,
-            made.busy_seconds,
-            json_text([one.to_json() for one in made.verdicts]),
-            json_text(take.notes),
-            take.machine,
+        row = (  # Line by line as in the table.
+            *astuple(cell),
+            *(take.id, take.created, take.text, take.voice),
+            *(take.sample_rate, len(take.samples)),
+            *(json_text(asdict(take.measurements)), json_text(asdict(take.metrics)), take.log_mel_distance),
+            *(made.clock_seconds, made.clock, made.busy_seconds),
+            *(json_text([one.to_json() for one in made.verdicts]), json_text(take.notes), take.machine),
         )
         with self._written() as connection:
             known = self.take(cell)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from paretone.errors import Cancelled
 from paretone.models.f5.adapter import F5Speech
 from paretone.studies.definition import parse
 from paretone.studies.running import LocalExecutor, StudyFollower, run
-from paretone.studies.store import Store, StoredTake
+from paretone.studies.store import DATABASE, Store, StoredTake
 from paretone.studies.study import Study
 from tests.engine import small_speech
 
@@ -81,3 +83,9 @@ def finished(
     with Store(folder) as store:
         store.begin(chosen)
         return run(chosen, store, LocalExecutor(load), follower or Follower())
+
+
+def sql(folder: Path, command: str, *values: object) -> list[tuple]:
+    """Rows of ``command`` on the study's file in ``folder``, behind the study's back; what it changes is kept."""
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
+        return direct.execute(command, values).fetchall()

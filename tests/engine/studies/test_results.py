@@ -37,7 +37,9 @@ from paretone.studies.wording import (
     worst_lines,
 )
 from tests.engine.command_line import Console
-from tests.engine.studies.small import finished, study
+from tests.engine.studies.small import finished, sql, study
+
+OF_THE_SECOND = "setting = (SELECT key FROM settings WHERE place = 1)"
 
 
 @pytest.fixture
@@ -113,10 +115,7 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
 
 
 def test_other_machines_are_not_compared_with(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
-        direct.execute(
-            "UPDATE takes SET machine = 'another' WHERE setting = (SELECT key FROM settings WHERE place = 1)"
-        )
+    sql(folder, f"UPDATE takes SET machine = 'another' WHERE {OF_THE_SECOND}")
     found = read(folder)
     assert "speed_up" not in found.settings[1].figures
     assert "real_time_factor" in found.settings[1].figures
@@ -124,12 +123,9 @@ def test_other_machines_are_not_compared_with(folder: Path) -> None:
 
 
 def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
-        direct.execute("UPDATE takes SET measurements = json_set(measurements, '$.cores', 2, '$.other_seconds', 0.0)")
-        direct.execute(
-            "UPDATE takes SET measurements = json_set(measurements, '$.other_seconds', json_extract(measurements, "
-            "'$.seconds')) WHERE round = 2 AND setting = (SELECT key FROM settings WHERE place = 1)"
-        )
+    sql(folder, "UPDATE takes SET measurements = json_set(measurements, '$.cores', 2, '$.other_seconds', 0.0)")
+    all_of_it = "json_set(measurements, '$.other_seconds', json_extract(measurements, '$.seconds'))"
+    sql(folder, f"UPDATE takes SET measurements = {all_of_it} WHERE round = 2 AND {OF_THE_SECOND}")
     found = read(folder)
     assert [one.busy for one in found.settings] == [0, 6, 0, 0]
     assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
@@ -146,11 +142,7 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
 
 def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None:
     note = f"{NOTHING_SKIPPED}: A cache: no step changed little; raise the threshold."
-    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
-        direct.execute(
-            "UPDATE takes SET notes = ? WHERE setting = (SELECT key FROM settings WHERE place = 1)",
-            (json.dumps(["Read by the test.", note]),),
-        )
+    sql(folder, f"UPDATE takes SET notes = ? WHERE {OF_THE_SECOND}", json.dumps(["Read by the test.", note]))
     found = read(folder)
     assert [one.idle for one in found.settings[:2]] == [(), (note,)]
     assert to_json(found)["settings"][1]["nothing_skipped"] == [note]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
-import sqlite3
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,7 +29,7 @@ from paretone.studies.study import MeasureReference, Prepare, Speak, Study, Task
 from paretone.studies.wording import setting_title
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.small_speech import save_cfg_free
-from tests.engine.studies.small import Follower, finished, load, study
+from tests.engine.studies.small import Follower, finished, load, sql, study
 from tests.voices import SECOND
 from tests.workload import workload
 
@@ -119,14 +117,12 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
     assert set(tables) == {one.key for one in chosen.candidates[1:]}
     assert all(ratio < 1 for key, ratio in ratios.items() if key in tables)
-    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
-        before = direct.execute("SELECT * FROM tables").fetchall()
+    before = sql(tmp_path / "s", "SELECT * FROM tables")
     # More sentences need no more calibrations.
     more = study(grid={"ditreducio.threshold": [0.5, 1.5]}, sentences=["One sentence.", "A fourth."])
     finished(tmp_path / "s", more)
-    with closing(sqlite3.connect(tmp_path / "s" / DATABASE)) as direct, direct:
-        assert direct.execute("SELECT * FROM tables").fetchall() == before
-        assert direct.execute("SELECT count(*) FROM takes").fetchone() == (12,)
+    assert sql(tmp_path / "s", "SELECT * FROM tables") == before
+    assert sql(tmp_path / "s", "SELECT count(*) FROM takes") == [(12,)]
 
 
 def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged, r
 from paretone.studies.verifying import Check, verify
 from tests.app.damage import spoil_database
 from tests.engine.studies import small
-from tests.engine.studies.small import Follower, finished, study
+from tests.engine.studies.small import Follower, finished, sql, study
 from tests.voices import FIRST
 
 
@@ -111,8 +111,7 @@ def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
 def test_a_newer_study_is_left_alone(tmp_path: Path) -> None:
     finished(tmp_path)
     newer = len(module.MIGRATIONS) + 1
-    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
-        direct.execute(f"PRAGMA user_version = {newer}")
+    sql(tmp_path, f"PRAGMA user_version = {newer}")
     with pytest.raises(StudyError, match=rf"The study in .* newer Paretone \(schema {newer}, this one knows"):
         Store(tmp_path)
 
@@ -129,8 +128,7 @@ def test_a_study_is_no_take_library(tmp_path: Path) -> None:
 
 def test_a_damaged_study_is_opened_for_reading_and_can_be_set_aside(tmp_path: Path) -> None:
     finished(tmp_path, study(sentences=[f"Sentence {number}." for number in range(8)]))
-    with closing(sqlite3.connect(tmp_path / DATABASE)) as direct, direct:
-        direct.execute("CREATE INDEX takes_by_text ON takes (text)")
+    sql(tmp_path, "CREATE INDEX takes_by_text ON takes (text)")
     spoil_database(tmp_path / DATABASE, "takes_by_text")
     with Store(tmp_path) as damaged:
         assert damaged.damage
@@ -197,9 +195,8 @@ def test_what_is_no_number_counts_as_not_measured(
     told: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Path(shutil.copytree(told, tmp_path / "s"))
-    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
-        direct.execute('UPDATE takes SET metrics = \'{"loudness": NaN, "true_peak": Infinity, "silence": 0.5}\'')
-        direct.execute("""UPDATE takes SET verdicts = '[["words", {"edits": NaN, "words": 3}, ""]]'""")
+    sql(folder, "UPDATE takes SET metrics = ?", '{"loudness": NaN, "true_peak": Infinity, "silence": 0.5}')
+    sql(folder, "UPDATE takes SET verdicts = ?", '[["words", {"edits": NaN, "words": 3}, ""]]')
     assert cli.main(["study", "status", str(folder), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)["settings"][0]["figures"]
     assert "silence" in figures and "loudness" not in figures
@@ -286,16 +283,11 @@ def checked(file: Path) -> Callable[[], dict[str, Check]]:
 
 
 def in_the_file(file: Path, command: str, *values: object) -> None:
-    connection = sqlite3.connect(file.with_suffix(".study") / DATABASE)
-    with connection:
-        connection.execute(command, values)
-    connection.close()
+    sql(file.with_suffix(".study"), command, *values)
 
 
 def first_take(file: Path) -> tuple[str, Path]:
-    connection = sqlite3.connect(file.with_suffix(".study") / DATABASE)
-    ((take,),) = connection.execute("SELECT min(take) FROM takes")
-    connection.close()
+    ((take,),) = sql(file.with_suffix(".study"), "SELECT min(take) FROM takes")
     return take, audio_path(file.with_suffix(".study"), take)
 
 

@@ -16,18 +16,10 @@ from paretone.export.f5_models import why_not_f5
 from paretone.export.targets import Order, Target, block, described, json_file
 
 CACHE_FIELDS = (
-    "Fn_compute_blocks",
-    "Bn_compute_blocks",
-    "residual_diff_threshold",
-    "max_warmup_steps",
-    "warmup_interval",
-    "max_cached_steps",
-    "max_continuous_cached_steps",
-    "max_accumulated_residual_diff_threshold",
-    "steps_computation_mask",
-    "steps_computation_policy",
-    "taylorseer_order",
-)
+    "Fn_compute_blocks Bn_compute_blocks residual_diff_threshold max_warmup_steps warmup_interval max_cached_steps "
+    "max_continuous_cached_steps max_accumulated_residual_diff_threshold steps_computation_mask "
+    "steps_computation_policy taylorseer_order"
+).split()
 """All fields: the file is passed to cache-dit unchanged."""
 VARIABLES = {
     "Fn_compute_blocks": "FN",

@@ -22,14 +22,9 @@ from paretone.wording import listed
 
 NAME = "vllm-omni"
 CACHE_FIELDS = (
-    "Fn_compute_blocks",
-    "Bn_compute_blocks",
-    "residual_diff_threshold",
-    "max_warmup_steps",
-    "max_cached_steps",
-    "max_continuous_cached_steps",
-    "taylorseer_order",
-)
+    "Fn_compute_blocks Bn_compute_blocks residual_diff_threshold max_warmup_steps max_cached_steps "
+    "max_continuous_cached_steps taylorseer_order"
+).split()
 """Fields that vLLM-Omni passes on to cache-dit."""
 GENERATION = {
     name: ARGUMENTS[name]
