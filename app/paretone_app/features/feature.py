@@ -57,8 +57,7 @@ def tour_stops(features: Iterable[Feature]) -> dict[TourStop, str]:
     waiting = [one for one in declared if one not in ordered]
     while waiting:
         there = [stop.name for stop, _ in ordered]
-        following = next((one for one in waiting if one[0].after in there), None)
-        if following is None:
+        if (following := next((one for one in waiting if one[0].after in there), None)) is None:
             raise ValueError(f"Stops of the tour follow each other in a circle: {[stop.name for stop, _ in waiting]}.")
         waiting.remove(following)
         ordered.insert(there.index(following[0].after) + 1, following)

@@ -53,8 +53,7 @@ class Course:
     @property
     def part(self) -> Part | None:
         """Next part of the stop; ``None`` once all are done."""
-        parts = self._parts[self.stop.name]
-        return next(iter(parts[self._done[self.stop.name] :]), None)
+        return next(iter(self._parts[self.stop.name][self._done[self.stop.name] :]), None)
 
     @property
     def last_part(self) -> Part | None:
@@ -74,8 +73,7 @@ class Course:
         self._reach()
 
     def _reach(self) -> None:
-        name = self.stop.name
-        if name not in self._parts:
+        if (name := self.stop.name) not in self._parts:
             self._parts[name] = tuple(self._parts_of(self.stop))
             self._done[name] = 0
         self.look()

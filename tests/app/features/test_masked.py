@@ -20,8 +20,6 @@ from tests.app.features.other_families import PATIENCE, choose, ended, window_wi
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
 OPTIONS = {"clone": False, "steps": 6, "post_process": False}
 PARTS = f"{SMALL} strategy threshold meters views log demasking"
 LOOKED_AT = ("takes", "demasking")

@@ -22,11 +22,7 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL, close, of, ready
 from tests.engine import small_speech
 
-CONTROL, ALT, SHIFT = (
-    Qt.KeyboardModifier.ControlModifier,
-    Qt.KeyboardModifier.AltModifier,
-    Qt.KeyboardModifier.ShiftModifier,
-)
+HELD = Qt.KeyboardModifier
 
 
 class CounterPanel(QLabel):
@@ -110,7 +106,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     assert presenter.asked.count("refresh") == before + 1
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window, Qt.Key.Key_F9, CONTROL | ALT | SHIFT)
+    qtbot.keyClick(window, Qt.Key.Key_F9, HELD.ControlModifier | HELD.AltModifier | HELD.ShiftModifier)
     assert presenter.asked.count("refresh") == before + 2, "its shortcut"
     bar = [one.text() for one in window.menuBar().actions()]
     assert bar[5:8] == ["&Strategy", "St&udies", "Coun&ting"]

@@ -252,8 +252,7 @@ class DecodingPanel(TakePanel):
             return
         self.strip.show_tokens(spoken_tokens(trace), trace.token_rate)
         self.acceptance.show_positions(acceptance_by_position(trace))
-        mean = drafting(trace).tokens_per_pass
-        self.running.show_points(*running_tokens_per_pass(trace), mean)
+        self.running.show_points(*running_tokens_per_pass(trace), drafting(trace).tokens_per_pass)
         self._show_figures(trace)
         self._show_legend()
         self._read(self.strip.cursor_token)

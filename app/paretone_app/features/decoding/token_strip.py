@@ -192,8 +192,7 @@ class TokenStrip(LineCanvas):
                 painter.drawRect(box.adjusted(0, 0, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self.token_at(event.position())
-        if index is None or event.button() is not Qt.MouseButton.LeftButton:
+        if (index := self.token_at(event.position())) is None or event.button() is not Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
         else:
             self.move_cursor(index)

@@ -63,8 +63,7 @@ class DemaskingGrid(LineCanvas):
 
     def set_position(self, position: float | None) -> None:
         """Mark the frame being played; no mark for ``None`` or a frame outside this passage."""
-        known = position is not None and 0 <= position < self._frames
-        super().set_position(position if known else None)
+        super().set_position(position if position is not None and 0 <= position < self._frames else None)
 
     @property
     def lines(self) -> int:
@@ -163,8 +162,7 @@ class DemaskingGrid(LineCanvas):
             return None
         frame = line * self.per_line + int((place.x() - around.left()) / around.width() * self.per_line)
         codebook = int((around.bottom() - place.y()) / self._row())
-        inside = frame < self._frames and codebook < self._codebooks
-        return (codebook, frame) if inside else None
+        return (codebook, frame) if frame < self._frames and codebook < self._codebooks else None
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._passage is None:
@@ -238,8 +236,7 @@ class DemaskingGrid(LineCanvas):
                 painter.drawLine(QPointF(x, target.top() - 3), QPointF(x, target.bottom() + 3))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position())
-        if cell is None or event.button() is not Qt.MouseButton.LeftButton:
+        if (cell := self.cell_at(event.position())) is None or event.button() is not Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
         else:
             self.move_cursor(*cell)

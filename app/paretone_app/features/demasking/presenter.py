@@ -45,8 +45,7 @@ class DemaskingPresenter(Presenter):
 
     def _decode_shown(self) -> None:
         panel = built(self.demasking)
-        codebooks = panel.codebooks.currentData() or 0
-        self.decode(panel.side, panel.passages.currentIndex(), panel.step, codebooks)
+        self.decode(panel.side, panel.passages.currentIndex(), panel.step, panel.codebooks.currentData() or 0)
 
     def _why_not(self, take: Take | None) -> str:
         """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""

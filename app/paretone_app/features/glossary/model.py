@@ -35,8 +35,7 @@ def lookup(terms: Sequence[Term], name: str) -> Term | None:
     if not (asked := name.casefold().strip()):
         return None
     for named in (lambda one: one.key.casefold(), lambda one: one.title.casefold(), lambda one: one.symbol):
-        exact = next((one for one in terms if named(one) == asked), None)
-        if exact is not None:
+        if (exact := next((one for one in terms if named(one) == asked), None)) is not None:
             return exact
     spoken = _spaced(asked)
     inside = [one for one in terms if _spaced(one.title.casefold()) in spoken]

@@ -117,8 +117,7 @@ def names_of(widget: QWidget) -> Iterator[str]:
     """Candidate term names for ``widget``, the most certain first."""
     yield str(widget.property(TERM) or "")
     if isinstance(widget, QTableView) and widget.model() is not None and widget.currentIndex().isValid():
-        column = widget.currentIndex().column()
-        yield str(widget.model().headerData(column, Qt.Orientation.Horizontal) or "")
+        yield str(widget.model().headerData(widget.currentIndex().column(), Qt.Orientation.Horizontal) or "")
     if isinstance(widget, QComboBox):
         yield widget.currentText().rstrip(" ↑↓")
     yield widget.accessibleName()

@@ -164,8 +164,7 @@ class GridsPresenter(StorePresenter):
 
     def _job_began(self, job: Job) -> None:
         if job.kind is Kind.GRID and isinstance(job.command, Prepare):
-            used = job.command.request.setting.technique(NAME)
-            self._objective = str(used.knobs["objective"])
+            self._objective = str(job.command.request.setting.technique(NAME).knobs["objective"])
             if self.grids is not None:
                 self.grids.begin(self._objective)
 

@@ -185,8 +185,7 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        layer = self.layer_at(event.position())
-        if layer is None or event.button() is not Qt.MouseButton.LeftButton:
+        if (layer := self.layer_at(event.position())) is None or event.button() is not Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
             return
         self._pressed = layer
@@ -204,8 +203,7 @@ class LayerBars(Chart):
             event.ignore()
         elif key in _MOVES:
             ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self._layers - 1}
-            following = self._cursor + (1 if key == Qt.Key.Key_Right else -1)
-            self.move_cursor(ends.get(key, following))
+            self.move_cursor(ends.get(key, self._cursor + (1 if key == Qt.Key.Key_Right else -1)))
         elif key in _DEPTH_KEYS:
             self.more_wanted.emit(_DEPTH_KEYS[key])
         elif key in ACTIVATING:

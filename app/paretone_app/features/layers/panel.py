@@ -109,8 +109,7 @@ class LayersPanel(QWidget):
         self.logarithmic = build.named(QCheckBox("Lo&garithmic"), tip=tip)
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
         foot = build.row((self.legend, 1), build.column(self.logarithmic, 1))
-        right = build.column((self.bars, 1), foot)
-        self.pages = Invited(right)
+        self.pages = Invited(build.column((self.bars, 1), foot))
         self.pages.offer(can.measure)
         self.hand_button = build.button("Select by hand", self._select_by_hand, "Show the layers to choose from")
         self.pages.empty.add(self.hand_button)
@@ -200,8 +199,7 @@ class LayersPanel(QWidget):
         how = "selected by hand"
         if not self._by_hand and self._record is not None:
             how = f"by {_MEASURED[self._record.deciding.measure]}"
-            parting = self._record.cut(count)
-            if parting is not None and parting[0] != self._record.deciding.measure:
+            if (parting := self._record.cut(count)) is not None and parting[0] != self._record.deciding.measure:
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
         kept = f"Layer {listed} is kept" if count == 1 else f"Layers {listed} are kept"

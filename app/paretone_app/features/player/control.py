@@ -276,7 +276,6 @@ class PlayerControl(QObject):
 
     def _show_heard(self) -> None:
         deck, now = self.deck, self.playing.now
-        there = [lane for lane, take in deck.takes.items() if take is not None]
-        self.bar.show_heard(now, there)
+        self.bar.show_heard(now, [lane for lane, take in deck.takes.items() if take is not None])
         self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)

@@ -117,8 +117,7 @@ class WaveStrip(QSlider):
         colours, width, height = self._colours, self.width(), self.height()
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(colours.base))
-            loop = self._drawn or self._now.loop
-            if loop is not None:
+            if (loop := self._drawn or self._now.loop) is not None:
                 band = QColor(colours.accent)
                 band.setAlpha(45)
                 left, right = (self._place(one) for one in loop)
@@ -128,8 +127,7 @@ class WaveStrip(QSlider):
             self._paint_wave(painter, event.rect())
             self._paint_faults(painter)
             if self._now.origin not in (Origin.NOTHING, Origin.TEST):
-                x = self._place(self._position)
-                painter.fillRect(QRectF(x - 1, 0, 2, height), QColor(colours.danger))
+                painter.fillRect(QRectF(self._place(self._position) - 1, 0, 2, height), QColor(colours.danger))
             focused = self.hasFocus()
             painter.setPen(QPen(QColor(colours.accent if focused else colours.border), 2 if focused else 1))
             painter.drawRect(QRectF(0.5, 0.5, width - 1, height - 1))

@@ -201,8 +201,7 @@ class QueuePresenter(Presenter):
 
     def _move(self, number: int, row: int) -> None:
         jobs = self._state.jobs
-        job = next((one for one in jobs.waiting if one.number == number), None)
-        if job is not None:
+        if (job := next((one for one in jobs.waiting if one.number == number), None)) is not None:
             self._move_to(job, row - len(jobs.running))
 
     def _move_to(self, job: Job, place: int) -> None:

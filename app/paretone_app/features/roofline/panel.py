@@ -136,8 +136,7 @@ class RooflineTable(TextsTable):
         return "\n".join(lines)
 
     def _choose(self, line: int) -> None:
-        row = next((row for row, one in self._lines.items() if one == line), None)
-        if row is not None:
+        if (row := next((row for row, one in self._lines.items() if one == line), None)) is not None:
             self.row_chosen.emit(row)
 
 

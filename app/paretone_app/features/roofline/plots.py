@@ -128,8 +128,7 @@ class Waterfall(Chart):
             for name, span in _spans(report).items():
                 top = len(names) - 1 - names.index(name) + thick * (len(measured) / 2 - number)
                 colour = QColor(self._fill(side))
-                saved = span[1] < span[0]
-                fill, outline = (QBrush(colour, _SAVED), QPen(colour)) if saved else (colour, None)
+                fill, outline = (QBrush(colour, _SAVED), QPen(colour)) if span[1] < span[0] else (colour, None)
                 yield side, report, name, Block(span, (top - thick + gap, top), fill, outline)
 
     def _place_bars(self) -> None:

@@ -111,8 +111,7 @@ class ServersPanel(QWidget):
         """Record of each row of the table."""
         em = self.fontMetrics().height()
         parts = [(self.table, 3), (self.canvas, 2)]
-        measured = build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em)
-        self.pages = Invited(measured)
+        self.pages = Invited(build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em))
         self.pages.offer(measure, double=own)
         parts = [(left, 0), (self.pages, 1)]
         HBoxLayout(self).addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))
@@ -138,8 +137,7 @@ class ServersPanel(QWidget):
         url = self.url.text().strip()
         if not re.match(r"https?://[^\s/]+", url):
             raise SettingError(f"“{url}” is no address; type one such as http://127.0.0.1:8880.")
-        numbers = re.findall(r"[^\s,;]+", self.clients.text())
-        loads = tuple(map(_load, numbers))
+        loads = tuple(map(_load, re.findall(r"[^\s,;]+", self.clients.text())))
         if not loads or not all(0 < max(one) <= 1000 for one in loads):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))

@@ -158,8 +158,7 @@ class ServersPresenter(Presenter):
             key, place, takes = self._judging[event.job]
             for take, figures in zip(takes, event.each, strict=True):
                 self._results.takes.measure(take.id, figures)
-            record = next((one for one in self._records if one.key == key), None)
-            if record is not None:
+            if (record := next((one for one in self._records if one.key == key), None)) is not None:
                 loads = list(record.loads)
                 loads[place] = {**loads[place], "judged": event.figures}
                 self._put(replace(record, loads=tuple(loads)))

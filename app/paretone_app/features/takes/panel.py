@@ -330,5 +330,4 @@ class TakesPanel(QWidget):
             self.problem.emit(sentence)
 
     def reveal(self) -> None:
-        folder = self.kept.library.audio_path(self.chosen.id).parent
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.kept.library.audio_path(self.chosen.id).parent)))

@@ -296,8 +296,7 @@ class TakesPresenter(Presenter):
         """Show takes as lanes after those that are there; A and B are filled first. Raises :class:`PlainError`."""
         compared = self._state.comparison
         lanes, there = list(compared.lanes), {one.id for one in compared.lanes if one is not None}
-        new = [self._kept.library.load(one) for one in ids if one not in there]
-        if not new:
+        if not (new := [self._kept.library.load(one) for one in ids if one not in there]):
             raise PlainError("The selected takes are lanes already.")
         if len(there) + len(new) > len(LANES):
             raise PlainError(f"There are at most {len(LANES)} lanes: remove one in Listen first.")

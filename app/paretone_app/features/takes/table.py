@@ -116,8 +116,7 @@ def _model(take: TakeSummary) -> str:
         title = catalogue.entry(take.setting.model).title
     except SettingError:  # Takes outlive models.
         return take.setting.model
-    replaced = is_replaced(take.setting.model, take.checkpoint, take.voice)
-    return f"{title} (earlier)" if replaced else title
+    return f"{title} (earlier)" if is_replaced(take.setting.model, take.checkpoint, take.voice) else title
 
 
 def made_at(take: TakeSummary | Take) -> str:

@@ -184,8 +184,7 @@ class Histogram(ErrorPlot):
         index = min(max(after - 1, 0), len(self.edges) - 2)
         temporal, branch = (int(self.counts[one][index]) for one in (SkipAction.TS, SkipAction.BS))
         ends = f"{general(self.edges[index], 4)} to {general(self.edges[index + 1], 4)}"
-        words = f"{ends}: {temporal} temporal, {branch} branch skips"
-        return words, QRectF(self.rect())
+        return f"{ends}: {temporal} temporal, {branch} branch skips", QRectF(self.rect())
 
     def as_text(self) -> str:
         lines = ["from\tto\ttemporal skip trials\tbranch skip trials"]
@@ -301,12 +300,10 @@ class ThresholdPanel(QWidget):
             self.figures[name] = value
 
         self._top = build.row((self.verdict, 1), build.column(self.calibrate_button, 1))
-        drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
-        self.pages = Invited(drawn)
+        self.pages = Invited(build.column(self.legend, (self.histogram, 3), (self.share, 2)))
         self.pages.offer(self._calibrate, "Calibrate")
         controls = build.title_of("&Threshold δ", self.spin_box), self.spin_box, self.return_button, self.log_box
-        bottom = build.row(*controls, 1, figures)
-        build.fill(VBoxLayout(self), (self._top, (self.pages, 1), bottom), (GAP,) * 4)
+        build.fill(VBoxLayout(self), (self._top, (self.pages, 1), build.row(*controls, 1, figures)), (GAP,) * 4)
         self.setFocusProxy(self.histogram)
 
     def set_record(self, record: CalibrationRecord | None) -> None:

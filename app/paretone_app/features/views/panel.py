@@ -77,8 +77,7 @@ class ViewsPanel(QWidget):
         said = build.named(Scrolled(self.caption), "Caption")
         said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
-        shown = build.column((self.canvas, 1), self.reading, said)
-        self.pages = Invited(shown)
+        self.pages = Invited(build.column((self.canvas, 1), self.reading, said))
         self.pages.offer(self._compute, double=self.compute_button)
         right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer = VBoxLayout(self)
@@ -126,8 +125,7 @@ class ViewsPanel(QWidget):
     @property
     def knobs(self) -> KnobControls:
         """The controls of the chosen view, created on demand."""
-        name = self.view.name
-        if name not in self._controls:
+        if (name := self.view.name) not in self._controls:
             made = self._controls[name] = KnobControls(self.view.title)
             made.changed.connect(self._change_knob)
             made.rebuilt.connect(self._order_tabs)

@@ -71,7 +71,6 @@ def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbo
     assert presenter.button.property("look") == "alarm" and "Do this." in presenter.button.toolTip()
     banner.answers[0].click()
     closed(window, qtbot)
-
     # A card that could be used where the processor was chosen (menu Model).
     selection, info = window.state.selection, window.state.selection.loaded
     selection.set_info(replace(info, device_type="cpu"))

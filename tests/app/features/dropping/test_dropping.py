@@ -33,19 +33,15 @@ def made(folder: Path, *names: str) -> Path:
 
 
 def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
-    for name, target in (
-        ("me.wav", Target.VOICE),
-        ("ME.FLAC", Target.VOICE),
-        ("me.m4a", Target.VOICE),
-        ("words.txt", Target.TEXT),
-        (f"mine{SUFFIX}", Target.PROFILE),
-        ("mine.json", Target.PROFILE),
-        ("study.toml", Target.STUDY),
-        ("picture.png", Target.NOTHING),
-        ("without", Target.NOTHING),
+    for target, names in (
+        (Target.VOICE, ("me.wav", "ME.FLAC", "me.m4a")),
+        (Target.TEXT, ("words.txt",)),
+        (Target.PROFILE, (f"mine{SUFFIX}", "mine.json")),
+        (Target.STUDY, ("study.toml",)),
+        (Target.NOTHING, ("picture.png", "without")),
     ):
-        made(tmp_path, name)
-        assert dropped([tmp_path / name], "").target is target, name
+        made(tmp_path, *names)
+        assert [dropped([tmp_path / one], "").target for one in names] == [target] * len(names)
     assert dropped([made(tmp_path / "a.study", DATABASE)], "").target is Target.STUDY
     assert dropped([tmp_path / "a.study" / DATABASE], "").path == tmp_path / "a.study"
     assert dropped([made(tmp_path / "empty", "notes.txt")], "").target is Target.NOTHING

@@ -57,7 +57,6 @@ def test_times_are_searched_shown_used_kept_and_opened(
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE_MILLISECONDS)
     take = state.comparison.take_b
     assert take.setting.technique(NAME).artefact == grid.fingerprint and take.measurements.evaluations == 2
-
     # Other numbers need other grids; those found before are taken up again, also by the next window.
     state.selection.set_knob(NAME, "evaluations", 3)
     assert presenter.state.artefact is None and panel.pages.is_empty
@@ -71,7 +70,6 @@ def test_times_are_searched_shown_used_kept_and_opened(
     again = GridState(state, presenter.state.folder)
     assert again.find(take.setting.technique(NAME)) == grid and not again.problems
     state.artefacts.add(NAME, presenter.state)
-
     # From a file, with undo; one for something else is refused.
     other = PlacedGrid(grid.compatibility, (0.0, 0.123, 1.0), origin="by hand")
     path.write_text(json.dumps(other.to_json()))
@@ -107,9 +105,7 @@ def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
     assert [one.figure for one in panel.ruler.rows] == ["–", "–"], "no pitch, no error"
     panel.set_grid(grid, None, "naturalness")
     assert "Figures" not in panel.details.text() and {one.figure for one in panel.ruler.rows} == {""}
-
-
-def test_epss_is_shown_where_it_has_a_table() -> None:
+    # EPSS where it has a table.
     assert [one.title for one in known_rows(7)] == ["EPSS 7", "sway −1", "even"]
     assert [one.title for one in known_rows(4)] == ["sway −1", "even"]
 
@@ -198,7 +194,6 @@ def test_groups_are_found_heard_saved_and_used(
     take = state.comparison.take_b
     assert take.setting.technique(TECHNIQUE).artefact == groups.fingerprint
     assert any("accepted in groups" in note for note in take.notes)
-
     # Other knobs need other groups; those found before are taken up again.
     state.selection.set_knob(TECHNIQUE, "cosine", 0.3)
     assert presenter.state.artefact is None and panel.pages.is_empty

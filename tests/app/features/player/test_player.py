@@ -92,13 +92,11 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
     assert panel.player.position > 0.4
     press(panel, " ")
     qtbot.waitUntil(lambda: not panel.player.playing)
-
     # Another take for the other side does not move what is being heard.
     before = panel.player.mixer.state.position
     set_takes(panel, qtbot, take(speech[::-1].copy(), "new"), panel.deck.takes["B"])
     qtbot.wait(100)
     assert (panel.deck.heard, panel.player.mixer.state.position) == ("B", before)
-
     # A stream is heard while it comes; the takes come back after it.
     with null_sink.recording() as recording:
         panel.deck.begin_stream(RATE)
@@ -110,7 +108,6 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
         panel.deck.player.end_stream()
         qtbot.waitUntil(lambda: text(panel, "Switching mode").startswith("In sync"))
         qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
-
     # Repeated, for so short a take may be over before a busy machine sees it play.
     press(panel, "l ")
     qtbot.waitUntil(lambda: panel.player.playing)
@@ -125,7 +122,6 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
     panel.listen.setFocus()
     press(panel, " ")
     qtbot.waitUntil(lambda: panel.player.playing)
-
     # Another sound takes its place, can be paused and repeated, and stays until A or B is wanted.
     panel.deck.hear_sound(Sound(speech[: RATE // 2], RATE, "Study · point 7", key="point"))
     qtbot.waitUntil(lambda: panel.playing.now.sounding and panel.playing.now.title == "Study · point 7")

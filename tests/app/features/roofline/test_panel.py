@@ -159,16 +159,9 @@ def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
 def test_the_table_says_all(panel: RooflinePanel) -> None:
     panel.show_side("A")
     texts = [panel.table.item(row, 0).text().strip() for row in range(panel.table.rowCount())]
-    assert texts == [
-        "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 per layer)",
-        "Attention",
-        "Feed-forward",
-        "Norms, residuals",
-        "Sampling",
-        "Rest",
-        "Decoder: 1 × ; 50 launches each",
-        "Decoder",
-    ]
+    head = "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 per layer)"
+    assert texts[:6] == [head, "Attention", "Feed-forward", "Norms, residuals", "Sampling", "Rest"]
+    assert texts[6:] == ["Decoder: 1 × ; 50 launches each", "Decoder"]
     row = [panel.table.item(2, column).text().strip() for column in range(9)]
     assert row == ["Feed-forward", "8", "400", "2", "4", "32", "48", "1.50", "compute"]
     assert panel.table.item(2, 0).toolTip().endswith("Half is skipped.")

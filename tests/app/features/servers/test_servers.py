@@ -177,10 +177,8 @@ def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, add
 
 
 def test_a_refusal_is_told_and_cancel_ends_it(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    presenter, panel = (
-        borrowed_window.features["servers"],
-        filled_in(borrowed_window, address, "1", "1", True, "nobody"),
-    )
+    presenter = borrowed_window.features["servers"]
+    panel = filled_in(borrowed_window, address, "1", "1", True, "nobody")
     assert "does not speak: HTTP 400" in measured(borrowed_window, qtbot)
     panel.voice.setText("slow")
     presenter._measure.trigger()

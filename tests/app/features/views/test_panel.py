@@ -81,9 +81,7 @@ def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> 
     panel.set_model(loaded(8, "flow"))
     assert panel.chooser.findData("temporal-redundancy") >= 0
     assert all("flow" in one.families for one in views() if panel.chooser.findData(one.name) >= 0)
-
-
-def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
+    # Without a model it says what to do.
     panel.set_model(None)
     panel.compute_button.action.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled() and panel.pages.invitation.isVisible()
