@@ -102,7 +102,6 @@ class DestinationDialog(QDialog):
         self.path = QLineEdit()
         self.summary, self.note = build.words("muted"), build.words("warning")
 
-    # --- For subclasses -----------------------------------------------------------------------------------------------
     def problem(self) -> tuple[str, str]:
         """Why the typed path is invalid, and a remark on it, as sentences or ``""``."""
         raise NotImplementedError

@@ -74,14 +74,13 @@ class TokenStrip(LineCanvas):
         return len(self._lines)
 
     def move_cursor(self, index: int) -> None:
-        if not self.tokens:
-            return
-        index = max(0, min(index, len(self.tokens) - 1))
-        moved, self.cursor_token = index != self.cursor_token, index
-        self.refresh()
-        self.line_shown.emit(self.line_rectangle(self._line_of(index)))
-        if moved:
-            self.cursor_moved.emit(index)
+        if self.tokens:
+            index = max(0, min(index, len(self.tokens) - 1))
+            moved, self.cursor_token = index != self.cursor_token, index
+            self.refresh()
+            self.line_shown.emit(self.line_rectangle(self._line_of(index)))
+            if moved:
+                self.cursor_moved.emit(index)
 
     def describe(self, index: int, briefly: bool = False) -> str:
         """A token in words; ``briefly``: without the meaning of its outcome."""

@@ -70,14 +70,13 @@ class DemaskingGrid(LineCanvas):
         return -(-self._frames // self.per_line)
 
     def move_cursor(self, codebook: int, frame: int) -> None:
-        if self._passage is None:
-            return
-        codebook = max(0, min(codebook, self._codebooks - 1))
-        frame = max(0, min(frame, self._frames - 1))
-        moved, self.cursor_cell = (codebook, frame) != self.cursor_cell, (codebook, frame)
-        self.refresh()
-        if moved:
-            self.cursor_moved.emit(codebook, frame)
+        if self._passage is not None:
+            codebook = max(0, min(codebook, self._codebooks - 1))
+            frame = max(0, min(frame, self._frames - 1))
+            moved, self.cursor_cell = (codebook, frame) != self.cursor_cell, (codebook, frame)
+            self.refresh()
+            if moved:
+                self.cursor_moved.emit(codebook, frame)
 
     def describe(self, codebook: int, frame: int) -> str:
         if (passage := self._passage) is None:

@@ -76,12 +76,11 @@ class GlossaryDialog(QDialog):
             self.page.setHtml(f"<p>Nothing here speaks of “{escape(words)}”.</p>")
 
     def _show_term(self) -> None:
-        if (term := self.shown) is None:
-            return
-        facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
-        rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)
-        self.page.setHtml(f"<h3>{escape(term.label)}</h3><p>{escape(term.text)}</p>{rows}")
-        self.list.currentItem().setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
+        if (term := self.shown) is not None:
+            facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
+            rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)
+            self.page.setHtml(f"<h3>{escape(term.label)}</h3><p>{escape(term.text)}</p>{rows}")
+            self.list.currentItem().setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
 
 
 class GlossaryPresenter(Presenter):

@@ -39,14 +39,13 @@ class GroupsPanel(QWidget):
         self._show()
 
     def set_groups(self, groups: Groups | None) -> None:
-        if groups == self._groups:
-            return
-        self._groups = groups
-        listed = () if groups is None else groups.by_size[:LISTED]
-        self.table.show_rows([(str(len(members)), ", ".join(map(str, members))) for members in listed])
-        if listed:
-            self.table.selectRow(0)
-        self._show()
+        if groups != self._groups:
+            self._groups = groups
+            listed = () if groups is None else groups.by_size[:LISTED]
+            self.table.show_rows([(str(len(members)), ", ".join(map(str, members))) for members in listed])
+            if listed:
+                self.table.selectRow(0)
+            self._show()
 
     @property
     def members(self) -> tuple[int, ...]:

@@ -60,7 +60,6 @@ class Playback(QObject):
         self.deck.changed.connect(self.follow)
         self.deck.lent_changed.connect(lambda _: self.follow())
 
-    # --- The current sound -------------------------------------------------------------------------------------------
     def begin_stream(self, rate: int, title: str, detail: str, letter: str) -> None:
         """Play a take while it streams, at ``rate`` hertz; ``letter``: its side, or ``""``."""
         self._stream = Heard(Origin.STREAM, title, detail, letter)

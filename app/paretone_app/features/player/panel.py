@@ -69,13 +69,13 @@ class WaveStrip(QSlider):
 
     def set_faults(self, faults: tuple[Finding, ...]) -> None:
         """Mark these faults; F goes to the next one."""
-        if faults == self._faults:
-            return
-        self._faults = faults
-        lines = [f"{fixed(one.start, 2)} s: {fault(one.fault).title}. {one.sentence}" for one in faults]
-        self.setToolTip("\n".join([_HOW, "", *lines, "F: go to the next fault."] if lines else [_HOW]))
-        self.setAccessibleDescription(" ".join([counted(len(lines), "fault", "faults") + ":", *lines]) if lines else "")
-        self.update()
+        if faults != self._faults:
+            self._faults = faults
+            lines = [f"{fixed(one.start, 2)} s: {fault(one.fault).title}. {one.sentence}" for one in faults]
+            self.setToolTip("\n".join([_HOW, "", *lines, "F: go to the next fault."] if lines else [_HOW]))
+            said = [f"{counted(len(lines), 'fault', 'faults')}:", *lines] if lines else []
+            self.setAccessibleDescription(" ".join(said))
+            self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() != Qt.Key.Key_F or not self._faults:
@@ -194,13 +194,12 @@ class WaveStrip(QSlider):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         pressed, drawn, self._pressed, self._drawn = self._pressed, self._drawn, None, None
-        if pressed is None:
-            return
-        if drawn is None:
-            self.sought.emit(self._at(event.position().x()))
-        elif drawn[1] > drawn[0]:
-            self.region_drawn.emit(*drawn)
-        self.update()
+        if pressed is not None:
+            if drawn is None:
+                self.sought.emit(self._at(event.position().x()))
+            elif drawn[1] > drawn[0]:
+                self.region_drawn.emit(*drawn)
+            self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -328,13 +327,12 @@ class PlayerPanel(QWidget):
 
     def show_position(self, seconds: float) -> None:
         self._position = seconds
-        if self._now.origin is Origin.TEST:
-            return
-        length = "" if self._now.origin is Origin.STREAM else f" / {fixed(self._now.own_seconds, 2)}"
-        text = "" if self._now.origin is Origin.NOTHING else f"{fixed(seconds, 2)}{length} s"
-        if self._time.text() != text:
-            self._time.setText(text)
-        self.strip.set_position(seconds)
+        if self._now.origin is not Origin.TEST:
+            length = "" if self._now.origin is Origin.STREAM else f" / {fixed(self._now.own_seconds, 2)}"
+            text = "" if self._now.origin is Origin.NOTHING else f"{fixed(seconds, 2)}{length} s"
+            if self._time.text() != text:
+                self._time.setText(text)
+            self.strip.set_position(seconds)
 
     def reconnect(self) -> None:
         """Look for an audio device again, if there is none."""

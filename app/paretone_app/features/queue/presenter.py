@@ -61,7 +61,6 @@ class QueuePresenter(Presenter):
         jobs.ended.connect(self._job_ended)
         jobs.changed.connect(self._show)
 
-    # --- Between sessions ---------------------------------------------------------------------------------------------
     def engine_starts(self) -> None:
         """Bring the jobs of the last session back. They wait for the user: what ran may be what ended the program, and
         nobody expects a machine to compute and speak because a window was opened."""
@@ -100,7 +99,6 @@ class QueuePresenter(Presenter):
             self._notices.warn(f"The queue cannot be kept for the next session: {self._path} ({reason}).")
         self._written = now
 
-    # --- Rows ---------------------------------------------------------------------------------------------------------
     def _job_began(self, job: Job) -> None:
         self._began, self._progress = time.monotonic(), None
 
@@ -181,7 +179,6 @@ class QueuePresenter(Presenter):
             known = self._state.cost.expected_seconds(command.setting, command.text)
         return self._lasted.get((job.kind.name, _model(job))) if known is None else known
 
-    # --- What the user does -------------------------------------------------------------------------------------------
     @property
     def _chosen(self) -> Job | None:
         row, jobs = self.panel.chosen, self._state.jobs

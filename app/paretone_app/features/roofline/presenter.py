@@ -54,12 +54,11 @@ class RooflinePresenter(Presenter):
         return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
-        if self.roofline is None or event.job != self._own_job:
-            return
-        if isinstance(event, RooflineMeasured):
-            self.roofline.show_report(self._side, event.report)
-        elif isinstance(event, EngineStatus):
-            self.roofline.say(event.text)
+        if self.roofline is not None and event.job == self._own_job:
+            if isinstance(event, RooflineMeasured):
+                self.roofline.show_report(self._side, event.report)
+            elif isinstance(event, EngineStatus):
+                self.roofline.say(event.text)
 
     def _build_roofline(self) -> RooflinePanel:
         from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
@@ -88,11 +87,10 @@ class RooflinePresenter(Presenter):
         self._own_job = job.number
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is not Kind.ROOFLINE:
-            return
-        said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
-        wrote = f"Wrote {self._trace}." if self._trace is not None else ""
-        built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
+        if job.kind is Kind.ROOFLINE:
+            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
+            wrote = f"Wrote {self._trace}." if self._trace is not None else ""
+            built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
     def _ask_for_sheet(self, ending: str) -> None:
         name = f"roofline-{self._state.selection.model_id}.{ending}"

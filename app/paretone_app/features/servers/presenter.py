@@ -62,7 +62,6 @@ class ServersPresenter(Presenter):
         self._told.connect(self._hear)
         self._state.jobs.ended.connect(self._job_ended)
 
-    # --- Measuring ----------------------------------------------------------------------------------------------------
     def measure(self) -> None:
         """Measure the server of the panel. Raises :class:`paretone.errors.PlainError`."""
         require_serving()
@@ -145,7 +144,6 @@ class ServersPresenter(Presenter):
         self._hear(sentence)
         self._notices.warn(sentence)
 
-    # --- Judging ------------------------------------------------------------------------------------------------------
     def _judge(self, place: int, takes: list[Take], reference: str) -> None:
         texts, sounds = tuple(one.text for one in takes), tuple(one.samples for one in takes)
         rate, voice = takes[0].sample_rate, own_voice(reference) if reference else None
@@ -175,7 +173,6 @@ class ServersPresenter(Presenter):
         self._results.read_servers()
         self.changed.emit()
 
-    # --- Forgetting ---------------------------------------------------------------------------------------------------
     def forget(self) -> None:
         """Delete the selected measurement. Raises :class:`paretone.errors.PlainError`."""
         panel = built(self.servers)

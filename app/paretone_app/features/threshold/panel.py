@@ -322,11 +322,10 @@ class ThresholdPanel(QWidget):
     def set_threshold(self, threshold: float) -> None:
         """Move δ without emitting signals."""
         self._pending = None
-        if threshold == self.threshold:
-            return
-        self.threshold = threshold
-        self._derive()
-        self._show()
+        if threshold != self.threshold:
+            self.threshold = threshold
+            self._derive()
+            self._show()
 
     def set_metric(self, metric: str) -> None:
         """Set the error metric whose unit is shown without a record."""

@@ -75,14 +75,13 @@ class ThresholdPresenter(Presenter):
         return self.threshold
 
     def _show_record(self) -> None:
-        if self.threshold is None:
-            return
-        state = self._state
-        # The record of another model is kept, but hidden for a model without tables.
-        reason = self._strategy.why_no_table()
-        self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
-        self.threshold.set_operations(state.cost.operations)
-        self.threshold.set_record(None if reason else self._strategy.record)
+        if self.threshold is not None:
+            state = self._state
+            # The record of another model is kept, but hidden for a model without tables.
+            reason = self._strategy.why_no_table()
+            self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
+            self.threshold.set_operations(state.cost.operations)
+            self.threshold.set_record(None if reason else self._strategy.record)
 
     def _calibrate_here(self) -> None:
         self._strategy.set_threshold(built(self.threshold).threshold)

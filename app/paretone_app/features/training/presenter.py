@@ -83,12 +83,11 @@ class TrainingPresenter(Presenter):
         return self.why_not() or self._state.jobs.why_one(Kind.TRAIN, "A training runs, or waits in the queue.")
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        if self.training is None:
-            return
-        for event in events:
-            running = self._state.jobs.find(event.job) is not None
-            if isinstance(event, PreparationReport) and isinstance(event.report, TrainingProgress) and running:
-                self.training.show_progress(event.report)
+        if self.training is not None:
+            for event in events:
+                running = self._state.jobs.find(event.job) is not None
+                if isinstance(event, PreparationReport) and isinstance(event.report, TrainingProgress) and running:
+                    self.training.show_progress(event.report)
 
     def show_progress(self, event: Progress) -> None:
         job = self._state.jobs.find(event.job)

@@ -74,12 +74,11 @@ class TransferPanel(QWidget):
     def set_voices(self, voices: Sequence[Voice]) -> None:
         """Set the available voices; ticked ones stay ticked; without any, tick the first."""
         voices = tuple(voices)
-        if voices == self._voices:
-            return
-        ticked = set(self.voices.ticked) & {one.id for one in voices} or {one.id for one in voices[:1]}
-        self._voices = voices
-        self.voices.offer((one.title, one.id, one.id in ticked) for one in voices)
-        self._show()
+        if voices != self._voices:
+            ticked = set(self.voices.ticked) & {one.id for one in voices} or {one.id for one in voices[:1]}
+            self._voices = voices
+            self.voices.offer((one.title, one.id, one.id in ticked) for one in voices)
+            self._show()
 
     def set_own(self, utterances: tuple[Utterance, ...]) -> None:
         """Sentences that the current table was calibrated on, if known."""
