@@ -112,8 +112,7 @@ class UndoKeys(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._field: QWidget | None = None
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
+        if isinstance(application := QApplication.instance(), QApplication):
             application.focusChanged.connect(self._follow)
 
     def _follow(self, _before: QWidget | None, focus: QWidget | None) -> None:

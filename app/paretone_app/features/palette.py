@@ -74,7 +74,7 @@ class Palette(QDialog):
         what: str,
         entries: Sequence[Findable],
         settings: QSettings,
-        parent: QWidget | None = None,
+        parent: QWidget,
         columns: Sequence[str] = (),
     ) -> None:
         """``what`` is searched, as a list. ``columns``: headings of the entries' titles and ``cells``; by default their
@@ -114,8 +114,8 @@ class Palette(QDialog):
         parts: list[build.Placed] = [self.search, (self.list, 1), self.meaning, build.row((self._count, 1), buttons)]
         build.fill(VBoxLayout(self), parts, (GAP,) * 4)
         em = self.fontMetrics().height()
-        room = parent.size() - QSize(2 * em, 4 * em) if parent is not None else QSize(44 * em, 28 * em)
-        self.resize(QSize(74 * em if columns else 44 * em, 40 * em if columns else 28 * em).boundedTo(room))
+        wanted = QSize(74 * em, 40 * em) if columns else QSize(44 * em, 28 * em)
+        self.resize(wanted.boundedTo(parent.size() - QSize(2 * em, 4 * em)))
         self._show_found()
 
     @property

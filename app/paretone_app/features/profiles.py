@@ -71,10 +71,8 @@ class ProfilesPresenter(Presenter):
         self._notices.say(text, "info")
 
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        if job.kind is not Kind.LOAD or self._waiting is None:
-            return
-        if outcome is Outcome.FAILED and self._asked:
+        if job.kind is Kind.LOAD and outcome is Outcome.FAILED and self._asked:
             # Setup reports the reason: it knows which model stays.
             self._waiting = None
-        else:
+        elif job.kind is Kind.LOAD and self._waiting is not None:
             self._actions.attempt(self._go_on)

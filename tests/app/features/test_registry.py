@@ -127,9 +127,7 @@ def test_names_and_places_are_each_there_once() -> None:
     apart = {one.stem for one in there.glob("*.py")} - {"__init__", "feature", "presenter", "registry"}
     folders = {one.parent.name for one in there.parent.glob("*/*/presenter.py")} | {"engines"}
     assert folders | apart == set(names), "all are in the list"
-
-
-def test_the_list_is_read_without_qt() -> None:
+    # The list is read without Qt.
     asked = "[one for one in sys.modules if one.startswith('PySide6')]"
     code = f"import sys, paretone_app.features.registry; assert not {asked}"
     subprocess.run([sys.executable, "-c", code], check=True)

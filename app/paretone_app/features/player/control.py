@@ -156,8 +156,7 @@ class PlayerKeys(QObject):
         }
         self._shortcuts = {key: QShortcut(QKeySequence(key), window, do) for key, do in actions.items()}
         deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
+        if isinstance(application := QApplication.instance(), QApplication):
             application.focusChanged.connect(self._leave_keys)
 
     def _leave_keys(self, _before: QWidget | None, focus: QWidget | None) -> None:

@@ -140,7 +140,6 @@ class RooflineTable(TextsTable):
             self.row_chosen.emit(row)
 
 
-WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
 """Widths of the table's columns, as shares of the sheet's width."""
 
@@ -155,8 +154,8 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont) -> Sheet:
         chart.show_reports(reports)
     if at is not None:
         plot.choose(at.side, at.row)
-    made = Sheet(WIDTH, colours, font)
-    made.charts([plot, bars], PLOT)
+    made = Sheet(1200, colours, font)
+    made.charts([plot, bars], 470)
     for side in SIDES:
         if (report := reports[side]) is None:
             continue

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.serving.records import KEPT, ServerRecord, inverse, latency_over_load, marks
-from paretone_app.numbers import fixed, localised
+from paretone_app.numbers import fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
@@ -147,9 +147,6 @@ class ServersPanel(QWidget):
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
         requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
         return Wanted(url, model, voice, token, loads, requests, seconds, self.keeps.isChecked(), reference)
-
-    def show_state(self, text: str) -> None:
-        self.state.setText(localised(text))
 
     def show_records(self, records: Sequence[ServerRecord]) -> None:
         """Show all measurements, the newest first, with the curve of the newest."""

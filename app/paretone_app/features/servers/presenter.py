@@ -23,6 +23,7 @@ from paretone.session.commands import JudgeReplies
 from paretone.session.events import Event, RepliesJudged
 from paretone.setting.take import Take
 from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.numbers import localised
 from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -101,7 +102,7 @@ class ServersPresenter(Presenter):
 
     def _hear(self, told: object) -> None:
         if isinstance(told, str):
-            built(self.servers).show_state(told)
+            built(self.servers).state.setText(localised(told))
         elif isinstance(told, ServerRecord):
             self._records = (told, *self._records)
         elif isinstance(told, tuple):

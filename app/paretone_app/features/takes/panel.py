@@ -33,7 +33,6 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
 from paretone_app.widgets.panel_parts import RowsTable
 
-_INVITATION = "No takes yet: every synthesis is kept here."
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
 _SHORTEST = 12
@@ -119,7 +118,7 @@ class TakesPanel(QWidget):
                 buttons.add(ActionButton(action))
         buttons.arrange()
         self.difference = build.words(name="Difference of the selected take to the reference", rich=True)
-        self.pages = Invited(self.table, _INVITATION, in_a_line=True)
+        self.pages = Invited(self.table, "No takes yet: every synthesis is kept here.", in_a_line=True)
         top = build.row((self.search, 1), self._faulty, self.starred)
         layout = build.fill(VBoxLayout(self), (top, (self.pages, 1), self.difference, buttons), (GAP, NEAR, GAP, NEAR))
         layout.setSpacing(NEAR)

@@ -41,7 +41,8 @@ class TransferPanel(QWidget):
         for action in (measure, calibrate):
             action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")
         self._voices: tuple[Voice, ...] = ()
-        self._own: tuple[Utterance, ...] = ()
+        self.own: tuple[Utterance, ...] = ()
+        """Sentences that the current table was calibrated on, if known."""
         self.report: TransferReport | None = None
         em = self.fontMetrics().height()
         self.sentences, self.voices = TickList("Sentences"), TickList("Voices")
@@ -80,11 +81,6 @@ class TransferPanel(QWidget):
             self.voices.offer((one.title, one.id, one.id in ticked) for one in voices)
             self._show()
 
-    def set_own(self, utterances: tuple[Utterance, ...]) -> None:
-        """Sentences that the current table was calibrated on, if known."""
-        self._own = utterances
-        self._show()
-
     def set_table(self, fingerprint: str) -> None:
         """Set the table in use; discard a report on another."""
         if self.report is not None and self.report.table != fingerprint:
@@ -114,7 +110,7 @@ class TransferPanel(QWidget):
         voices = {one.id: one for one in self._voices}
         worse = [one.sentence for name in report.ill_served for one in report.groups[name]]
         found = [Utterance(one.text, voices[one.voice]) for one in worse if one.voice in voices]
-        return tuple(dict.fromkeys((*self._own, *found)))
+        return tuple(dict.fromkeys((*self.own, *found)))
 
     def _show(self) -> None:
         report, number = self.report, len(self.chosen)

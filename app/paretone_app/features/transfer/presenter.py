@@ -38,14 +38,12 @@ class TransferPresenter(Presenter):
     def refresh(self) -> None:
         if self.transfer is not None:
             self.transfer.set_voices(self._state.selection.voices)
-            self.transfer.set_own(self._strategy.calibrated_on)
+            self.transfer.own = self._strategy.calibrated_on
             table = self._strategy.table
             self.transfer.set_table(table.fingerprint if table is not None else "")
 
     def follow(self, event: Event) -> None:
-        if self.transfer is None or not isinstance(event, Prepared):
-            return
-        if isinstance(event.result, TransferMeasured):
+        if self.transfer is not None and isinstance(event, Prepared) and isinstance(event.result, TransferMeasured):
             self.transfer.show_report(event.result.report)
 
     def _build_transfer(self) -> TransferPanel:

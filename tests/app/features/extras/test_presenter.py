@@ -64,11 +64,8 @@ def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, mon
     assert offers["search"].isHidden() and not offers["train"].isHidden()
     assert offers["train"].button.text() == "Install nowhere_to_be_found"
     dialog.reject()
-
-
-def test_what_fails_without_a_package_offers_it(borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What fails for lack of a package offers it.
     window = borrowed_window
-    monkeypatch.setattr(extras, "EXTRAS", (MISSING,))
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
     window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)

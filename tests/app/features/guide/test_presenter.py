@@ -67,10 +67,7 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: M
     chosen.switch("steps", False)
     chosen.switch("ditreducio", True)
     assert "press <b>Calibrate</b>" in guide.hint.text() and "calibrate first" in strategy.grid.empty_text()
-
-
-def test_what_stands_against_the_next_step_is_said_instead_of_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+    # What stands against the next step is said in its place.
     window.state.selection.set_text("")
     said = window.action.baseline.toolTip()
     assert not window.action.baseline.isEnabled() and said

@@ -113,9 +113,7 @@ def test_keys_choose_toggle_cut_and_copy_and_a_click_toggles_the_layer_under_it(
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
     assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
-
-
-def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
+    # Layers by hand have no cut and can be given up.
     wanted = QSignalSpy(panel.can.by_importance.triggered)
     assert not panel.by_importance.isVisible()
     panel.set_layers(4, RECORD, (1, 2, 3), 2, by_hand=True)

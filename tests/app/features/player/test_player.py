@@ -47,6 +47,9 @@ def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
     QTest.keyClick(panel, Qt.Key.Key_Home)
     QTest.keyClick(panel, Qt.Key.Key_Left)
     assert panel.player.position == 0 and text(panel, "Position").startswith("0.00 / ")
+    assert panel.deck.gains != (1.0, 1.0)
+    press(panel, "m")
+    assert panel.deck.gains == (1.0, 1.0), "not matched in loudness"
     set_takes(panel, qtbot, panel.deck.takes["A"], None)
     press(panel, "b")
     assert panel.deck.heard == "A" and not named(panel, "Hear take B").isEnabled()
@@ -73,6 +76,9 @@ def test_without_a_device_everything_but_sound_works(panel: Host, qtbot, monkeyp
     assert "everything else works" in text(panel, "Audio device") and not named(panel, "Play").isEnabled()
     press(panel, " ")
     assert not panel.player.playing
+    with qtbot.waitSignal(panel.playback.probing_changed):
+        press(panel, "n")
+    qtbot.waitUntil(lambda: not panel.playback.probing)
     press(panel, "b")
     QTest.keyClick(panel, Qt.Key.Key_Right)
     assert panel.deck.heard == "B" and panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
@@ -321,15 +327,6 @@ def test_text_is_typed_and_nothing_plays(panel: Host, kind: type[QWidget]) -> No
     typed = widget.text() if isinstance(widget, QLineEdit) else widget.toPlainText()
     assert typed == "a bxls[]"
     assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
-
-
-def test_keys_match_the_loudness_and_look_for_a_device(panel: Host, qtbot) -> None:
-    assert panel.deck.gains != (1.0, 1.0)
-    press(panel, "m")
-    assert panel.deck.gains == (1.0, 1.0)
-    with qtbot.waitSignal(panel.playback.probing_changed):
-        press(panel, "n")
-    qtbot.waitUntil(lambda: not panel.playback.probing)
 
 
 def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtbot) -> None:

@@ -76,7 +76,7 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
 
 
 def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, qtbot: QtBot) -> None:
-    panel.set_own((Utterance("One.", ANN),))
+    panel.own = (Utterance("One.", ANN),)
     panel.show_report(report(0.4))
     assert "voice ben" in panel.verdict.text() and panel.advised_button.isVisible()
     assert panel.advised == (Utterance("One.", ANN), Utterance("Two.", BEN)) and panel.combination == "worst"
