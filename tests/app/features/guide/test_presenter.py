@@ -71,4 +71,4 @@ def test_calibrate_is_no_next_step_while_its_technique_is_off(borrowed_window: M
     window.state.selection.set_text("")
     said = window.action.baseline.toolTip()
     assert not window.action.baseline.isEnabled() and said
-    assert window.features["guide"].guide.hint.text() == f"<b>Next:</b> {said}"
+    assert guide.hint.text() == f"<b>Next:</b> {said} It was done before, for another selection."
