@@ -193,7 +193,6 @@ def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:
 
 
 def random_request(config: MaskedConfig, text: int, reference: int, frames: int, device: torch.device) -> MaskedRequest:
-    """Request with random tokens of these sizes."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(config.text_vocabulary, (text,), generator=generator)
     codes = torch.randint(config.mask, (config.codebooks, reference), generator=generator)

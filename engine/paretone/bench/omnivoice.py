@@ -70,7 +70,6 @@ class _Way:
     setting: Setting
     judged: bool = True
     headline: bool = False
-    """Whether it may be the headline."""
 
 
 def run(arguments: argparse.Namespace) -> Report:

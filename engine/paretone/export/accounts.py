@@ -62,7 +62,6 @@ class Account:
     why_not: str = ""
     """Reason why the profile cannot be exported to the target, as a sentence, or ``""``; then there are no lines."""
     options: Values = NO_VALUES
-    """Sampler options of the export."""
     techniques: tuple[UsedTechnique, ...] = ()
     """Techniques that are carried, wholly or partly."""
     given: Mapping[str, Any] = field(default_factory=dict)

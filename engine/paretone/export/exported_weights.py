@@ -27,11 +27,9 @@ class ExportedWeights(Protocol):
         """Tensors by official name."""
 
     @property
-    def name(self) -> str:
-        """File name."""
+    def name(self) -> str: ...
 
-    def contents(self) -> dict[str, Content]:
-        """The files by name."""
+    def contents(self) -> dict[str, Content]: ...
 
 
 def plain_content(path: Path) -> Content:

@@ -60,7 +60,6 @@ class LanguageExport:
     file: str = ""
     """Path of the student or draft; default: the first of the model."""
     settings: Values = NO_VALUES
-    """Settings for a draft."""
     model_folder: str = ""
     """Folder of the checkpoint, if not the usual one."""
 
@@ -69,8 +68,7 @@ class Source(Protocol):
     """A model's checkpoint, from which models with fewer layers are made."""
 
     @property
-    def root(self) -> Path:
-        """The folder of the checkpoint."""
+    def root(self) -> Path: ...
 
     @property
     def checks(self) -> Callable[[], None]:
@@ -79,8 +77,7 @@ class Source(Protocol):
     def base(self) -> str:
         """Fingerprint of the checkpoint."""
 
-    def layers(self) -> int:
-        """Number of its layers."""
+    def layers(self) -> int: ...
 
     def weights(self) -> dict[str, Tensor]:
         """Tensors by official name."""

@@ -256,7 +256,6 @@ def copied(name: str) -> bytes:
 PROMPTS = "prompts.json"
 KIND, SCHEMA = "paretone prompts", 1
 SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
-"""Options of token sampling."""
 
 
 def sampling_of(options: Values) -> dict[str, Any]:

@@ -35,7 +35,6 @@ class Level:
     title: str
     colour: str = "currentColor"
     dashed: bool = True
-    """Dashed if true, otherwise dotted."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,6 @@ class PublishedPoint:
     technique: str
     """Name of its technique, or ``""``."""
     baseline: bool
-    """Whether it is its series' baseline."""
     ratios: Mapping[str, float]
     """Each figure over the baseline's; ``speed_up``, of the whole synthesis, is the baseline's RTF over its own."""
     values: Mapping[str, float] = field(repr=False)

@@ -336,32 +336,25 @@ class StudyFollower(Observer):
 
 @dataclass(frozen=True)
 class WorkerLost:
-    """A worker died."""
-
     why: str
 
 
 class TaskExecutor(Protocol):
-    """Workers, and their tasks."""
-
     def begin(self, equipment: Equipment, observer: Observer) -> str:
         """Make workers ready; returns the fingerprint of their weights."""
 
     def idle(self) -> list[object]:
         """Workers without a task."""
 
-    def start(self, worker: object, task: Task) -> None:
-        """Give a worker its task."""
+    def start(self, worker: object, task: Task) -> None: ...
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         """Wait for finished tasks. Raises :class:`StudyError` if no worker is left."""
 
     @property
-    def size(self) -> int:
-        """Number of workers."""
+    def size(self) -> int: ...
 
-    def end(self) -> None:
-        """Let the workers go."""
+    def end(self) -> None: ...
 
     def log(self) -> list[str]:
         """Remarks on the workers, in sentences."""

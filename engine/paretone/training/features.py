@@ -70,8 +70,6 @@ class Examples:
 
 
 class RowReader(Protocol):
-    """Reader of rows for one model."""
-
     def check(self, row: ManifestRow) -> None:
         """Raises :class:`ValueError` if the model cannot read the row's text or phones."""
 

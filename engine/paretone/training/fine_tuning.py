@@ -85,7 +85,6 @@ class FineTuningRecipe(LearningRecipe[Tuned, Network], Generic[Tuned, Network]):
     :class:`paretone.training.session.Recipe`."""
 
     speech: str
-    """Description of the speech."""
     origin: str
     """The checkpoint, for messages."""
 
@@ -228,7 +227,6 @@ def _read(path: Path) -> list[Reading]:
 FOLDER = "own-speech"
 """Subfolder of the work folder."""
 STEPS = 32
-"""Steps of a flow model."""
 KEPT_BACK = 24
 """One reading in this many is held out for validation."""
 FEWEST = 4

@@ -73,7 +73,6 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     objective: FlowMatchingOptions
     """What problems drop of their conditions, and their times."""
     speech: str
-    """Description of the speech."""
 
     def __init__(self, model: Model, queue: BatchQueue, seed: int) -> None:
         self.model, self.queue = model, queue

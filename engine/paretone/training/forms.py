@@ -98,7 +98,6 @@ class TrainingForm:
     fitting: Callable[[ModelInfo], Mapping[str, object]] = lambda info: {}
     """Knob values that suit the model better than the defaults."""
     needs_manifest: bool = False
-    """Recordings are required."""
     remark: Callable[[Values], str] = lambda knobs: ""
     """Remark on the knobs, as a sentence."""
     why_not: Callable[[ModelInfo], str] = lambda info: ""

@@ -195,7 +195,6 @@ class Run(Generic[Request]):
     request: Request
     """With its validation set in the manifest."""
     chosen: Model
-    """The model to train."""
     processes: Processes
     follower: Follower
     """Of this process."""

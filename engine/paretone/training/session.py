@@ -36,8 +36,6 @@ class Diverged(TrainingError):
 
 
 class Recipe(Protocol):
-    """Training of one model."""
-
     @property
     def device(self) -> torch.device: ...
 
@@ -58,8 +56,7 @@ class Recipe(Protocol):
     def state(self) -> dict[str, Any]:
         """State that the next step depends on: weights, averages, optimisers, random generators."""
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the result of :meth:`state`."""
+    def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
 def require_finite(value: float, what: str, number: int) -> float:
