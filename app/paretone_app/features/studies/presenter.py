@@ -1,6 +1,4 @@
-"""The studies presenter: runs, pauses, resumes, searches and reports studies, and uses their settings.
-
-Code for reading studies is imported on use, so that the window appears earlier."""
+"""The studies presenter: runs, searches and reports studies, and uses their settings. Their code is imported on use."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class FrontRow(QObject):
 
     def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
         super().__init__(parent)
-        self._results, self._player, self._state, self._making = results, player, state, state.making
+        self._results, self.player, self._state, self._making = results, player, state, state.making
         self.front: dict[str, Point] = {}
         """Its points by key, including those without audio yet."""
         self._sentence: Spoken = "", "", 0
@@ -88,12 +88,12 @@ class FrontRow(QObject):
     @property
     def on(self) -> bool:
         """Whether the row is in the player."""
-        return bool(self._row) and self._player.deck.row is self._row
+        return bool(self._row) and self.player.deck.row is self._row
 
     @property
     def at_end(self) -> bool:
         """Whether the sentence ended, rather than was paused; its last samples may still be on their way."""
-        sound, player = self._player.deck.sound, self._player.player
+        sound, player = self.player.deck.sound, self.player.player
         if not self.on or sound is None or player.busy:
             return False
         return player.mixer.state.position / player.rate >= sound.seconds - 0.005
@@ -120,7 +120,7 @@ class FrontRow(QObject):
             only = "Only one setting on the front has spoken this sentence; choose another one, or Hear it."
             raise SettingError(f"{only} {self._no_more}")
         self._reading += 1
-        number, player, load, named = self._reading, self._player.player, self._results.load_audio(), self._titles()
+        number, player, load, named = self._reading, self.player.player, self._results.load_audio(), self._titles()
         self.at = current.key if current is not None else next(iter(spoken))
 
         def read() -> dict[str, Sound]:
@@ -131,7 +131,7 @@ class FrontRow(QObject):
                 player.prepare(samples, rate)
             return made
 
-        self._player.deck.analyser.background.run(read, lambda made: self._begin(number, made))
+        self.player.deck.analyser.background.run(read, lambda made: self._begin(number, made))
 
     def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
         if number != self._reading or not arrived(made, self.failed.emit):
@@ -140,7 +140,7 @@ class FrontRow(QObject):
         self.at = self.at if self.at in made else next(iter(made))
         self._row, at = self._arranged()
         aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self.front.values())
-        self._player.hear_row(self._row, at, aligned, repeat=False)
+        self.player.hear_row(self._row, at, aligned, repeat=False)
         self._note()
         self.began.emit()
         self._look_ahead()
@@ -167,20 +167,20 @@ class FrontRow(QObject):
         return self.at not in self._made and not self._no_more
 
     def again(self) -> None:
-        self._player.player.seek(0.0)
-        self._player.player.play()
+        self.player.player.seek(0.0)
+        self.player.player.play()
 
     def begin_at(self, key: str) -> None:
         """Play a point that has audio from the beginning."""
         self.at = key
-        self._player.deck.begin_in_row(self._arranged()[1])
+        self.player.deck.begin_in_row(self._arranged()[1])
         self._look_ahead()
 
     def go_to(self, key: str) -> bool:
         """Switch to the point ``key`` of the front as soon as its take is ready; returns whether it is ready now."""
         self.at = key
         if key in self._made:
-            self._player.deck.go_in_row(self._arranged()[1])
+            self.player.deck.go_in_row(self._arranged()[1])
         self._look_ahead()
         return key in self._made
 
@@ -231,25 +231,25 @@ class FrontRow(QObject):
                     self._prepare(key, take)
 
     def _prepare(self, key: str, take: Take) -> None:
-        number, title, player = self._reading, self._titles()[key], self._player.player
+        number, title, player = self._reading, self._titles()[key], self.player.player
 
         def read() -> Sound:
             player.prepare(take.samples, take.sample_rate)
             return Sound(take.samples, take.sample_rate, title, take.text, take.id).worked_out()
 
-        self._player.deck.analyser.background.run(read, lambda made: self._put(number, key, made))
+        self.player.deck.analyser.background.run(read, lambda made: self._put(number, key, made))
 
     def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
         if not arrived(made, self.failed.emit) or number != self._reading or not self.on or key in self._made:
             return
-        heard = self._player.deck.sound
+        heard = self.player.deck.sound
         self._made[key] = made
         self._row, at = self._arranged()
         # The current sound continues; if another is requested, switch to it.
         now = next(place for place, one in enumerate(self._row) if one is heard)
-        self._player.deck.exchange_row(self._row, now)
+        self.player.deck.exchange_row(self._row, now)
         if key == self.at:
-            self._player.deck.go_in_row(at)
+            self.player.deck.go_in_row(at)
             self.arrived.emit(key)
         self._look_ahead()
 
@@ -257,11 +257,9 @@ class FrontRow(QObject):
 class AlongFront(QObject):
     """Connects the panel, the player and the lab."""
 
-    def __init__(
-        self, panel: TradeoffPanel, row: FrontRow, player: PlayerPresenter, lab: LabPresenter, undo: QUndoStack
-    ) -> None:
+    def __init__(self, panel: TradeoffPanel, row: FrontRow, lab: LabPresenter, undo: QUndoStack) -> None:
         super().__init__(panel)
-        self._panel, self.row, self._player, self._lab, self._undo = panel, row, player, lab, undo
+        self._panel, self.row, self._lab, self._undo = panel, row, lab, undo
         self._at = ""  # The point being heard.
         self._arrived = ""  # The point the user just moved to, in this turn of the event loop.
         self._by = 1  # Direction in which it goes on by itself: to the right, or where the user last moved.
@@ -278,10 +276,10 @@ class AlongFront(QObject):
     def toggle(self) -> None:
         """Play or stop the front. Raises :class:`PlainError` if it cannot be played."""
         if self.row.on:
-            self._player.deck.stop()
-            self._player.deck.leave_sound()
+            self.row.player.deck.stop()
+            self.row.player.deck.leave_sound()
             return
-        if reason := self._player.why_not_hear():
+        if reason := self.row.player.why_not_hear():
             raise SettingError(f"The front cannot be played: {reason}")
         current, sound = self._panel.plot.current, self._panel.details.sound
         front = spoken_front(self._panel.scene, current)

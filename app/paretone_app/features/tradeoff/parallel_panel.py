@@ -1,8 +1,7 @@
 """Parallel axes: each point of the trade-off view as a line across all knobs and figures in which points differ.
 
-Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a
-click elsewhere chooses the nearest line. Keys: Left and Right change the axis, Up and Down move the upper end of its
-range, with Shift the lower end; Delete clears it, Enter ranks the remaining points by ear."""
+Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
+elsewhere chooses the nearest line. Keys: the feature's ``keys``; Delete clears a range, Enter ranks the rest by ear."""
 
 import math
 from collections import defaultdict

@@ -1,9 +1,7 @@
 """The trade-off view's plot: points by two figures, the front, and the selection.
 
 Mouse: a click chooses and plays a point, Ctrl-click adds to the selection, dragging a rectangle selects its points;
-a double click shows everything. Keys: Left and Right move along the front, with Shift along all points; Home and End
-go to its ends; Enter or Space plays the point, A and B compare it, N marks where a difference becomes audible or
-inaudible. Zooming: :mod:`paretone_app.plotting.chart`."""
+a double click shows everything. Keys: the feature's ``keys``. Zooming: :mod:`paretone_app.plotting.chart`."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

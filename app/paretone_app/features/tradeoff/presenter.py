@@ -332,7 +332,7 @@ class TradeoffPresenter(Presenter):
         row = FrontRow(self._results, self._player, self._state, self)
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
-        self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
+        self.along = AlongFront(panel, row, self._lab, self._state.undo_stack)
         ChosenTake(panel, self._results, self._state.comparison, self._player)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self.refresh)
