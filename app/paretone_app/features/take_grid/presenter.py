@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
@@ -22,6 +21,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.numbers import counted, rough_duration
+from paretone_app.results.reader import Results
 from paretone_app.shell.bridge import arrived
 from paretone_app.state.cost import LONG_SECONDS
 from paretone_app.state.differences import keeps_timing
@@ -41,14 +41,9 @@ class CellHearing(QObject):
     failed = Signal(str)
     """A take could not be read or is silent, as a sentence."""
 
-    def __init__(
-        self,
-        player: PlayerPresenter,
-        load_audio: Callable[[], Callable[[str], tuple[np.ndarray, int]]],
-        parent: QObject,
-    ) -> None:
+    def __init__(self, player: PlayerPresenter, results: Results, parent: QObject) -> None:
         super().__init__(parent)
-        self._player, self._load_audio = player, load_audio
+        self._player, self._results = player, results
         self.sounds: OrderedDict[str, Sound] = OrderedDict()
         self._row: tuple[Sound, ...] = ()
         self._wanted = ""
@@ -70,7 +65,7 @@ class CellHearing(QObject):
         if take.id in self.sounds:
             self._play(take, self.sounds[take.id])
             return
-        load, player = self._load_audio(), self._player.player
+        load, player = self._results.load_audio(), self._player.player
 
         def read() -> Sound:
             samples, rate = load(take.id)
@@ -130,7 +125,7 @@ class TakeGridPresenter(Presenter):
         self._takes: tuple[TakeSummary, ...] = ()
         self._is_current = False  # Whether the panel shows the present takes.
         self.take_grid: TakeGridPanel | None = None
-        self.hearing = CellHearing(self._player, self._results.load_audio, self)
+        self.hearing = CellHearing(self._player, self._results, self)
         self.hearing.failed.connect(services.notices.warn)
         self.later = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)

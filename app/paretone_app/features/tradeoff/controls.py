@@ -16,6 +16,7 @@ from paretone_app.features.tradeoff import words
 from paretone_app.features.tradeoff.axes import ARROWS, TradeoffAxis, axis
 from paretone_app.features.tradeoff.scene import BASELINE, SERVERS, Filter, PlotOptions, Scene
 from paretone_app.features.tradeoff.styles import PointStyles
+from paretone_app.features.tradeoff.words import Reference, Why
 from paretone_app.numbers import counted
 from paretone_app.plotting.points import paint_glyph
 from paretone_app.results.points import STUDY, Point, Sound, technique_title
@@ -99,13 +100,7 @@ class TradeoffDetails(QWidget):
         self._show_hear()
 
     def show_point(
-        self,
-        shown: Scene,
-        point: Point | None,
-        count: int,
-        other: words.Reference | None,
-        only: bool,
-        reason: words.Why | None,
+        self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool, reason: Why | None
     ) -> None:
         """``other`` to compare with; ``reason`` for its position; ``count`` are selected, ``only`` they are shown."""
         self.point = point
