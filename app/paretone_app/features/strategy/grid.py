@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -18,9 +18,7 @@ from paretone_app.shell.entries import TERM, Term
 from paretone_app.shell.theme import BROAD
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import GridLayout
-
-Index = QModelIndex | QPersistentModelIndex
-
+from paretone_app.widgets.panel_parts import Index
 
 _PAPER = f"{TECHNIQUE.paper.title}, {TECHNIQUE.paper.reference}"
 

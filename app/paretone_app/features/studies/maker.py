@@ -4,17 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QCheckBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QLabel, QLineEdit, QPushButton, QWidget
 
 from paretone.errors import PlainError
 from paretone.extras import SEARCH
@@ -117,7 +107,7 @@ class StudyMaker(QDialog):
         self.resize(70 * em, 38 * em)
         self.path.textChanged.connect(self._changed)
 
-    def _build_material(self, em: int) -> QFormLayout:
+    def _build_material(self, em: int) -> FormLayout:
         self.title = QLineEdit("My study")
         self.title.textChanged.connect(self._title_changed)
         self.model = ComboBox()
@@ -171,7 +161,7 @@ class StudyMaker(QDialog):
         self.voices.itemChanged.connect(self._note_voices)
         return form
 
-    def _build_comparison(self, em: int) -> QBoxLayout:
+    def _build_comparison(self, em: int) -> VBoxLayout:
         further = ((one.kind.title, name) for name, one in self._kinds.items())
         kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
         self.kind = build.combo("Choice of settings", kinds)
@@ -201,7 +191,8 @@ class StudyMaker(QDialog):
         self._varying = varied, area, hint, self.selected
         above = self.kind, self.no_search, self.install_search, self.goals, varied
         below = hint, (self.about_kind, 1), self.selected, self.options
-        return build.fill(VBoxLayout(), (*above, (area, 1), *below))
+        build.fill(column := VBoxLayout(), (*above, (area, 1), *below))
+        return column
 
     def follow(self, installing: Installing) -> None:
         for offer in (self._judge_boxes.install, self.install_search):

@@ -1,14 +1,6 @@
 """Tables of a study: settings with their figures, and failures."""
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRect,
-    QSortFilterProxyModel,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QRect, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -23,9 +15,8 @@ from paretone_app.numbers import counted, displayed, fixed, general, grouped, lo
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, icon, text_font
-from paretone_app.widgets.panel_parts import RowsTable, TextsTable
+from paretone_app.widgets.panel_parts import Index, RowsTable, TextsTable
 
-Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 _MARK, _SETTING, _TAKES = range(3)

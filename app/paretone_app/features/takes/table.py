@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
@@ -27,8 +27,8 @@ from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
 from paretone_app.state.jobs import Job
+from paretone_app.widgets.panel_parts import Index
 
-Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
 DRAGGED = "application/x-paretone-takes"
 """Type of the selected takes while they are dragged."""
