@@ -61,9 +61,9 @@ def seen(monkeypatch: pytest.MonkeyPatch, model: F5Speech) -> Seen:
     found = Seen()
     begin, velocity = DiT.begin, DiT.velocity
 
-    def looking_begin(self: DiT, prompt, ids, times, guided, durations=None):
+    def looking_begin(self: DiT, prompt, ids, times, guided, **named):
         found.times.append(times)
-        return begin(self, prompt, ids, times, guided, durations)
+        return begin(self, prompt, ids, times, guided, **named)
 
     def looking_velocity(self: DiT, x, evaluation, run, plans=None, memory=None, probe=None):
         dtype = self.block(0).attention.inputs[0].weight.dtype
@@ -187,8 +187,8 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
     follow, runs = euler_steps(sampling_grid(STEPS, "uniform")), {}
     begin = DiT.begin
 
-    def noting(self, prompt, ids, at, is_guided, durations=None):
-        runs[is_guided] = begin(self, prompt, ids, at, is_guided, durations)
+    def noting(self, prompt, ids, at, is_guided, **named):
+        runs[is_guided] = begin(self, prompt, ids, at, is_guided, **named)
         return runs[is_guided]
 
     with pytest.MonkeyPatch.context() as patch:
