@@ -90,9 +90,7 @@ def test_what_cannot_be_a_voice_is_refused_when_it_is_chosen(
     assert not presenter.state.undo_stack.canUndo()
 
 
-def test_another_transcript_is_doubted(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
-) -> None:
+def test_other_words_are_doubted(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path) -> None:
     pytest.importorskip("pocketsphinx")
     choice.propose(recording)
     type_into(qtbot, choice.transcript, "We will.")
@@ -107,9 +105,7 @@ def test_another_transcript_is_doubted(
     assert presenter.state.selection.voice.transcript == "The juice of lemons makes fine punch."
 
 
-def test_faults_of_a_recording_are_said(
-    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_faults_of_recordings_are_said(choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     heard, path = read_recording(SHIPPED.audio), tmp_path / "late.wav"
     soundfile.write(path, np.pad(heard.samples, (2 * heard.sample_rate, 0)), heard.sample_rate)
     choice.propose(path)

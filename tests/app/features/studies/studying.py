@@ -41,21 +41,19 @@ def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
 
 
 def ended(
-    window: MainWindow, begin: Callable[[], object], qtbot: QtBot, patience: int = PATIENCE_MILLISECONDS
+    window: MainWindow, begin: Callable[[], object], qtbot: QtBot, wait: int = PATIENCE_MILLISECONDS
 ) -> tuple[Outcome, str]:
     """Outcome and message of the study that ``begin`` starts, once its results are shown."""
-    with qtbot.waitSignal(window.jobs.ended, timeout=patience) as blocker:
+    with qtbot.waitSignal(window.jobs.ended, timeout=wait) as blocker:
         begin()
     assert blocker.args[0].kind is Kind.STUDY
     shown(window, qtbot)
     return blocker.args[1], blocker.args[2]
 
 
-def finish(
-    window: MainWindow, begin: Callable[[], object], qtbot: QtBot, patience: int = PATIENCE_MILLISECONDS
-) -> None:
+def finish(window: MainWindow, begin: Callable[[], object], qtbot: QtBot, wait: int = PATIENCE_MILLISECONDS) -> None:
     """Start a study by ``begin``; it ends without a problem."""
-    outcome, sentence = ended(window, begin, qtbot, patience)
+    outcome, sentence = ended(window, begin, qtbot, wait)
     assert outcome is Outcome.FINISHED, sentence
 
 

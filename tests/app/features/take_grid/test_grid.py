@@ -16,6 +16,7 @@ from paretone.setting.take import Measurements
 from paretone_app.features.take_grid.grid import (
     Asked,
     Dimension,
+    Figures,
     TakeGrid,
     dimensions,
     in_order,
@@ -58,9 +59,7 @@ def known(name: str, takes: tuple[TakeSummary, ...] = TAKES) -> Dimension:
     return next(one for one in dimensions([Asked.of(one) for one in takes], "f5-mini") if one.name == name)
 
 
-def what(
-    rows: str, columns: str, takes: tuple[TakeSummary, ...] = TAKES, figure: Metric = RTF
-) -> tuple[Dimension, Dimension, Metric]:
+def what(rows: str, columns: str, takes: tuple[TakeSummary, ...] = TAKES, figure: Metric = RTF) -> Figures:
     return known(rows, takes), known(columns, takes), figure
 
 

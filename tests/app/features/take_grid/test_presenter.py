@@ -89,9 +89,7 @@ def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qt
     assert lines[2].startswith("0.3\t") and lines[2].endswith("\t")
 
 
-def test_unchanged_takes_are_not_arranged_anew(
-    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unchanged_takes_are_not_rearranged(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     arranged, dimensions = [], grid.dimensions
     monkeypatch.setattr(grid, "dimensions", lambda *given: arranged.append(1) or dimensions(*given))
     for workspace in ("lab", "take_grid"):

@@ -462,9 +462,7 @@ def test_the_front_is_played_and_switches_in_place(window: MainWindow, lasting_s
     assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
 
 
-def test_the_front_plays_to_its_end_and_leaves_the_loop(
-    window: MainWindow, qtbot: QtBot, kept: tuple[Take, ...]
-) -> None:
+def test_a_front_plays_to_its_end_and_keeps_the_loop(window: MainWindow, qtbot: QtBot, kept: tuple[Take, ...]) -> None:
     panel, presenter, compared = window.panels["tradeoff"], window.features["player"], window.state.comparison
     deck, action = presenter.deck, window.action["front_play"]
     compared.set_a(kept[0])
