@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from paretone.errors import Cancelled
@@ -74,32 +75,27 @@ class Recorder:
         (prepared,) = self.of(job, Prepared)
         return prepared.result
 
+    @contextmanager
+    def stopped_at(self, kind: type, engine: EngineThread, *commands: Command) -> Iterator[None]:
+        """Submit ``commands``; ``engine`` waits at the first event of ``kind`` until the block is over."""
+        reached, go_on = threading.Event(), threading.Event()
+
+        def wait(event: Event) -> None:
+            if is_of(event, kind) and threading.current_thread().name == "engine":
+                reached.set()
+                assert go_on.wait(PATIENCE_SECONDS)
+
+        self.react = wait
+        for one in commands:
+            engine.submit(one)
+        assert reached.wait(PATIENCE_SECONDS)
+        yield
+        go_on.set()
+
 
 def is_of(event: Event, kind: type) -> bool:
     """Whether ``event``, or what it reports, is of ``kind``."""
     return isinstance(event, kind) or (isinstance(event, PreparationReport) and isinstance(event.report, kind))
-
-
-class Gate:
-    """A place where the engine thread waits until the test lets it go on."""
-
-    def __init__(self, recorder: Recorder, kind: type) -> None:
-        self._kind = kind
-        self._reached, self._open = threading.Event(), threading.Event()
-        recorder.react = self._wait
-
-    def reached(self) -> None:
-        """Return once the engine has posted an event of the kind and waits."""
-        assert self._reached.wait(PATIENCE_SECONDS)
-
-    def open(self) -> None:
-        """Let the engine go on, now and later."""
-        self._open.set()
-
-    def _wait(self, event: Event) -> None:
-        if is_of(event, self._kind) and threading.current_thread().name == "engine":
-            self._reached.set()
-            assert self._open.wait(PATIENCE_SECONDS)
 
 
 def collected(speech: Generator[Piece, None, Synthesis]) -> tuple[list[Piece], Synthesis]:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,20 +24,18 @@ LICENCE = "CC-BY-NC-4.0"
 
 
 @pytest.fixture
-def download(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Outcome]:
+def download(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console) -> Callable[..., Outcome]:
     """Runs the command line in this process, for which the Hub is the server on this machine."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    return lambda *arguments: Console(capsys)("download", *arguments)
+    return partial(console, "download")
 
 
 def test_the_licence_is_shown_and_asked_for(download: Callable[..., Outcome], hub: Hub, tmp_path: Path) -> None:
-    code, out, err = astuple(download(MODEL, "--folder", tmp_path / "m"))
-    assert code == 2
-    assert out == ""
+    refused = download(MODEL, "--folder", tmp_path / "m")
+    assert (refused.code, refused.out) == (2, "")
+    err = refused.err
     assert "CC-BY-NC-4.0: use, share and adapt with attribution, for non-commercial purposes only." in err
     assert "https://creativecommons.org/licenses/by-nc/4.0/" in err
     assert "https://huggingface.co/SWivid/F5-TTS: F5TTS_v1_Base/model_1250000.safetensors, 1.6 MB" in err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone import cli, models
+from paretone import models
 from tests.disk import read_only_disk  # noqa: F401
 from tests.engine.command_line import Console
 
@@ -28,9 +28,9 @@ def test_a_view_is_read_by_people(console: Console) -> None:
         assert said in out
 
 
-def test_what_a_view_has_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["view", "temporal-redundancy", *TEXT, "--first-layer", "99"]) != 0
-    assert "First layer must lie between 1 and 8" in capsys.readouterr().err
+def test_what_a_view_has_not_is_refused(console: Console) -> None:
+    said = console.refusal("view", "temporal-redundancy", *TEXT, "--first-layer", "99")
+    assert "First layer must lie between 1 and 8" in said
 
 
 def test_where_nothing_can_be_written_is_said_before_anything_is_computed(

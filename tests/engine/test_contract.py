@@ -27,11 +27,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 (SHARED,) = (one["source_modules"] for one in CONTRACTS if "share" in one["name"])
 LIGHT = (
     *SHARED,
-    "paretone",
-    "paretone.cli",
-    "paretone.commands",
-    "paretone.setting.profile",
-    "paretone.session.engine_thread",
+    *("paretone", "paretone.cli", "paretone.commands", "paretone.setting.profile", "paretone.session.engine_thread"),
 )
 HEAVY = ("PySide6", "paretone_app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "torch")
 IMPORTING = """

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from paretone import computing, device, doctor, extras, own_process
-from paretone.cli import main
 from paretone.computing import cuda_command, cuda_of_torch, graphics_card
 from paretone.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, private, shareable
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
+from tests.engine.command_line import Console
 
 
 @pytest.fixture
@@ -96,14 +96,12 @@ def test_a_report_names_no_private_folder(data: Path) -> None:
     assert private("nothing of anybody's") == "nothing of anybody's"
 
 
-def test_the_command(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--json", "--share"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_the_command(data: Path, console: Console) -> None:
+    told = console.data("doctor", "--json", "--share")
     assert {one["state"] for one in told["checks"]} <= {GOOD, NOTE, PROBLEM}
     assert told["problems"] == sum(one["state"] == PROBLEM for one in told["checks"])
     assert str(data) not in json.dumps(told)
-    assert main(["doctor"]) == 0
-    assert str(data) in capsys.readouterr().out
+    assert str(data) in console.out("doctor")
 
 
 # --- Devices ----------------------------------------------------------------------------------------------------------

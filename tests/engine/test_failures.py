@@ -35,9 +35,7 @@ def test_memory_of_a_graphics_card() -> None:
     assert is_out_of_memory(error) and is_out_of_memory(MemoryError())
     assert is_out_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
     text = sentence(error, "loading the model", "cuda:0")
-    assert text.startswith(
-        "The graphics card ran out of memory while loading the model; unload the current model first"
-    )
+    assert text.startswith("The graphics card ran out of memory while loading the model; unload the current model")
     assert text.endswith("or load the model on the CPU.")
 
 

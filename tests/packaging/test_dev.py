@@ -199,24 +199,19 @@ def test_running_with_and_without_a_display(
 
 
 def test_one_failed_check_fails_the_whole_but_stops_nothing(
-    dev: ModuleType,
-    started: list[tuple[list[str], dict[str, str]]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    dev: ModuleType, started: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     assert dev.test([]) == 1
-    *aside, tests = [command for command, _ in started if "pytest" not in command] + [
-        command for command, _ in started if "pytest" in command
-    ]
+    aside = [command for command, _ in started if "pytest" not in command]
+    (tests,) = [command for command, _ in started if "pytest" in command]
     assert all(command[: len(dev.aside())] == dev.aside() for command in aside), "tests come first"
     done = [command[len(dev.aside()) :] for command in aside] + [tests]
     names = [Path(command[0]).name if "-m" not in command else command[2] for command in done]
     assert sorted(names) == ["lint-imports", "mypy", "pytest", "ruff", "ruff", "tests.official"]
     assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
     assert not any("PYTHONDONTWRITEBYTECODE" in environment for _, environment in started)
-    (options,) = [command[3:] for command, _ in started if "pytest" in command]
-    assert options == ["-q", "--durations=15", *dev.sharing()]
+    assert tests[3:] == ["-q", "--durations=15", *dev.sharing()]
     captured = capsys.readouterr()
     assert "- Style FAILED (exit code 1)" in captured.out
     assert "- Import contracts passed" in captured.out
@@ -263,7 +258,7 @@ def test_few_failures_are_run_once_more_and_named(
     capfd: pytest.CaptureFixture[str],
     count: int,
     always: bool,
-    arguments: list[str],
+    arguments: list,
     code: int,
 ) -> None:
     (project / "test_unsteady.py").write_text(UNSTEADY.format(count=count, always=always))

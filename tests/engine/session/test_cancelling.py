@@ -11,8 +11,9 @@ import pytest
 
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.measure.fidelity import with_baseline_metrics
+from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice, finished_part
-from paretone.models.catalogue import voice
+from paretone.models.catalogue import entry, voice
 from paretone.models.families.speech import Speech
 from paretone.observer import Observer
 from paretone.session import events
@@ -27,11 +28,17 @@ from paretone.setting.take import Take
 from paretone.speaking import synthesise
 from paretone.techniques.ditreducio.record import Trial
 from tests.engine import small_speech, speaking
-from tests.engine.recorder import Gate, Recorder, is_of
+from tests.engine.recorder import Recorder, is_of
 from tests.engine.running import running
-from tests.engine.session.small_jobs import calibration, loaded, synthesis
+from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
 from tests.engine.small_omni_mini import write_model as write_omni_mini
 from tests.engine.small_speech import VOICE, setting
+
+
+@pytest.fixture
+def engine(engine: EngineThread, recorder: Recorder) -> EngineThread:
+    loaded(engine, recorder)
+    return engine
 
 
 @pytest.mark.parametrize(
@@ -47,12 +54,8 @@ from tests.engine.small_speech import VOICE, setting
 def test_cancel_takes_effect_within_one_step(
     engine: EngineThread, recorder: Recorder, command: Command, kind: type
 ) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, kind)
-    engine.submit(command)
-    gate.reached()
-    engine.submit(Cancel(0, 2))
-    gate.open()
+    with recorder.stopped_at(kind, engine, command):
+        engine.submit(Cancel(0, 2))
     assert isinstance(recorder.end_of(2), events.JobCancelled)
     seen = [event for event in recorder.of(2) if is_of(event, kind)]
     assert len(seen) == 1, "the step at which it was cancelled is the last"
@@ -61,27 +64,18 @@ def test_cancel_takes_effect_within_one_step(
 
 
 def test_cancel_while_waiting(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, events.Progress)
-    for job in (2, 3, 4):
-        engine.submit(synthesis(job))
-    gate.reached()
-    engine.submit(Cancel(0, 3))
-    assert recorder.of(3) == [events.JobCancelled(3)], "a waiting job is cancelled at once, not when its turn comes"
-    gate.open()
+    with recorder.stopped_at(events.Progress, engine, *(synthesis(job) for job in (2, 3, 4))):
+        engine.submit(Cancel(0, 3))
+        assert recorder.of(3) == [events.JobCancelled(3)], "at once, not when its turn comes"
     assert isinstance(recorder.end_of(4), events.JobFinished)
     assert recorder.of(3) == [events.JobCancelled(3)]
     assert isinstance(recorder.end_of(2), events.JobFinished)
 
 
 def test_cancelling_twice_or_after_the_end_ends_once(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, events.Progress)
-    engine.submit(synthesis(2))
-    gate.reached()
-    engine.cancel(2)
-    engine.cancel(2)
-    gate.open()
+    with recorder.stopped_at(events.Progress, engine, synthesis(2)):
+        engine.cancel(2)
+        engine.cancel(2)
     recorder.end_of(2)
     for target in (1, 2, 99):
         engine.submit(Cancel(0, target))
@@ -91,13 +85,9 @@ def test_cancelling_twice_or_after_the_end_ends_once(engine: EngineThread, recor
 
 def held_in_the_middle(engine: EngineThread, recorder: Recorder) -> None:
     """Hold the engine while it calibrates, and wait until it rests."""
-    loaded(engine, recorder)
-    gate = Gate(recorder, Trial)
-    engine.submit(calibration(2))
-    gate.reached()
-    engine.submit(Hold(0))
-    assert not [one for one in recorder.events if isinstance(one, events.EngineHeld)], "it still computes"
-    gate.open()
+    with recorder.stopped_at(Trial, engine, calibration(2)):
+        engine.submit(Hold(0))
+        assert not [one for one in recorder.events if isinstance(one, events.EngineHeld)], "it still computes"
     recorder.wait_for_kind(events.EngineHeld)
 
 
@@ -120,7 +110,7 @@ def test_a_job_that_rests_can_be_cancelled(engine: EngineThread, recorder: Recor
 
 
 def test_an_engine_that_rests_can_be_shut_down(recorder: Recorder) -> None:
-    with running(recorder, small_speech.load) as engine:
+    with running(recorder, small_speech.load, LOAD) as engine:
         held_in_the_middle(engine, recorder)
     assert isinstance(recorder.end_of(2), events.JobCancelled)
 
@@ -128,12 +118,8 @@ def test_an_engine_that_rests_can_be_shut_down(recorder: Recorder) -> None:
 def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
     engine: EngineThread, recorder: Recorder
 ) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, events.Telemetry)
-    engine.submit(synthesis(2))
-    gate.reached()
-    engine.submit(Hold(0))
-    gate.open()
+    with recorder.stopped_at(events.Telemetry, engine, synthesis(2)):
+        engine.submit(Hold(0))
     recorder.wait_for_kind(events.EngineHeld)
     kinds = [type(one) for one in recorder.events]
     assert kinds.index(events.TakeReady) < kinds.index(events.EngineHeld)
@@ -141,7 +127,6 @@ def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
 
 
 def test_nothing_begins_while_the_engine_is_held(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
     engine.submit(Hold(0))
     engine.submit(Hold(0))
     recorder.wait_for_kind(events.EngineHeld)
@@ -193,17 +178,13 @@ class _Until(Observer):
 
 
 def _omni_mini(root: Path) -> tuple[Speech, Voice, Setting]:
-    from paretone.models import load_model
-    from paretone.models.catalogue import entry
-
     write_omni_mini(root)
     chosen = Setting("omni-mini", entry("omni-mini").options_with(by_sentence=True, steps=4))
     return load_model("omni-mini", folder=str(root), device="cpu"), voice("", "omni-mini"), chosen
 
 
 def _lm_mini(root: Path) -> tuple[Speech, Voice, Setting]:
-    chosen = speaking.setting(cross_fade=0.02)
-    return speaking.load(speaking.write_all(root)), voice("", "lm-mini"), chosen
+    return speaking.load(speaking.write_all(root)), voice("", "lm-mini"), speaking.setting(cross_fade=0.02)
 
 
 def _f5(root: Path) -> tuple[Speech, Voice, Setting]:
@@ -256,7 +237,6 @@ def test_an_error_keeps_what_was_finished_before(tmp_path: Path) -> None:
 
 
 def _cancelled_take(engine: EngineThread, recorder: Recorder) -> Take:
-    loaded(engine, recorder)
     heard = 0
 
     def react(event: object) -> None:
@@ -293,12 +273,8 @@ def test_a_cancelled_synthesis_is_a_take_of_what_was_finished_which_is_compared_
 
 
 def test_cancelling_at_the_very_end_gives_the_whole_take(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, AudioReady)
-    engine.submit(synthesis(2))
-    gate.reached()
-    engine.cancel(2)
-    gate.open()
+    with recorder.stopped_at(AudioReady, engine, synthesis(2)):
+        engine.cancel(2)
     recorder.end_of(2)
     assert recorder.of(2, TakeReady)[0].take.unfinished == ""
 
@@ -309,7 +285,6 @@ def _time_again(job: int, times: int) -> TimeAgain:
 
 
 def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
     recorder.finish(engine, _time_again(2, 3))
     (timed,) = recorder.of(2, TimedAgain)
     assert timed.take == "a take"

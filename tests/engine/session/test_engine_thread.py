@@ -32,7 +32,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from tests.engine import small_speech
-from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 from tests.workload import workload
@@ -55,13 +55,11 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     loaded(engine, recorder)
     recorder.finish(engine, Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
     events = recorder.of(2)
-
     steps = [(event.chunk, event.step) for event in events if isinstance(event, Telemetry)]
     assert list(dict.fromkeys(steps)) == [(chunk, step) for chunk in range(3) for step in range(5)]
     assert [event.done for event in events if isinstance(event, Progress)] == list(range(1, 16))
     assert {event.total for event in events if isinstance(event, Progress)} == {15}
     assert [event.text for event in events if isinstance(event, Progress)][6] == "Chunk 2 of 3, step 2 of 5"
-
     pieces = [event for event in events if isinstance(event, AudioReady)]
     first = events.index(pieces[0])
     assert sum(isinstance(event, Progress) for event in events[:first]) == 5, "the first piece plays after one chunk"
@@ -74,7 +72,6 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     assert last.first_audio_seconds is not None
     assert last.real_time_factor == pytest.approx(last.elapsed_seconds / last.audio_seconds)
     assert last.memory_bytes > 0
-
     ready = events[-2]
     assert isinstance(ready, TakeReady)
     take = ready.take
@@ -141,13 +138,9 @@ def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind
     engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     loaded(engine, recorder)
-    gate = Gate(recorder, kind)
-    engine.submit(command)
-    engine.submit(synthesis(3))
-    gate.reached()
-    engine.submit(ShutDown(4))
-    assert not engine.join(0)
-    gate.open()
+    with recorder.stopped_at(kind, engine, command, synthesis(3)):
+        engine.submit(ShutDown(4))
+        assert not engine.join(0)
     assert engine.join(PATIENCE_SECONDS)
     assert recorder.events[-2:] == [JobCancelled(2), JobCancelled(3)]
     engine.submit(synthesis(5))

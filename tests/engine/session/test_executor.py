@@ -25,7 +25,7 @@ from paretone.techniques import Technique, techniques
 from paretone.techniques.base import Job
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
-from tests.engine.recorder import Clock, Gate, Recorder
+from tests.engine.recorder import Clock, Recorder
 from tests.engine.session.small_jobs import calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 
@@ -122,10 +122,8 @@ def test_failure_says_what_to_do_and_the_engine_goes_on(
     engine.submit(synthesis(3))
     failed = recorder.end_of(2)
     assert isinstance(failed, JobFailed)
-    for word in words:
-        assert word in failed.sentence
-    assert "\n" not in failed.sentence
-    assert failed.sentence.endswith(".")
+    assert all(word in failed.sentence for word in words)
+    assert "\n" not in failed.sentence and failed.sentence.endswith(".")
     assert isinstance(recorder.end_of(3), JobFinished), "the model loaded before is still there"
 
 
@@ -171,14 +169,10 @@ def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder)
     with pytest.raises(ValueError, match="numbered from 1"):
         engine.submit(LoadModel(0, "small"))
     loaded(engine, recorder)
-    gate = Gate(recorder, Progress)
-    engine.submit(synthesis(2))
-    engine.submit(synthesis(3))
-    gate.reached()
-    for taken in (2, 3):
-        with pytest.raises(ValueError, match=f"{taken} is taken"):
-            engine.submit(synthesis(taken))
-    gate.open()
+    with recorder.stopped_at(Progress, engine, synthesis(2), synthesis(3)):
+        for taken in (2, 3):
+            with pytest.raises(ValueError, match=f"{taken} is taken"):
+                engine.submit(synthesis(taken))
     assert isinstance(recorder.end_of(3), JobFinished)
 
 

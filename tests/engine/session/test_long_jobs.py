@@ -20,7 +20,7 @@ from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
 from tests.engine.export.test_f5_tts import profile
-from tests.engine.recorder import Gate, Recorder, is_of
+from tests.engine.recorder import Recorder, is_of
 from tests.engine.running import running
 from tests.engine.studies import small
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -75,11 +75,8 @@ def test_a_study_reports_every_take_and_is_kept_next_to_its_file(
 
 
 def test_pausing_lets_the_take_under_way_finish(study_engine: EngineThread, recorder: Recorder, file: Path) -> None:
-    gate = Gate(recorder, events.StudyTakeDone)
-    study_engine.submit(RunStudy(1, str(file), ""))
-    gate.reached()
-    study_engine.submit(PauseStudy(2, 1))
-    gate.open()
+    with recorder.stopped_at(events.StudyTakeDone, study_engine, RunStudy(1, str(file), "")):
+        study_engine.submit(PauseStudy(2, 1))
     assert isinstance(recorder.end_of(1), events.JobFinished)
     (ended,) = recorder.of(1, events.StudyEnded)
     assert (ended.paused, ended.made) == (True, 1)
@@ -89,14 +86,11 @@ def test_pausing_lets_the_take_under_way_finish(study_engine: EngineThread, reco
 
 
 def test_cancelling_ends_at_once(study_engine: EngineThread, recorder: Recorder, file: Path) -> None:
-    gate = Gate(recorder, events.StudyTakeDone)
-    study_engine.submit(RunStudy(1, str(file), ""))
-    study_engine.submit(RunStudy(2, str(file), ""))
-    gate.reached()
-    study_engine.submit(PauseStudy(3, 2))
-    assert isinstance(recorder.end_of(2), events.JobCancelled)
-    study_engine.submit(Cancel(4, 1))
-    gate.open()
+    studies = (RunStudy(job, str(file), "") for job in (1, 2))
+    with recorder.stopped_at(events.StudyTakeDone, study_engine, *studies):
+        study_engine.submit(PauseStudy(3, 2))
+        assert isinstance(recorder.end_of(2), events.JobCancelled)
+        study_engine.submit(Cancel(4, 1))
     assert isinstance(recorder.end_of(1), events.JobCancelled)
     assert recorder.of(1, events.StudyEnded) == []
     assert sum(one.finished for one in read(file.with_suffix(".study")).settings) == 1
@@ -117,14 +111,12 @@ def test_training_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pat
     assert isinstance(failure, events.JobFailed)
     assert "between 0 and 1" in failure.sentence
     assert failure.details == ""
-
     bare.submit(command(2, steps=100_000))
     recorder.wait_for(lambda event: is_of(event, TrainingProgress) and event.job == 2 and event.report.step == 2)
     bare.cancel(2)
     assert isinstance(recorder.end_of(2), events.JobCancelled)
     reached = recorder.reports(2, TrainingProgress)[-1].step
     assert torch.load(work / CHECKPOINT, weights_only=True)["step"] <= reached + 1
-
     recorder.finish(bare, command(3, steps=reached + 3, resume=True))
     done = recorder.result(3)
     assert done.steps == reached + 3
@@ -132,7 +124,6 @@ def test_training_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pat
     assert done.figures == Values(weight=0.5, equivalent_guidance=1.0, method="model-guidance")
     assert "guidance 1.00" in done.summary
     assert Path(done.checkpoint).is_file()
-
     told = recorder.reports(3, TrainingProgress)
     steps = [event for event in told if event.losses]
     assert [event.step for event in steps][-1] == reached + 3
@@ -154,11 +145,8 @@ def test_exporting_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pa
     assert Profile.load(tmp_path / "out" / "profile.json") == made
     progress = recorder.of(1, events.Progress)[-1]
     assert progress.done == progress.total
-    assert [one.text for one in recorder.of(1, events.EngineStatus)] == [
-        "Reading the checkpoint",
-        f"Writing to {tmp_path / 'out'}",
-    ]
-
+    told = [one.text for one in recorder.of(1, events.EngineStatus)]
+    assert told == ["Reading the checkpoint", f"Writing to {tmp_path / 'out'}"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README.md").write_text("My own.")
     bare.submit(ExportProfile(2, made, "f5-tts", str(tmp_path / "mine")))
@@ -169,11 +157,8 @@ def test_exporting_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pa
 
 
 def test_a_cancelled_export_leaves_nothing_behind(bare: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
-    writing = Gate(recorder, events.Progress)
-    bare.submit(ExportProfile(1, profile(), "f5-tts", str(tmp_path / "out")))
-    writing.reached()
-    assert (tmp_path / "out").is_dir()
-    bare.cancel(1)
-    writing.open()
+    with recorder.stopped_at(events.Progress, bare, ExportProfile(1, profile(), "f5-tts", str(tmp_path / "out"))):
+        assert (tmp_path / "out").is_dir()
+        bare.cancel(1)
     assert isinstance(recorder.end_of(1), events.JobCancelled)
     assert list(tmp_path.iterdir()) == []
