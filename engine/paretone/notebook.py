@@ -326,8 +326,7 @@ class Model:
         if named := [as_published] if isinstance(as_published, str) else list(as_published):
             definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
-        place = output.folder(owner.name if owner is not None else str(folder))
-        file = place / "sweep.json"
+        file = output.folder(owner.name if owner is not None else str(folder)) / "sweep.json"
         content = {name: value for name, value in definition.items() if value not in ("", [])}
         files.write(file, json.dumps(content, ensure_ascii=False, indent=1, default=_refuse).encode())
         try:

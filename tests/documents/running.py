@@ -125,8 +125,7 @@ _SAVED = re.compile(r"[Ss]ave this as `([\w.-]+)`.*?^```\w+\n(.*?)^```", re.DOTA
 
 def saved(document: Path) -> dict[str, str]:
     """Files that a document has its readers save, by name: "Save this as `name`", and the block after it."""
-    text = document.read_text(encoding="utf-8")
-    return {found[1]: found[2] for found in _SAVED.finditer(text)}
+    return {found[1]: found[2] for found in _SAVED.finditer(document.read_text(encoding="utf-8"))}
 
 
 def fewer(text: str) -> str:
@@ -155,7 +154,7 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
     return words
 
 
-@contextlib.contextmanager
+@pytest.fixture(scope="module", autouse=True)
 def prepared_voices() -> Iterator[None]:
     """Let the shipped voices say only the beginning of their prompts."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from tests.documents.blocks import DOCUMENTS, ROOT, SHELL, Command, blocks, commands, name
 from tests.documents.rules import NOT_RUN, ONLY_IN_FULL, REFUSED, Rule
-from tests.documents.running import Runner, prepared_voices
+from tests.documents.running import Runner, prepared_voices  # noqa: F401
 from tests.workload import is_thorough
 
 LANGUAGES = {*SHELL, "text", "python", "toml", "json", "yaml", "csv"}
@@ -73,12 +72,6 @@ def chosen() -> dict[Path, list[Command]]:
 
 
 RUN = chosen()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_prompts() -> Iterator[None]:
-    with prepared_voices():
-        yield
 
 
 @pytest.mark.slow

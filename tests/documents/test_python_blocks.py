@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.documents.blocks import DOCUMENTS, Block, blocks, name
-from tests.documents.running import Runner, prepared_voices
+from tests.documents.running import Runner, prepared_voices  # noqa: F401
 from tests.engine.command_line import loaded
 
 NOT_RUN = {
@@ -38,12 +37,6 @@ def python(document: Path) -> list[Block]:
 
 WITH_PYTHON = [one for one in DOCUMENTS if python(one)]
 RUN = [one for one in WITH_PYTHON if name(one) not in NOT_RUN]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_prompts() -> Iterator[None]:
-    with prepared_voices():
-        yield
 
 
 @pytest.mark.parametrize("document", WITH_PYTHON, ids=name)

@@ -65,9 +65,7 @@ def test_fetching_into_its_usual_place(download: Callable[..., Outcome], tmp_pat
     assert "100 %" in fetched.err
 
 
-def test_ctrl_c_keeps_what_has_come_for_the_next_time(
-    download: Callable[..., Outcome], hub: Hub, tmp_path: Path
-) -> None:
+def test_ctrl_c_keeps_what_came_for_the_next_time(download: Callable[..., Outcome], hub: Hub, tmp_path: Path) -> None:
     # More than one block, which is what a client writes at once.
     hub.break_off_after = [1_300_000]
 

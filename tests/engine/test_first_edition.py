@@ -6,18 +6,17 @@ plug-ins. The application's calibrations of that time: ``tests/app/features/stra
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from paretone.cli import main
 from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.studies import results
+from tests.engine.command_line import Console
 
 WRITTEN = Path(__file__).resolve().parents[1] / "first_edition"
 PROFILES = ("dit", "ditreducio", "f5-stack", "lm-spade", "lm-ssd", "mega-gi", "omni-block")
@@ -26,8 +25,7 @@ PROFILES = ("dit", "ditreducio", "f5-stack", "lm-spade", "lm-ssd", "mega-gi", "o
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_is_read_and_written_again_byte_for_byte(name: str) -> None:
     path = WRITTEN / f"{name}.json"
-    profile = Profile.load(path)
-    assert profile.encoded() == path.read_bytes()
+    assert Profile.load(path).encoded() == path.read_bytes()
 
 
 def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path: Path) -> None:
@@ -42,9 +40,7 @@ def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path
     assert used == {"ditreducio", "speculative", "blockwise"}
 
 
-def test_a_study_is_read_and_is_not_continued_with_other_weights(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_is_read_and_is_not_continued_with_other_weights(tmp_path: Path, console: Console) -> None:
     file = Path(shutil.copy(WRITTEN / "small.toml", tmp_path))
     folder = shutil.copytree(WRITTEN / "small.study", tmp_path / "small.study")
     found = results.read(folder)
@@ -52,10 +48,9 @@ def test_a_study_is_read_and_is_not_continued_with_other_weights(
     ratios = [one.value("ops_ratio") for one in found.settings]
     assert ratios[0] == 1
     assert ratios == sorted(ratios, reverse=True)
-    assert main(["study", "run", str(file)]) != 0
-    assert "no voice named 'slt' any more: it was one of the earlier F5 mini" in capsys.readouterr().err
-    assert main(["study", "status", "--json", str(folder)]) == 0
-    again = json.loads(capsys.readouterr().out)
+    refused = console.refusal("study", "run", file)
+    assert "no voice named 'slt' any more: it was one of the earlier F5 mini" in refused
+    again = console.data("study", "status", "--json", folder)
     assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
 
 
@@ -68,11 +63,8 @@ def test_takes_are_known_for_those_of_the_earlier_model() -> None:
 @pytest.mark.parametrize(
     ("profile", "title"), [("ditreducio", "F5 mini"), ("lm-ssd", "LM mini"), ("omni-block", "Omni mini")]
 )
-def test_a_profile_of_the_earlier_model_says_so(
-    profile: str, title: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_profile_of_the_earlier_model_says_so(profile: str, title: str, tmp_path: Path, console: Console) -> None:
     out = tmp_path / "speech.wav"
-    command = ["speak", "--quiet", "--profile", str(WRITTEN / f"{profile}.json"), "--text", "Hi there."]
-    assert main([*command, "--voice", "anna", "--out", str(out)]) != 0
-    assert f"(the earlier {title}), but" in capsys.readouterr().err
+    command = ["speak", "--quiet", "--profile", WRITTEN / f"{profile}.json", "--text", "Hi there."]
+    assert f"(the earlier {title}), but" in console.refusal(*command, "--voice", "anna", "--out", out)
     assert not out.exists()

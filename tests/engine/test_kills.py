@@ -4,8 +4,11 @@ studies in ``studies/test_running.py``."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +31,6 @@ from paretone.setting.take import Measurements, Take
 from paretone.techniques.searched_grid.searching import Journal
 from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, TrainingSession, read_log
-from tests.engine import kills
 from tests.engine.listening.listeners import abx_trial
 from tests.workload import workload
 
@@ -36,6 +38,8 @@ KILLS = workload(20, 3)
 """Kills of each kind; studies have as many."""
 EXPORTS, TAKES, LINES = workload((300, 600, 1200), (100, 300, 600))
 """What there is to do, which takes longer than the kills."""
+LONGEST_SECONDS = 0.15
+"""After that, at the latest, a process is killed."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,55 @@ class Kind:
     """Goes on where the process before was killed."""
     check: Callable[[Path], object]
     """What is finished, after looking at it; later it is still there."""
+
+
+# --- Killing ---------------------------------------------------------------------------------------------------------
+def killed(work: Callable[[Path], None], folder: Path, moment: float) -> bool:
+    """Let ``work`` write into ``folder`` in a process of its own, and kill it after ``moment`` seconds of that; whether
+    it was still at work."""
+    # A server with torch loaded makes processes in no time, so that they are killed at work.
+    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload([__name__])
+    reading, writing = context.Pipe(duplex=False)
+    process = context.Process(target=_begin, args=(work, folder, writing), daemon=True)
+    process.start()
+    writing.close()
+    try:
+        reading.recv()
+        process.join(moment)
+        at_work = process.is_alive()
+    finally:
+        process.kill()
+        process.join()
+        reading.close()
+    return at_work
+
+
+def _begin(work: Callable[[Path], None], folder: Path, begun: object) -> None:
+    begun.send(None)
+    work(folder)
+
+
+def note(folder: Path, line: str) -> None:
+    """Note in the file of what is finished, which nothing else writes: whole, or not at all."""
+    handle = os.open(folder / "finished", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(handle, line.encode() + b"\n")
+    os.close(handle)
+
+
+def finished(folder: Path) -> list[str]:
+    """What was noted."""
+    path = folder / "finished"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def age(folder: Path, seconds: float) -> None:
+    """Have everything below ``folder`` been written ``seconds`` earlier."""
+    before = time.time() - seconds
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            os.utime(Path(place) / name, (before, before), follow_symlinks=False)
 
 
 # --- A training and its result ---------------------------------------------------------------------------------------
@@ -113,19 +166,14 @@ def test_a_training_killed_at_random_moments_ends_as_one_that_was_not(tmp_path: 
     train(tmp_path / "whole")
     ours, theirs = tmp_path / "killed", tmp_path / "whole"
     assert sorted(one.name for one in (ours / "made").iterdir()) == ["weights.safetensors", "weights.training.jsonl"]
-    assert (ours / "made" / "weights.safetensors").read_bytes() == (
-        theirs / "made" / "weights.safetensors"
-    ).read_bytes()
-    logged = [
-        [
-            (one["step"], name, one[name])
-            for one in read_log(folder / "work" / LOG)
-            for name in ("losses", "validation")
-            if name in one
-        ]
+    first, second = ((one / "made" / "weights.safetensors").read_bytes() for one in (ours, theirs))
+    assert first == second
+    names = ("step", "losses", "validation")
+    first, second = (
+        [{name: one.get(name) for name in names} for one in read_log(folder / "work" / LOG) if {*names[1:]} & {*one}]
         for folder in (ours, theirs)
-    ]
-    assert logged[0] == logged[1]
+    )
+    assert first == second
     assert read_log(log_of(ours / "made" / "weights.safetensors"))[0] == read_log(ours / "work" / LOG)[0]
     # What a kill left half written is removed after an hour, see below.
     assert sorted(one for one in os.listdir(ours / "work") if not one.startswith(TEMPORARY)) == [CHECKPOINT, LOG]
@@ -138,16 +186,16 @@ def content(name: str) -> bytes:
 
 def export(folder: Path) -> None:
     """Deliver folders of files, and write single files, one after the other."""
-    done = set(kills.finished(folder))
+    done = set(finished(folder))
     for number in range(EXPORTS):
         place, names = folder / f"export-{number}", ("weights", "inner/config.json", "README.md")
         if place.name not in done:
             deliver(place, {name: content(f"{number} {name}") for name in names}, lambda done, total: None)
-            kills.note(folder, place.name)
+            note(folder, place.name)
         path = folder / f"profile-{number}.json"
         if path.name not in done:
             files.write(path, content(path.name))
-            kills.note(folder, path.name)
+            note(folder, path.name)
 
 
 def exported(folder: Path) -> Counter[str]:
@@ -161,7 +209,7 @@ def exported(folder: Path) -> Counter[str]:
             name = f"{parts[0].removeprefix('export-')} {'/'.join(parts[1:])}"
         assert path.read_bytes() == content(name if len(parts) > 1 else path.name)
         there[parts[0]] += 1
-    done = kills.finished(folder)
+    done = finished(folder)
     assert all(there[one] == (3 if one.startswith("export") else 1) for one in done)
     return Counter(done)
 
@@ -174,8 +222,8 @@ def test_exports_killed_at_random_moments_are_whole_or_not_there(tmp_path: Path)
     left = tmp_path / f"{TEMPORARY}left"
     left.mkdir()
     (left / "half").write_bytes(b"x")
-    kills.age(tmp_path, 2 * ABANDONED_SECONDS)
-    assert not kills.killed(write_everywhere, tmp_path, moment=60.0)
+    age(tmp_path, 2 * ABANDONED_SECONDS)
+    assert not killed(write_everywhere, tmp_path, moment=60.0)
     assert [one for one in tmp_path.rglob("*") if one.name.startswith(TEMPORARY)] == []
 
 
@@ -190,40 +238,32 @@ def write_everywhere(folder: Path) -> None:
 def take(number: int) -> Take:
     samples = np.full(2_000, number, np.float32)
     setting = Setting("f5-mini", Values({"steps": 8}), seed=number)
-    return Take(
-        f"{number:032x}",
-        f"2026-01-01T00:00:{number:06d}",
-        "A text.",
-        "anna",
-        setting,
-        24_000,
-        samples,
-        Measurements(1.0, 1.0, 0.1),
-    )
+    at, measured = f"2026-01-01T00:00:{number:06d}", Measurements(1.0, 1.0, 0.1)
+    return Take(f"{number:032x}", at, "A text.", "anna", setting, 24_000, samples, measured)
 
 
 def keep(folder: Path) -> None:
     """Keep takes, star every second one, delete every third one."""
-    done = kills.finished(folder)
+    done = finished(folder)
     with Library(folder / "takes") as library:
         for number in range(TAKES):
             one = take(number)
             if f"kept {number}" not in done:
                 if one.id not in library:
                     library.add(one)
-                kills.note(folder, f"kept {number}")
+                note(folder, f"kept {number}")
             if number % 2 == 0 and f"starred {number}" not in done and one.id in library:
                 library.star(one.id, True)
-                kills.note(folder, f"starred {number}")
+                note(folder, f"starred {number}")
             if number % 3 == 0 and f"deleted {number}" not in done:
                 if one.id in library:
                     library.delete(one.id)
-                kills.note(folder, f"deleted {number}")
+                note(folder, f"deleted {number}")
 
 
 def kept(folder: Path) -> Counter[str]:
     """Takes and their audio agree with what was done."""
-    done = kills.finished(folder)
+    done = finished(folder)
     with Library(folder / "takes") as library:
         there = {one.id: one for one in library.summaries()}
         assert {f"{one}.wav" for one in there} == set(os.listdir(folder / "takes" / "audio"))
@@ -251,24 +291,23 @@ def test_a_library_killed_at_random_moments_has_what_was_kept(tmp_path: Path) ->
 def answer(folder: Path) -> None:
     """Add trials to the file of a session, and grids to the journal of a search."""
     os.environ["PARETONE_DATA"] = str(folder)
-    done = kills.finished(folder)
+    done = finished(folder)
     journal = Journal("search")
     known = {one.number for one in trials.read(folder / "listening").trials}
     for number in range(LINES):
         if number not in known:
-            trials.append(
-                replace(abx_trial("s", number), created="2026-01-01T00:00:00.000+00:00"), folder / "listening"
-            )
+            one = replace(abx_trial("s", number), created="2026-01-01T00:00:00.000+00:00")
+            trials.append(one, folder / "listening")
         grid = (0.0, number / LINES, 1.0)
         if grid not in journal.known:
             journal.add(grid, (float(number),))
         if f"{number}" not in done:
-            kills.note(folder, f"{number}")
+            note(folder, f"{number}")
 
 
 def answered(folder: Path) -> Counter[str]:
     os.environ["PARETONE_DATA"] = str(folder)
-    done = kills.finished(folder)
+    done = finished(folder)
     found = Counter(one.number for one in trials.read(folder / "listening").trials)
     assert set(found.values()) <= {1}
     assert {int(one) for one in done} <= set(found)
@@ -294,8 +333,8 @@ def killed_at_random(kind: Kind, folder: Path) -> None:
     draw, kills_at_work, productive = random.Random(kind.name), 0, 0
     before: Counter[str] = Counter()
     while kills_at_work < KILLS:
-        moment = kills.LONGEST_SECONDS * draw.random() ** 2  # Most of them early: beginning is a moment like others.
-        if not kills.killed(kind.work, folder, moment):
+        moment = LONGEST_SECONDS * draw.random() ** 2  # Most of them early: beginning is a moment like others.
+        if not killed(kind.work, folder, moment):
             break  # It has done everything.
         kills_at_work += 1
         after = kind.check(folder)

@@ -177,10 +177,12 @@ def write_llasa(root: Path) -> None:
 
 
 def read_qwen3(root: Path, path: Path) -> object:
-    folder = root / "qwen3"
-    return load_model("Qwen3-TTS-12Hz-1.7B-Base", folder=str(folder), device="cpu"), OfficialFolder.read(
-        folder
-    ).encoder()
+    model = load_model("Qwen3-TTS-12Hz-1.7B-Base", folder=str(root / "qwen3"), device="cpu")
+    return model, OfficialFolder.read(root / "qwen3").encoder()
+
+
+def loading(model: str, *place: str) -> Callable[[Path, Path], object]:
+    return lambda root, path: load_model(model, folder=str(root.joinpath(*place)), device="cpu")
 
 
 def write_megatts3(root: Path) -> None:
@@ -199,17 +201,12 @@ KINDS = (
     Kind("vocos", lambda root: void(small_vocos.write_vocos(root)), "*", lambda root, path: Vocos.load(root)),
     Kind("language model", write_trained, "lm/**/*.*", read_trained),
     Kind("masked model", lambda root: void(small_omni_mini.write_model(root / "omni")), "omni/**/*.*", read_omni),
-    Kind(
-        "llasa",
-        write_llasa,
-        "models/**/*.*",
-        lambda root, path: load_model("Llasa-1B", folder=str(root / "models" / "llasa"), device="cpu"),
-    ),
+    Kind("llasa", write_llasa, "models/**/*.*", loading("Llasa-1B", "models", "llasa")),
     Kind(
         "omnivoice",
         lambda root: void(small_omnivoice.write_release(root / "omni")),
         "omni/**/*.*",
-        lambda root, path: load_model("OmniVoice", folder=str(root / "omni"), device="cpu"),
+        loading("OmniVoice", "omni"),
     ),
     Kind(
         "qwen3-tts",
@@ -217,12 +214,7 @@ KINDS = (
         "qwen3/**/*.*",
         read_qwen3,
     ),
-    Kind(
-        "megatts3",
-        write_megatts3,
-        "mega/**/*.*",
-        lambda root, path: load_model("MegaTTS3", folder=str(root / "mega"), device="cpu"),
-    ),
+    Kind("megatts3", write_megatts3, "mega/**/*.*", loading("MegaTTS3", "mega")),
     Kind(
         "descriptions",
         lambda root: void(shutil.copy(resource("models", "f5-mini", "model.yaml"), root)),
@@ -255,8 +247,7 @@ KINDS = (
 
 
 def spoken_by_f5(root: Path) -> object:
-    checkpoint = read_f5_checkpoint(root / "f5")
-    return checkpoint.build()
+    return read_f5_checkpoint(root / "f5").build()
 
 
 def read_corpus(root: Path) -> object:
@@ -264,8 +255,7 @@ def read_corpus(root: Path) -> object:
 
 
 def read_results(root: Path) -> object:
-    found = results.read(root / "small.study")
-    return results.to_json(found)
+    return results.to_json(results.read(root / "small.study"))
 
 
 def read_takes(root: Path) -> object:
@@ -273,21 +263,15 @@ def read_takes(root: Path) -> object:
         return [library.load(one.id) for one in library.summaries()]
 
 
-# --- What Paretone keeps for later ------------------------------------------------------------------------------------
-# States and logs of trainings, measurements, prepared speech and exported folders.
-
-
+# --- What Paretone keeps for later: of trainings, measurements, prepared speech and exported folders ------------------
 def write_training(root: Path) -> None:
-    session = TrainingSession(
-        Adding(), root / "work", Budget(steps=6), Intervals(log_steps=1, validation_steps=2), report=void
-    )
-    session.train(resume=False)
+    often = Intervals(log_steps=1, validation_steps=2)
+    TrainingSession(Adding(), root / "work", Budget(steps=6), often, report=void).train(resume=False)
 
 
 def resume(root: Path, path: Path) -> object:
     """To the end, as one that was killed."""
-    session = TrainingSession(Adding(), root / "work", Budget(steps=8), report=void)
-    session.train(resume=True)
+    TrainingSession(Adding(), root / "work", Budget(steps=8), report=void).train(resume=True)
     return read_log(root / "work" / LOG)
 
 
@@ -353,12 +337,7 @@ RECORDS = (
         errors=(PlainError, paretone_profile.ProfileMismatch),
     ),
     Kind("voices", write_voices, "*.json", lambda root, path: read_voice(root, path.stem)),
-    Kind(
-        "cosyvoice 2",
-        small_cosyvoice2.write_release,
-        "**/*.*",
-        lambda root, path: load_model("CosyVoice2-0.5B", folder=str(root), device="cpu"),
-    ),
+    Kind("cosyvoice 2", small_cosyvoice2.write_release, "**/*.*", loading("CosyVoice2-0.5B")),
 )
 
 

@@ -34,13 +34,8 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def sweep(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    return model.sweep(
-        [TEXT],
-        options=FEW,
-        techniques={"ditreducio": {"threshold": [0.1, 0.5]}},
-        calibration=[TEXT],
-        folder=tmp_path_factory.mktemp("sweep"),
-    )
+    searched, folder = {"ditreducio": {"threshold": [0.1, 0.5]}}, tmp_path_factory.mktemp("sweep")
+    return model.sweep([TEXT], options=FEW, techniques=searched, calibration=[TEXT], folder=folder)
 
 
 def test_a_take_is_saved_and_its_profile_gives_the_same_samples(model: Model, tmp_path: Path) -> None:
@@ -165,15 +160,10 @@ def test_rows_become_a_data_frame(sweep: Rows) -> None:
 
 def test_a_sweep_in_a_folder_is_a_study_that_continues(model: Model, sweep: Rows) -> None:
     made = {row["created"] for row in sweep.takes}
-    more = model.sweep(
-        [TEXT],
-        options=FEW,
-        techniques={"ditreducio": {"threshold": [0.1, 0.5, 0.9]}},
-        calibration=[TEXT],
-        folder=sweep.folder.parent,
-    )
+    searched, folder = {"ditreducio": {"threshold": [0.1, 0.5, 0.9]}}, sweep.folder.parent
+    more = model.sweep([TEXT], options=FEW, techniques=searched, calibration=[TEXT], folder=folder)
     assert len(more) == 4 and made < {row["created"] for row in more.takes}
-    assert len(paretone.run_study(sweep.folder.parent / "sweep.json")) == 4
+    assert len(paretone.run_study(folder / "sweep.json")) == 4
 
 
 def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
@@ -185,8 +175,7 @@ def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
 
 
 def test_a_profile_is_exported_for_another_program(model: Model, tmp_path: Path) -> None:
-    profile = model.speak(TEXT, options=FEW).profile()
-    written = model.export(profile, "f5-tts", tmp_path / "out")
+    written = model.export(model.speak(TEXT, options=FEW).profile(), "f5-tts", tmp_path / "out")
     assert written and all(path.is_file() for path in written)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from paretone import own_process
-from paretone.cli import main
 from paretone.own_process import HEAPS, KERNELS, command, packaged, run
+from tests.engine.command_line import Console
 from tests.workload import workload
 
 SENTENCE = "-m runs modules of Paretone alone"
@@ -26,9 +25,7 @@ def test_an_installed_module_is_run_by_its_file_from_any_folder(tmp_path: Path) 
         command("engine.no_such_module")
 
 
-def test_the_packaged_program_runs_it_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_packaged_program_runs_it_itself(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert not packaged()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "argv", ["paretone"])
@@ -159,12 +156,12 @@ def deleted_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("deleted_folder")
-def test_a_deleted_working_folder_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_deleted_working_folder_is_said(console: Console) -> None:
     for arguments in (["speak", "--text", "Hello.", "--json"], ["models", "--json"], ["bench"]):
-        assert main(arguments) == 1
-        said = capsys.readouterr()
-        assert "does not exist any more; change to another one" in said.err and "Traceback" not in said.err
-        assert "--json" not in arguments or json.loads(said.out)["exit_code"] == 1
+        said = console(*arguments)
+        assert said.code == 1 and "Traceback" not in said.err
+        assert "does not exist any more; change to another one" in said.err
+        assert "--json" not in arguments or said.data["exit_code"] == 1
 
 
 @pytest.mark.usefixtures("deleted_folder")
@@ -187,12 +184,7 @@ def test_the_window_goes_home_from_a_deleted_folder(tmp_path: Path, monkeypatch:
     ],
 )
 def test_a_pipe_or_a_device_is_refused(
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    code: int,
-    kind: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, arguments: tuple, code: int, kind: str, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading it would wait for ever, or take all memory."""
     monkeypatch.chdir(tmp_path)
@@ -201,6 +193,5 @@ def test_a_pipe_or_a_device_is_refused(
         os.mkfifo(place)
     else:
         place.symlink_to("/dev/zero")
-    assert main([str(place) if one == "PLACE" else one for one in arguments]) == code
-    said = capsys.readouterr().err
+    said = console.refusal(*(place if one == "PLACE" else one for one in arguments), code=code)
     assert f"it is a {kind}; choose a regular file" in said and "Traceback" not in said

@@ -131,8 +131,7 @@ def test_everything_that_is_installed_here_is_pinned() -> None:
             needed = _NAME.match(text).group()
             if (wanted is None or wanted.group(1) in extras) and _installed(needed):
                 waiting.append((needed, ()))
-    unpinned = seen - set(pins()) - {"paretone", "pip"}
-    assert not unpinned
+    assert not (seen - set(pins()) - {"paretone", "pip"})
 
 
 def test_pins_meet_the_declared_ranges() -> None:

@@ -96,8 +96,7 @@ def test_a_desktop_knows_profiles(tmp_path: Path, profile: Profile) -> None:
     assert any(one.get("pattern") == f"*{SUFFIX}" for one in kind.iter(f"{space}glob"))
     match = next(kind.iter(f"{space}match"))
     first, last = map(int, match.get("offset").split(":"))
-    content = profile.encoded()
-    assert first <= content.find(match.get("value").encode()) <= last
+    assert first <= profile.encoded().find(match.get("value").encode()) <= last
     if shutil.which("update-mime-database") is None:
         return
     (tmp_path / "packages").mkdir()
@@ -199,8 +198,7 @@ class TestPackaged:
         assert set(packed.values()) == {packing.origin(path) for path in weights.values()} - {""}
 
     def test_every_technique_command_and_bench_is_there(self, packaged: Packaged) -> None:
-        known = packaged.json("models")
-        assert known
+        assert packaged.json("models")
         refused = packaged.run("speak", "--text", "x", "--out", "x.wav", "--technique", "nothing")
         assert refused.returncode == 3 or "There is no technique" in refused.stderr
         assert all(one.name in refused.stderr for one in techniques())
@@ -212,8 +210,7 @@ class TestPackaged:
         spoken = packaged.json("speak", "--text", TEXT, "--model", "f5-mini", "--out", "spoken.wav")
         samples, rate = soundfile.read(packaged.home / "spoken.wav")
         assert rate == 24000 and np.abs(samples).max() > 0.05, spoken
-        judged = packaged.json("judge", "spoken.wav", "--text", TEXT)
-        said = json.dumps(judged)
+        said = json.dumps(packaged.json("judge", "spoken.wav", "--text", TEXT))
         assert "word_error" in said and "naturalness" in said, said
         for model in ("megatts3-mini", "lm-mini", "omni-mini"):
             packaged.json("speak", "--text", "Good.", "--model", model, "--out", f"{model}.wav")

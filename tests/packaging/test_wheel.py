@@ -164,9 +164,7 @@ OF_THE_WINDOW = ("PySide6", "pyqtgraph", "qasync", "shiboken6", "sounddevice")
 WITHOUT = f"import sys, json; sys.modules.update(dict.fromkeys({OF_THE_WINDOW}));"
 
 
-def test_every_model_speaks_without_qt_and_portaudio(
-    installed: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_all_models_speak_without_qt_or_portaudio(installed: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     """By its own weights, and by those trained from them: ``paretone`` without the extra ``app``."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = tuple(map(str.lower, OF_THE_WINDOW))

@@ -115,8 +115,7 @@ def _kept(recording: Recording) -> tuple[Track, bool, tuple[str, ...]]:
 
 def is_cut(recording: Recording) -> bool:
     """Whether :func:`prepare_prompt` cuts off speech at the end. Raises :class:`AudioError` likewise."""
-    track = Track(recording.samples, recording.sample_rate)
-    return len(track) > LONGEST and _kept(recording)[1]
+    return len(Track(recording.samples, recording.sample_rate)) > LONGEST and _kept(recording)[1]
 
 
 def loudest(track: Track) -> float:

@@ -68,8 +68,7 @@ class SymbolLengths:
     @torch.inference_mode()
     def units(self, symbols: Sequence[str]) -> np.ndarray:
         """(n,) float32 mean lengths of ``symbols``, a sentence with :data:`EDGE` at both ends, in units of 25 ms."""
-        numbers = [self._numbers.get(symbol, 0) for symbol in symbols]
-        return self._network(torch.tensor(numbers)).numpy()
+        return self._network(torch.tensor([self._numbers.get(symbol, 0) for symbol in symbols])).numpy()
 
 
 @functools.lru_cache(maxsize=1)

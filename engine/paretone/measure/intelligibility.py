@@ -150,8 +150,7 @@ def bigram_model(sentences: Sequence[Sequence[str]]) -> str:
     """Back-off bigram model of ``sentences`` (lists of words) in ARPA format, with absolute discounting."""
     followers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:
-        padded = [START, *sentence, END]
-        for word, follower in pairwise(padded):
+        for word, follower in pairwise([START, *sentence, END]):
             followers[word][follower] += 1
     counts = Counter(follower for sentence in sentences for follower in (*sentence, END))
     total = sum(counts.values())

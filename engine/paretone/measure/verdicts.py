@@ -129,8 +129,7 @@ def verdicts(
         for way in ways:
             say(f"{shown_name(voice.id)}: {way.title}, {len(sentences)} sentences …")
             spoken = tuple(synthesise(model, sentence, voice, way.setting, way.artefacts) for sentence in sentences)
-            takes = [(one.samples, one.sample_rate) for one in spoken]
-            yield heard(way.title, takes, syntheses=spoken)
+            yield heard(way.title, [(one.samples, one.sample_rate) for one in spoken], syntheses=spoken)
 
 
 @torch.inference_mode()

@@ -119,8 +119,7 @@ class Reply:
 
     @property
     def largest_gap(self) -> float:
-        times = [time for time, _ in self.arrivals]
-        return max(np.diff(times), default=0.0)
+        return max(np.diff([time for time, _ in self.arrivals]), default=0.0)
 
     def take(self, setting: Setting, voice: str, machine: str, name: str = "", label: str = "") -> Take:
         """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""

@@ -133,8 +133,7 @@ def forget(record: ServerRecord, folder: Path) -> None:
 def read(path: Path) -> ServerRecord:
     """Raises :class:`PlainError` for a file that is not one."""
     try:
-        data = read_json(path)
-        given = exact(data, "the record", {**_FIELDS, "loads": list}, PlainError)
+        given = exact(read_json(path), "the record", {**_FIELDS, "loads": list}, PlainError)
     except (OSError, ValueError, PlainError) as error:
         raise PlainError(f"{path} is not the record of a measured server: {error}") from error
     if given["version"] > VERSION:

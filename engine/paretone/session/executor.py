@@ -268,8 +268,7 @@ class Executor:
             return
         self._let_go()
         wanted = torch.device(lost).type if device.answers(lost) else "cpu"
-        again = replace(command, job=0, device=wanted)
-        self.carry_out(again, post, threading.Event())
+        self.carry_out(replace(command, job=0, device=wanted), post, threading.Event())
         observer = JobObserver(RunningJob(0, post, threading.Event()))
         observer.status(f"{self.model.info.title} was loaded again, on {self.model.info.device}.")
 

@@ -94,8 +94,7 @@ def test_frame_count_is_as_announced(style: str, samples: int) -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_a_batch_gives_what_its_items_give(style: str) -> None:
     batch = torch.randn(3, 4000)
-    together = MelFrontEnd(style)(batch)
-    for item, frames in zip(batch, together, strict=True):
+    for item, frames in zip(batch, MelFrontEnd(style)(batch), strict=True):
         torch.testing.assert_close(frames[None], MelFrontEnd(style)(item), atol=1e-6, rtol=0)
 
 
@@ -144,9 +143,8 @@ def by_definition(samples: torch.Tensor, rate: int, new_rate: int) -> torch.Tens
 @pytest.mark.parametrize("rate", [8000, 16000, 22050, 44100, 48000])
 def test_equals_the_windowed_sinc(rate: int) -> None:
     samples = full_scale_noise(1500)
-    torch.testing.assert_close(
-        resample_prompt(samples, rate, 24000), by_definition(samples, rate, 24000), atol=2e-5, rtol=0
-    )
+    expected = by_definition(samples, rate, 24000)
+    torch.testing.assert_close(resample_prompt(samples, rate, 24000), expected, atol=2e-5, rtol=0)
 
 
 def test_the_same_rate_and_batches() -> None:

@@ -92,8 +92,7 @@ def test_quieter_speech_that_they_accept_stays_as_it_is(gain: int) -> None:
 
 def test_speech_that_they_take_for_silence_in_a_quiet_recording_is_said() -> None:
     """Official samples, as in every recording that is accepted; but it is said what that costs."""
-    quiet = recording(24000, [(3.0, 104), (2.0, 103), (3.0, 1000)])
-    (note,) = prepare_prompt(quiet).notes
+    (note,) = prepare_prompt(recording(24000, [(3.0, 104), (2.0, 103), (3.0, 1000)])).notes
     assert "counted as silence" in note and "raise it by about 17 dB" in note
 
 
@@ -225,8 +224,7 @@ def test_the_ending_names_the_format(tmp_path: Path, ending: str) -> None:
     if ending in ("", ".wav", ".WAV"):
         assert np.array_equal(read, tone)
     else:
-        spectrum = np.abs(np.fft.rfft(read[:RATE]))
-        assert spectrum.argmax() == 440
+        assert np.abs(np.fft.rfft(read[:RATE])).argmax() == 440
         assert np.abs(read).max() == pytest.approx(0.5, abs=0.05)
 
 
@@ -302,8 +300,7 @@ def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[
         starts.append(joiner.begin())
         streamed += [joiner.push(passage[start : start + piece]) for start in range(0, len(passage), piece)]
     joined = np.concatenate([*streamed, joiner.finish()])
-    expected = official_join(passages, fade)
-    assert np.array_equal(joined, expected)
+    assert np.array_equal(joined, official_join(passages, fade))
     # Passages without anything in them have no place of their own.
     for number, start in enumerate(starts):
         if lengths[number]:

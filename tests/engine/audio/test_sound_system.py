@@ -32,8 +32,7 @@ def test_a_broken_sound_configuration_is_survived(tmp_path: Path, monkeypatch: p
     broken.write_text("pcm.!default { type nonsense\n")
     monkeypatch.setenv("ALSA_CONFIG_PATH", str(broken))
     sound = probe()
-    assert not sound.usable
-    assert "everything else works" in sound.reason
+    assert not sound.usable and "everything else works" in sound.reason
 
 
 def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +40,7 @@ def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     hanging.write_text("import time\ntime.sleep(3600)\n")
     monkeypatch.setattr(own_process, "command", lambda module: [sys.executable, str(hanging)])
     sound = probe(timeout=0.2)
-    assert not sound.usable
-    assert "did not answer" in sound.reason
+    assert not sound.usable and "did not answer" in sound.reason
 
 
 def test_the_probe_reads_the_answer_of_a_child_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:

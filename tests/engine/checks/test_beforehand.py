@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from paretone import cli, device
+from paretone import device
 from paretone.audio.resampling import resample
 from paretone.checks.beforehand import COLLAPSES, PROMPT_FAULTS, collapses, prompt_faults
 from paretone.checks.faults import fault
@@ -20,6 +20,7 @@ from paretone.models.voices import examined, own_voice, shipped_voices
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.resolving import foreseen, known
+from tests.engine.command_line import Console
 from tests.peers import __main__ as peers
 from tests.peers import faults as bench
 from tests.peers.damage import DAMAGES, PROMPT_DAMAGES
@@ -57,14 +58,12 @@ def test_a_recording_is_examined_for_faults_with_what_to_do(tmp_path: Path, clea
     assert sentence.startswith("mine.wav: At 8000 samples per second it has nothing above 4 kHz.")
 
 
-def test_it_is_said_before_speech_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], clean: list[bench.Clean]
-) -> None:
+def test_it_is_said_before_speech_is_written(tmp_path: Path, console: Console, clean: list[bench.Clean]) -> None:
     speech, path = clean[0].speech, tmp_path / "mine.wav"
     write_wav(path, np.pad(speech.sound, (speech.rate, 0)), speech.rate)
-    given = ["--voice", str(path), "--transcript", speech.text, "--text", "Rice is good.", "--steps", "1"]
-    assert cli.main(["speak", *given, "--guidance", "0", "--out", str(tmp_path / "a.wav")]) == 0
-    printed = capsys.readouterr()
+    given = ["--voice", path, "--transcript", speech.text, "--text", "Rice is good.", "--steps", "1"]
+    printed = console("speak", *given, "--guidance", "0", "--out", tmp_path / "a.wav")
+    assert printed.code == 0
     assert COLLAPSES["no guidance"][1] in printed.err and "It begins with" in printed.err
     assert "It begins with" not in printed.out, "once"
 
@@ -133,20 +132,14 @@ def test_a_card_without_code_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> N
         device.choose("cuda")
 
 
-def test_a_study_says_it_before_its_first_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = {
-        "title": "Beforehand",
-        "model": "f5-mini",
-        "sentences": ["Rice is good."],
-        "voices": ["anna"],
-        "grid": [{"guidance": [0.0], "steps.steps": [1]}],
-    }
+def test_a_study_says_it_before_its_first_take(tmp_path: Path, console: Console) -> None:
+    said, grid = {"sentences": ["Rice is good."], "voices": ["anna"]}, [{"guidance": [0.0], "steps.steps": [1]}]
+    study = {"title": "Beforehand", "model": "f5-mini", **said, "grid": grid}
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study), encoding="utf-8")
-    assert cli.main(["study", "run", str(path)]) == 0
-    said = capsys.readouterr().err
-    sentence = f"2 of 2 settings: {COLLAPSES['no guidance'][1]}"
-    assert 0 <= said.find(sentence) < said.find("Making takes")
+    done = console("study", "run", path)
+    assert done.code == 0
+    assert 0 <= done.err.find(f"2 of 2 settings: {COLLAPSES['no guidance'][1]}") < done.err.find("Making takes")
 
 
 def test_a_judge_of_faults_knows_the_seams(clean: list[bench.Clean]) -> None:

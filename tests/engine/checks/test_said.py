@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import paretone
-from paretone import cli
 from paretone.errors import FaultError
 from paretone.files import write_wav
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import metric
 from paretone.models.voices import shipped_voices
 from paretone.setting.take import Measurements, Metrics
+from tests.engine.command_line import Console
 from tests.peers import faults as bench
 from tests.workload import only_in_full
 
 TEXT = "Rice is good."
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> dict:
-    return json.loads(capsys.readouterr().out)
-
-
-def test_judge_names_the_faulty_file_and_strict_makes_it_an_exit_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_judge_names_the_faulty_file_and_strict_makes_it_an_exit_code(tmp_path: Path, console: Console) -> None:
     speech = bench.shipped()[0].speech
     damaged = speech.sound.copy()
     damaged[30000:30500] = 0.0
     good, bad = tmp_path / "good.wav", tmp_path / "bad.wav"
     write_wav(good, speech.sound, speech.rate)
     write_wav(bad, damaged, speech.rate)
-    assert cli.main(["judge", str(good), "--strict", "--json"]) == 0
-    assert said(capsys)["files"][0]["found"] == []
-    assert cli.main(["judge", str(good), str(bad), "--json"]) == 0
-    clean, faulty = said(capsys)["files"]
+    assert console.data("judge", good, "--strict", "--json")["files"][0]["found"] == []
+    clean, faulty = console.data("judge", good, bad, "--json")["files"]
     assert (clean["faulty_takes"], faulty["faulty_takes"]) == (0.0, 1.0)
     assert [(one["fault"], one["start"]) for one in faulty["found"]] == [("gap", pytest.approx(1.25, abs=0.01))]
-    assert cli.main(["judge", str(good), str(bad), "--strict"]) == FaultError.exit_code == 12
-    printed = capsys.readouterr()
+    printed = console("judge", good, bad, "--strict")
+    assert printed.code == FaultError.exit_code == 12
     assert f"Faults were found: {bad} (Gap)." in printed.err
     assert "No sound for 21 ms." in printed.out
 
@@ -60,21 +51,17 @@ def test_the_judge_of_studies_counts_faults_and_their_figure_is_a_share() -> Non
     assert judge_named("faults").metrics == ("faulty_takes",)
 
 
-def test_a_take_says_its_faults_in_python_and_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_take_says_its_faults_in_python_and_as_a_command(tmp_path: Path, console: Console) -> None:
     speech = paretone.load("f5-mini", device="cpu").speak(TEXT, options={"steps": 2, "guidance": 0.0})
     assert speech.checked is speech.checked
-    out = str(tmp_path / "take.wav")
-    arguments = ["speak", "--text", TEXT, "--steps", "2", "--guidance", "0", "--out", out, "--strict", "--json"]
-    code, data = cli.main(arguments), said(capsys)
-    assert data["faults"] == [one.to_json() for one in speech.checked.findings]
-    assert code == (FaultError.exit_code if data["faults"] else 0)
+    out = ["--out", tmp_path / "take.wav", "--strict", "--json"]
+    said = console("speak", "--text", TEXT, "--steps", "2", "--guidance", "0", *out)
+    assert said.data["faults"] == [one.to_json() for one in speech.checked.findings]
+    assert said.code == (FaultError.exit_code if said.data["faults"] else 0)
 
 
 @only_in_full("speech")
 @pytest.mark.slow
-def test_compare_says_the_faults_of_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_says_the_faults_of_both_sides(console: Console) -> None:
     given = ["compare", "steps=4", "steps=2", "--model", "f5-mini", "--text", TEXT, "--repeats", "1", "--json"]
-    assert cli.main(given) == 0
-    assert set(said(capsys)["faults"]) == {"a", "b"}
+    assert set(console.data(*given)["faults"]) == {"a", "b"}

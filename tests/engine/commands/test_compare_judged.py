@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -12,7 +11,6 @@ from typing import NoReturn
 
 import pytest
 
-from paretone import cli
 from paretone.commands.compare import parts_line
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError
@@ -32,16 +30,14 @@ def _small_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts speaks the reference")
-def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, console: Console) -> None:
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
     more = ["--text-file", str(tmp_path / "texts.txt"), "--repeats", "1", "--judge", "words"]
     arguments = ["compare", "baseline", SIDE, *more]
-    assert cli.main([*arguments, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data(*arguments, "--json")
     judged = data["judged"]["word_error_rate"]
     # The small model speaks noise.
-    assert judged["a"]["value"] >= 0.5
-    assert judged["b"]["value"] >= 0.5
+    assert min(judged[side]["value"] for side in "ab") >= 0.5
     assert judged["reference"]["value"] <= 0.2
     assert judged["reference"]["clusters"] == 2
     test = data["judged"]["word_error_rate"]["paired"]
@@ -51,8 +47,7 @@ def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, capsys:
     assert tail["worst"]["a"][0]["error_rate"] == max(one["error_rate"] for one in tail["worst"]["a"])
     assert data["mel_cepstral_distortion"] > 0
     assert data["a"]["silence"] is not None
-    assert cli.main(arguments) == 0
-    out = capsys.readouterr().out
+    out = console.out(*arguments)
     assert "Word error rate: A " in out and "reference speech 0" in out and "; n = 2." in out
     assert "B against A on the same texts: Word error rate" in out and "Most errors of A: text " in out
     assert "exact two-sided sign test" in out
@@ -70,9 +65,8 @@ def test_the_decoder_is_told_in_parts_where_it_has_them() -> None:
     row = {"text_seconds": 0.1, "backbone_seconds": 2.0, "decoder_seconds": 0.5}
     whole = parts_line({**row, "flow_seconds": None, "vocoder_seconds": None})
     assert whole.endswith("decoder 0.500 s.")
-    assert parts_line({**row, "flow_seconds": 0.4, "vocoder_seconds": 0.1}).endswith(
-        "decoder 0.500 s (flow 0.400 s, vocoder 0.100 s)."
-    )
+    parts = parts_line({**row, "flow_seconds": 0.4, "vocoder_seconds": 0.1})
+    assert parts.endswith("decoder 0.500 s (flow 0.400 s, vocoder 0.100 s).")
 
 
 def test_a_single_run_has_no_interval(console: Console) -> None:
@@ -90,7 +84,7 @@ def test_a_single_run_has_no_interval(console: Console) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 def test_texts_that_were_finished_before_ctrl_c_are_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     progress = Terminal.progress
 
@@ -102,17 +96,16 @@ def test_texts_that_were_finished_before_ctrl_c_are_compared(
     monkeypatch.setattr(Terminal, "progress", interrupted)
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
     more = ["--text-file", str(tmp_path / "texts.txt"), "--repeats", "2", "--judge", "words", "--json"]
-    assert cli.main(["compare", "baseline", SIDE, *more]) == 130
-    written = capsys.readouterr()
-    data = json.loads(written.out)
+    written = console("compare", "baseline", SIDE, *more)
+    data = written.data
     said = "Cancelled after 1 of 2 texts: the figures are of it; nothing was judged."
-    assert (data["error"], data["exit_code"], data["judged"]) == (said, 130, {})
+    assert (written.code, data["error"], data["exit_code"], data["judged"]) == (130, said, 130, {})
     assert said in written.err.splitlines()
     assert [one["text"] for one in data["texts"]] == TEXTS.splitlines()[:1]
 
 
 def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     arguments = ["compare", "baseline", SIDE, "--text", "One word."]
     more = ["--repeats", "1", "--judge", "words", "--out", str(tmp_path), "--json"]
@@ -124,9 +117,9 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
     monkeypatch.setattr("paretone.commands.compare.judge_named", ends)
     figures = "after 1 of 1 texts: the figures are of it; nothing was judged."
     for said, code in ((f"Cancelled {figures}", 130), (f"Failed {figures} No judge.", 1)):
-        assert cli.main([*arguments, *more]) == code
-        data = json.loads(capsys.readouterr().out)
-        assert (data["error"], data["judged"]) == (said, {})
+        done = console(*arguments, *more)
+        data = done.data
+        assert (done.code, data["error"], data["judged"]) == (code, said, {})
         assert data["speed_up"]["median"] > 0
         assert data["files"] and all(Path(one).is_file() for one in data["files"])
 

@@ -57,9 +57,7 @@ def test_everything_is_said_of_natural_speech(tmp_path: Path, console: Console) 
     assert said["missing"] == []
 
 
-def test_what_cannot_be_judged_is_said_and_the_rest_goes_on(
-    tmp_path: Path, console: Console, without_networks: None
-) -> None:
+def test_what_is_not_judged_is_said_the_rest_goes_on(tmp_path: Path, console: Console, without_networks: None) -> None:
     (tmp_path / "text.wav").write_text("no sound")
     names = [
         written(tmp_path / "fine.wav", tone(1.0, 44_100), 44_100),

@@ -68,9 +68,7 @@ def test_defaults_are_the_models_own(paretone: Console) -> None:
         ("speculative", "paretone train draft --model lm-mini --folder {} --minutes 15 --work runs/draft"),
     ],
 )
-def test_what_is_not_prepared_names_its_command(
-    paretone: Console, tmp_path: Path, technique: str, command: str
-) -> None:
+def test_what_is_not_prepared_says_its_command(paretone: Console, tmp_path: Path, technique: str, command: str) -> None:
     root = write_model(tmp_path / "model")
     speak = ["speak", "--model", "lm-mini", "--folder", root, "--text", "Rice.", "--out", tmp_path / "o.wav"]
     if technique == "spade":

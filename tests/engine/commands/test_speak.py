@@ -171,9 +171,7 @@ def test_control_c_twice_ends_at_once_and_writes_what_was_finished(
     assert soundfile.info(out).frames > 0
 
 
-def test_an_error_in_the_middle_writes_what_was_finished(
-    tmp_path: Path, console: Console, at_the_third_piece: SetIt
-) -> None:
+def test_an_error_halfway_writes_what_was_finished(tmp_path: Path, console: Console, at_the_third_piece: SetIt) -> None:
     def fail() -> None:
         raise DeviceError("The card fell out.")
 
@@ -287,9 +285,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(
 
 # --- Signals ----------------------------------------------------------------------------------------------------------
 @with_signals
-def test_a_long_text_is_cancelled_while_it_is_read(
-    tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_text_is_cancelled_while_read(tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     status = Terminal.status
 
     def reading(terminal: Terminal, text: str) -> None:
@@ -326,9 +322,7 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
 
 
 # --- What is noted of takes -------------------------------------------------------------------------------------------
-def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
-    console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_side_that_skipped_nothing_says_so_and_the_load(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     sides = ["steps=2", "steps=2,technique=first_block:threshold=0"]
     arguments = ["compare", *sides, "--model", "f5-mini", "--text", "Rice.", "--repeats", "1", "--quiet"]
     # Half of the machine, whatever else runs.
@@ -345,9 +339,7 @@ def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
     assert "busy during 3 of 3 runs: other processes took 100 % of the cores during A and 100 % during B" in said
 
 
-def test_a_take_over_full_scale_keeps_its_samples_and_says_what_is_turned_down(
-    tmp_path: Path, console: Console
-) -> None:
+def test_a_take_over_full_scale_keeps_its_samples_and_says_what_it_turns_down(tmp_path: Path, console: Console) -> None:
     out = tmp_path / "o.wav"
     loud = ["speak", "--model", "f5-mini", "--quiet", "--json", "--text", "Rice is often served in round bowls."]
     data = console.data(*loud, "--technique", "multistep", "--steps", "2", "--out", str(out))

@@ -63,9 +63,7 @@ def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path, tokens: Ca
         (json.dumps({"text": TEXT, "tokens": [CODES]}), f"from 0 to {CODES - 1}"),
     ],
 )
-def test_what_cannot_be_heard_is_said(
-    tmp_path: Path, content: str, reason: str, tokens: Callable[..., Outcome]
-) -> None:
+def test_what_cannot_sound_is_said(tmp_path: Path, content: str, reason: str, tokens: Callable[..., Outcome]) -> None:
     (tmp_path / "tokens.json").write_text(content)
     said = tokens("--tokens", tmp_path / "tokens.json", "--out", tmp_path / "speech.wav")
     assert said.code == 2 and reason in said.err

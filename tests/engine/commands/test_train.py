@@ -16,7 +16,6 @@ import pytest
 import torch
 from torch.distributed import run as launcher
 
-from paretone import cli
 from paretone.commands import train
 from paretone.errors import TextError
 from paretone.techniques.resolving import known
@@ -60,32 +59,29 @@ def _command(job: Job, *more: str) -> list[str]:
     ],
 )
 def test_what_cannot_begin_is_said_before_any_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, words: str
+    tmp_path: Path, console: Console, arguments: tuple, code: int, words: str
 ):
     """Minutes of preparing speech would come first."""
-    assert cli.main(["train", *arguments, "--work", str(tmp_path / "work"), "--steps", "1"]) == code
-    said = capsys.readouterr().err
-    assert words in said
-    assert "\n" not in said.strip()
+    said = console.refusal("train", *arguments, "--work", tmp_path / "work", "--steps", "1", code=code)
+    assert words in said and "\n" not in said.strip()
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_the_command_trains_and_says_where_the_result_lies(job: Job, capsys: pytest.CaptureFixture[str]):
+def test_the_command_trains_and_says_where_the_result_lies(job: Job, console: Console):
     _, _, *arguments = _command(job, "--epochs", "0.01", "--json")
-    assert cli.main(arguments) == 0
-    done = capsys.readouterr()
-    data = json.loads(done.out)
+    done = console(*arguments)
+    data = done.data
     assert data["equivalent_guidance"] == 1
     assert data["steps"] == 1, "a step draws more than a hundredth of the clips"
     assert Path(data["checkpoint"]).is_file()
-    assert "Training" in done.err
+    assert done.code == 0 and "Training" in done.err
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(PATIENCE_SECONDS)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job, capsys: pytest.CaptureFixture[str]):
+def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job, console: Console):
     log = job.work / LOG
 
     def interrupt() -> None:
@@ -97,9 +93,8 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job, capsys: p
     presses = threading.Thread(target=interrupt, daemon=True)
     presses.start()
     _, _, *arguments = _command(job, "--steps", "100000")
-    assert cli.main(arguments) == 130
+    assert "to resume from" in console.refusal(*arguments, code=130)
     presses.join()
-    assert "to resume from" in capsys.readouterr().err
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
 
 
@@ -129,8 +124,7 @@ def test_two_processes_train_one_model(job: Job, capfd: pytest.CaptureFixture[st
     state = torch.load(job.work / CHECKPOINT, weights_only=True)["state"]
     assert len(state["draws"]) == 2
     assert not torch.equal(state["draws"][0]["generator"], state["draws"][1]["generator"])
-    header = json.loads((job.work / LOG).read_text(encoding="utf-8").splitlines()[0])
-    assert header["processes"] == 2
+    assert json.loads((job.work / LOG).read_text(encoding="utf-8").splitlines()[0])["processes"] == 2
 
 
 @pytest.mark.parametrize(

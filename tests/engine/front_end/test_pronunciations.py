@@ -65,7 +65,6 @@ def test_a_damaged_lexicon_is_named() -> None:
             paretone.say("Hello.")
 
 
-def test_the_command_prints_what_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    run = Console(capsys)
-    assert run("say", "Due 7/4, $5-10.").out == "Due July fourth, five to ten dollars.\n"
-    assert run("say", "--phones", "Due 7/4.").out == "dˈu ʤəlˈI fˈɔɹθ.\n"
+def test_the_command_prints_what_is_read(console: Console) -> None:
+    assert console("say", "Due 7/4, $5-10.").out == "Due July fourth, five to ten dollars.\n"
+    assert console("say", "--phones", "Due 7/4.").out == "dˈu ʤəlˈI fˈɔɹθ.\n"

@@ -46,8 +46,7 @@ def test_pieces_keep_to_the_budget_and_end_only_where_a_sentence_does(reader: Na
     assert quick[0].seconds <= FIRST_PIECE_SECONDS < pieces[0].seconds
     one_by_one, _ = reader.pieces(" ".join([SENTENCE] * 6), HowToRead(by_sentence=True))
     assert [piece.text for piece in one_by_one] == [SENTENCE] * 6
-    long = "and then we walked along the river " * 8
-    parts, _ = reader.pieces(long.strip())
+    parts, _ = reader.pieces(("and then we walked along the river " * 8).strip())
     assert [piece.phonemes[-1][-1] == "." for piece in parts] == [False] * (len(parts) - 1) + [True]
 
 
@@ -103,10 +102,7 @@ def test_lengths_are_divided_by_tempo_and_speed_and_the_silence_at_the_ends_is_s
 
 
 def test_an_emphasised_word_is_longer_and_nothing_else():
-    usual, other = (
-        Prosody().spoken(PLAIN_SENTENCE, _units, 1.0),
-        Prosody(1.0, 0.5, 1.0).spoken(PLAIN_SENTENCE, _units, 1.0),
-    )
+    usual, other = (one.spoken(PLAIN_SENTENCE, _units, 1.0) for one in (Prosody(), Prosody(1.0, 0.5, 1.0)))
     lengths = [[end - start for _, start, end in phones] for phones in (usual, other)]
     longer = np.flatnonzero(~np.isclose(*lengths))
     assert "".join(usual[place][0] for place in longer) == "ðˈɛɹ"
@@ -145,9 +141,7 @@ def letters(text: str) -> float:
 
 def test_a_long_sentence_is_cut_at_commas_then_at_words() -> None:
     assert chunks("Aaa bbb, ccc ddd.", letters, budget=6) == ["Aaa bbb,", "ccc ddd."]
-    assert chunks("aaa bbb ccc ddd", letters, budget=6) == ["aaa", "bbb ccc", "ddd"] or all(
-        letters(part) <= 6 for part in chunks("aaa bbb ccc ddd", letters, budget=6)
-    )
+    assert all(letters(part) <= 6 for part in chunks("aaa bbb ccc ddd", letters, budget=6))
 
 
 def test_the_first_chunk_is_shorter_but_never_cut_inside_a_clause() -> None:

@@ -53,8 +53,7 @@ def no_aligner(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_shipped_voices_say_their_transcripts(number: int) -> None:
     samples, rate = spoken(number)
     narrow = resample(resample(samples, rate, 8000), 8000, rate)
-    level = float(np.sqrt(np.mean(samples**2)))
-    noisy = samples + noise(len(samples), level / 10)
+    noisy = samples + noise(len(samples), float(np.sqrt(np.mean(samples**2))) / 10)
     for harmed in workload((samples, narrow, noisy, samples / 32), (narrow, noisy / 32)):
         assert heard(harmed, rate, VOICES[number].transcript) == ()
 

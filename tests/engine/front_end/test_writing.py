@@ -36,8 +36,7 @@ from tests.engine.front_end.references import heard, written
 )
 def test_markup_is_named(text: str, named: str) -> None:
     (note,) = markup_notes(text)
-    assert named in note
-    assert "spoken as words" in note
+    assert named in note and "spoken as words" in note
 
 
 @pytest.mark.parametrize(
@@ -117,11 +116,8 @@ def test_text_that_cannot_be_spoken(phonemise: NaturalPhonemiser, text: str, sen
 
 
 def test_the_front_end_needs_no_torch() -> None:
-    program = (
-        "import sys, paretone.front_end.speakable, paretone.front_end.speakable, "
-        "paretone.measure.loudness, paretone.measure.fidelity; "
-        "sys.exit('torch' in sys.modules or 'scipy' in sys.modules)"
-    )
+    modules = "paretone.front_end.speakable, paretone.measure.loudness, paretone.measure.fidelity"
+    program = f"import sys, {modules}; sys.exit('torch' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, cwd=resource().parent).returncode == 0
 
 
@@ -170,14 +166,10 @@ def test_every_written_form_is_read_rightly() -> None:
 
 
 def test_british_dates_have_the_day_first() -> None:
-    assert (
-        write_out("on 3/4/2025 and by 05.06.").text
-        == "on March fourth, twenty twenty five and by zero five point zero six."
-    )
-    assert (
-        write_out("On 3/4/2025, due 13/12.", british=True).text
-        == "On April third, twenty twenty five, due December thirteenth."
-    )
+    said = write_out("on 3/4/2025 and by 05.06.").text
+    assert said == "on March fourth, twenty twenty five and by zero five point zero six."
+    said = write_out("On 3/4/2025, due 13/12.", british=True).text
+    assert said == "On April third, twenty twenty five, due December thirteenth."
 
 
 def test_what_has_no_sound_is_reported():
@@ -292,5 +284,4 @@ def test_numbers_in_text(text: str, spoken: str) -> None:
     "text", ["99/99/9999", "1/0", "0/0", "25:99", "3/4/5/6", "1.2.3.4.5", "$", "$.", "1,2,3", ".5.", "-", "--5", "٣"]
 )
 def test_odd_numbers_leave_no_digit_behind(text: str) -> None:
-    spoken = write_out(text).text
-    assert not any(character.isdigit() for character in spoken)
+    assert not any(character.isdigit() for character in write_out(text).text)

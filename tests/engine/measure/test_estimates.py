@@ -39,8 +39,7 @@ def test_no_errors_have_no_interval_but_are_over_so_many_words() -> None:
 def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
     samples = np.random.default_rng(2).exponential(size=(30, 400))
     found = estimates.estimates(samples, "mean", [30] * 400)
-    covered = np.mean([one.low <= 1.0 <= one.high for one in found])
-    assert 0.88 < covered < 0.97
+    assert 0.88 < np.mean([one.low <= 1.0 <= one.high for one in found]) < 0.97
 
 
 def test_the_tail_of_a_take_needs_repeats() -> None:
@@ -67,17 +66,12 @@ def test_metrics_of_a_take() -> None:
     assert len({one.name for one in METRICS}) == len(METRICS)
 
 
-def _mean(drawn: np.ndarray) -> np.ndarray:
-    return drawn.mean(1)
-
-
 def test_the_tail_is_that_of_all_runs_with_an_interval_over_runs_or_sentences() -> None:
     runs = list(np.random.default_rng(3).gamma(2.0, 0.1, 20))
     value, low, high = estimates.tail_interval(runs)
     assert value == pytest.approx(np.percentile(runs, 90)) and low < value < high
     assert low in runs and high in runs, "draws are runs"
-    together = [place // 5 for place in range(20)]
-    value_by_sentence, *ends = estimates.tail_interval(runs, together)
+    value_by_sentence, *ends = estimates.tail_interval(runs, [place // 5 for place in range(20)])
     assert value_by_sentence == value
     drawn = [np.concatenate([runs[5 * at : 5 * at + 5] for at in some]) for some in estimates.picks(4, 1000)]
     tails = [np.percentile(one, 90, method="inverted_cdf") for one in drawn]
@@ -87,9 +81,7 @@ def test_the_tail_is_that_of_all_runs_with_an_interval_over_runs_or_sentences() 
 
 def test_a_mean_has_the_interval_of_the_normal_distribution() -> None:
     values = np.random.default_rng(3).normal(5.0, 2.0, 400)
-
-    mean, low, high = estimates.bootstrap(_mean, values, draws=4000)
-
+    mean, low, high = estimates.bootstrap(lambda drawn: drawn.mean(1), values, draws=4000)
     half = 1.96 * values.std() / np.sqrt(len(values))
     assert mean == pytest.approx(values.mean())
     assert (low, high) == pytest.approx((mean - half, mean + half), abs=half / 10)
@@ -154,25 +146,18 @@ def test_as_many_more_sentences_as_advised_decide() -> None:
     """Sentences that scatter as those so far, and as many as the advice asks for."""
     baseline = np.zeros(20)
     found = estimates.margin(baseline + 0.1 + SENTENCES, baseline, 0.0)
-    assert found.verdict == estimates.UNDECIDED
-    assert found.more is not None
-    times = math.ceil((20 + found.more) / 20)
-    again = np.tile(0.1 + SENTENCES, times)
+    assert found.verdict == estimates.UNDECIDED and found.more is not None
+    again = np.tile(0.1 + SENTENCES, math.ceil((20 + found.more) / 20))
     assert estimates.margin(again, np.zeros(len(again)), 0.0).low > -0.02
     assert 100 < found.more < 200, "the interval is 0.26 wide to one side, and has to become 0.1"
 
 
 def test_one_failure_decides_and_one_doubt_leaves_open() -> None:
-    passing, failing, open_ = (
-        estimates.Margin(1, 0.5, 1.5, 9),
-        estimates.Margin(-1, -1.5, -0.5, 9),
-        estimates.Margin(1, -1, 3, 9),
-    )
+    passing, failing = estimates.Margin(1, 0.5, 1.5, 9), estimates.Margin(-1, -1.5, -0.5, 9)
+    open_ = estimates.Margin(1, -1, 3, 9)
     assert estimates.Judgement({"words": passing}).words == "passes"
-    assert (
-        estimates.Judgement({"words": passing, "naturalness": failing, "range": open_}).words
-        == "fails by the naturalness"
-    )
+    failed = estimates.Judgement({"words": passing, "naturalness": failing, "range": open_})
+    assert failed.words == "fails by the naturalness"
     undecided = estimates.Judgement({"words": passing, "range": open_, "spread": estimates.Margin(1, -2, 4, 9)})
     assert undecided.words == "undecided by the range and spread: 72 more sentences would decide"
     assert (undecided.verdict, undecided.more) == (estimates.UNDECIDED, 72)

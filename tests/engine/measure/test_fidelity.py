@@ -148,9 +148,7 @@ def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> N
     assert found.metrics.pitch_error == pytest.approx(12 * np.log2(124 / 120), rel=0.02)
     assert found.fidelity_to == baseline.id
     drawn = replace(baseline, trace=Trace(mel=np.zeros((94, 100), np.float32)))
-    assert with_baseline_metrics(drawn, take).log_mel_distance == expected, (
-        "a spectrogram that one model drew is not compared with another's audio"
-    )
+    assert with_baseline_metrics(drawn, take).log_mel_distance == expected, "not a drawn one with another's audio"
     with pytest.raises(SettingError, match="frames"):
         with_baseline_metrics(baseline, sounding(1, seconds=1.5))
 
@@ -171,9 +169,7 @@ def test_the_application_and_paretone_compare_say_the_same() -> None:
     distance, metrics, why_not = compare._distance(*spoken)
     compared = with_baseline_metrics(*takes)
     assert (compared.log_mel_distance, why_not) == (distance, "")
-    assert {name: getattr(compared.metrics, name) for name in compare.DIFFERENCES} == {
-        name: getattr(metrics, name) for name in compare.DIFFERENCES
-    }
-    assert compared.metrics != Metrics()
+    own, told = ({name: getattr(one, name) for name in compare.DIFFERENCES} for one in (compared.metrics, metrics))
+    assert own == told and compared.metrics != Metrics()
     shown = {one.name for one in METRICS if one.relative and one.of is not None}
     assert shown == {"log_mel_distance", *compare.DIFFERENCES}, "no figure is said by one of them only"

@@ -40,8 +40,7 @@ def test_clear_speech_is_understood_and_noise_is_not(judge: Judge) -> None:
     assert clear.rate < 0.05
     assert sum(clear.words) == sum(len(words_of(sentence)) for sentence in SENTENCES)
     assert judge.word_errors(SENTENCES, noisy).rate > 0.5
-    wrong = judge.word_errors(SENTENCES[::-1], spoken)
-    assert wrong.rate > 0.7
+    assert judge.word_errors(SENTENCES[::-1], spoken).rate > 0.7
 
 
 @needs("hibari")

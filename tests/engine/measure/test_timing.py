@@ -59,14 +59,10 @@ def test_ratio_is_the_median_of_ratios_within_rounds() -> None:
     work = {"slow": 60_000, "fast": 20_000}
     comparison = paired_ratio({name: lambda n=n: sum(range(n)) for name, n in work.items()}, rounds=7)
     ratios = comparison.ratios("fast")
-    assert ratios == tuple(
-        one / two for one, two in zip(comparison.seconds["slow"], comparison.seconds["fast"], strict=True)
-    )
+    assert ratios == tuple(slow / fast for slow, fast in zip(*comparison.seconds.values(), strict=True))
     found = comparison.speed_up["fast"]
     assert found.median == pytest.approx(np.median(ratios))
-    assert found.low <= found.median <= found.high
-    assert min(ratios) <= found.low
-    assert found.high <= max(ratios)
+    assert min(ratios) <= found.low <= found.median <= found.high <= max(ratios)
 
 
 def test_cpu_clock_does_not_count_waiting() -> None:
@@ -121,9 +117,7 @@ def test_busy_time_of_the_cores_that_may_be_used_is_counted(tmp_path: Path, monk
 
 @on_linux
 @pytest.mark.parametrize("content", ["", "cpu0 1 2 x\ncpu1 1\n", "cpu0 1 2 3 4 5 6 7 8\n"])
-def test_a_system_that_does_not_say_it_leaves_it_unknown(
-    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_system_does_not_say_is_unknown(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stat").write_text(content, encoding="ascii")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     for path in ("stat", "missing"):
@@ -137,8 +131,7 @@ def test_takes_are_marked_above_the_limit_only() -> None:
     quiet = Measurements(seconds=2.0, audio_seconds=4.0, cpu_seconds=1.0, other_seconds=0.2, cores=2)
     assert (quiet.cpu_time_factor, quiet.other_share, quiet.busy) == (0.25, 0.05, False)
     assert load_line(quiet) == "Other processes took 5 % of the cores meanwhile."
-    at_the_limit = replace(quiet, other_seconds=BUSY_SHARE * 4)
-    assert not at_the_limit.busy
+    assert not replace(quiet, other_seconds=BUSY_SHARE * 4).busy
     loud = replace(quiet, other_seconds=1.0)
     assert loud.busy
     doubtful = "RTF, TTFA and waits are doubtful; RTF in CPU time is less so."

@@ -50,13 +50,9 @@ class Host:
     def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = (), first: str = "") -> None:
         """``within``: a command before it, such as one that enters a network namespace; ``first``: what it runs."""
         self.data = data
+        command = [*within, sys.executable, "-c", first + SERVE, str(data), str(grace)]
         environment = {**os.environ, "PARETONE_DATA": str(data)}
-        self.process = subprocess.Popen(
-            [*within, sys.executable, "-c", first + SERVE, str(data), str(grace)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
         found = json.loads(self.process.stdout.readline())
         self.port, self.token = found["port"], found["token"]
@@ -73,7 +69,7 @@ class Relay:
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.target, self.host, self.port = port, host, 0
-        self.delay, self.resets = 0.0, 0
+        self.delay = 0.0
         self.stalled = threading.Event()
         self.refusing = False
         self._open: set[asyncio.StreamWriter] = set()
@@ -135,7 +131,6 @@ class Relay:
 
     def reset(self) -> None:
         """Cut every connection with a TCP reset."""
-        self.resets += 1
 
         def cut() -> None:
             for one in self._open:
@@ -156,15 +151,8 @@ class Window:
         self.lines: list[Line] = []
         self.outages: list[tuple[float, float]] = []
         """When there was no line, from and to, on the monotonic clock; ``inf``: still."""
-        self.engine = RemoteEngine(
-            self.recorder.post,
-            Local(port, token),
-            data,
-            self._note,
-            take_over=take_over,
-            pauses=(0.1, 0.2, 0.4),
-            stall=stall,
-        )
+        patience = {"take_over": take_over, "pauses": (0.1, 0.2, 0.4), "stall": stall}
+        self.engine = RemoteEngine(self.recorder.post, Local(port, token), data, self._note, **patience)
         self.engine.start()
 
     def _note(self, line: Line) -> None:

@@ -82,8 +82,7 @@ def relay(host: Host) -> Iterator[Relay]:
 def here(relay: Relay, host: Host, tmp_path: Path) -> Iterator[Window]:
     """A window with F5 mini loaded, through the relay."""
     with window(relay.port, host.token, tmp_path) as made:
-        made.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
-        assert isinstance(made.recorder.end_of(1), events.JobFinished)
+        made.recorder.finish(made.engine, commands.LoadModel(1, "f5-mini", device="cpu"))
         yield made
 
 
@@ -98,8 +97,7 @@ def endings(recorder: Recorder) -> list[int]:
 
 def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay: Relay) -> None:
     """Nothing lost, nothing doubled: the same pieces as over a good line, each once and in order."""
-    here.engine.submit(speak(2))
-    assert isinstance(here.recorder.end_of(2), events.JobFinished)
+    here.recorder.finish(here.engine, speak(2))
     whole = here.recorder.wait_for_kind(events.TakeReady, 2).take
     here.engine.submit(speak(3))
     for cut in (relay.reset, relay.reset, lambda: relay.stalled.set(), relay.reset):
@@ -125,8 +123,7 @@ def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) 
         here.recorder.react = lambda event, at=arrived: (
             at.append(time.monotonic()) if isinstance(event, events.AudioReady) else None
         )
-        here.engine.submit(speak(job))
-        here.recorder.end_of(job)
+        here.recorder.finish(here.engine, speak(job))
         take = here.recorder.wait_for_kind(events.TakeReady, job).take
         waits.append(arrived[0] - started - take.measurements.first_audio_seconds)
     relay.delay = 0.0
@@ -178,11 +175,9 @@ def test_a_study_is_mirrored_here_and_resumed_there(here: Window, relay: Relay, 
     with Store(folder, read_only=True) as store:
         assert store.about()["file"] == str(file) and sorted(done, key=str) == sorted(store.cells(), key=str)
         assert len(done) == len(set(done)) == 4 and not store.lost()
-    here.engine.submit(commands.RunStudy(3, str(file), str(folder)))
-    here.recorder.end_of(3)
+    here.recorder.finish(here.engine, commands.RunStudy(3, str(file), str(folder)))
     assert here.recorder.wait_for_kind(events.StudyEnded, 3).made == 0
-    here.engine.submit(commands.VerifyStudy(4, str(folder), 1))
-    here.recorder.end_of(4)
+    here.recorder.finish(here.engine, commands.VerifyStudy(4, str(folder), 1))
     assert here.recorder.wait_for_kind(events.StudyVerified, 4).folder == str(folder)
     # A folder in the window's data folder is the one with the same name in the host's.
     file.write_text(f'folder = "{here.data / "models" / "mine"}"\n{STUDY}')
@@ -207,8 +202,7 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     recording.write_bytes(Path(VOICE.audio).read_bytes())
     own = own_voice(recording, VOICE.transcript)
     for job in (2, 3):
-        here.engine.submit(commands.Synthesise(job, "Milk.", own, setting()))
-        assert isinstance(here.recorder.end_of(job), events.JobFinished)
+        here.recorder.finish(here.engine, commands.Synthesise(job, "Milk.", own, setting()))
         assert here.recorder.wait_for_kind(events.TakeReady, job).take.voice == own.id
     (sent,) = (host.data / "remote" / "received").rglob("me.wav")
     assert sent.read_bytes() == recording.read_bytes()
@@ -216,12 +210,10 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     assert "could not be read" in here.recorder.end_of(4).sentence
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
     profile = Profile.of(setting(4, UsedTechnique("steps", {"steps": 4, "spacing": "epss", "sway": -1.0})), info)
-    here.engine.submit(ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
-    assert isinstance(here.recorder.end_of(5), events.JobFinished)
+    here.recorder.finish(here.engine, ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
     written = here.recorder.wait_for_kind(events.ProfileExported, 5)
-    assert written.folder == str(tmp_path / "exported") and all(
-        (tmp_path / "exported" / one).is_file() for one in written.files
-    )
+    assert written.folder == str(tmp_path / "exported")
+    assert all((tmp_path / "exported" / one).is_file() for one in written.files)
     assert here.engine.ask("models").result(30)["f5-mini"] is True
     there = here.engine.ask("folder", str(host.data)).result(30)
     assert ["remote", True] in there["entries"] and there["parent"] == str(host.data.parent)
@@ -239,16 +231,14 @@ def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> 
     first = Host(tmp_path / "a")
     relay = Relay(first.port)
     with window(relay.port, first.token, tmp_path) as here:
-        here.engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
-        here.recorder.end_of(1)
+        here.recorder.finish(here.engine, commands.LoadModel(1, "f5-mini", device="cpu"))
         here.engine.submit(speak(2, steps=32, text=TEXT * 8))
         here.recorder.wait_for_kind(events.Progress, 2)
         first.kill()
         here.until(lambda one: not one.connected and "broke" in one.sentence)
         second = Host(tmp_path / "b")
         relay.target = second.port
-        failed = here.recorder.end_of(2)
-        assert "refuses the token" in failed.sentence and here.lines[-1].lost
+        assert "refuses the token" in here.recorder.end_of(2).sentence and here.lines[-1].lost
         here.engine.submit(speak(3))
         assert "refuses the token" in here.recorder.end_of(3).sentence
     relay.close()
@@ -369,21 +359,12 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
             sent += 1
             if sent % 10 == 0:
                 assert told(damaged, most=1)[1], "nor is it a greeting"
-    escapes = [
-        wire.message(wire.ASK, wire.Ask(what, text), number)
-        for number, (what, text) in enumerate(
-            [
-                ("part", "made/../../engine.json"),
-                ("part", "studies//etc/passwd"),
-                ("has", f"{'a' * 64}/../../engine.json"),
-                ("send", "../engine.json"),
-                ("study", "../.."),
-                ("together", "../engine"),
-                ("voices", "MegaTTS3\n../.."),
-                ("no such question", ""),
-            ]
-        )
-    ]
+    asked = (
+        *(("part", "made/../../engine.json"), ("part", "studies//etc/passwd"), ("send", "../engine.json")),
+        *(("has", f"{'a' * 64}/../../engine.json"), ("study", "../.."), ("together", "../engine")),
+        *(("voices", "MegaTTS3\n../.."), ("no such question", "")),
+    )
+    escapes = [wire.message(wire.ASK, wire.Ask(*one), number) for number, one in enumerate(asked)]
     said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=8)[1]
     assert len(said) == 8 and all(said) and "leads out of the folder" in said[0]
     outside = replace(VOICE, audio="sent:../engine.json")
@@ -438,8 +419,7 @@ def test_messages_that_are_too_large_end_the_connection_and_are_not_sent_by_a_wi
         patch.setattr(wire, "LARGEST_COMMAND", 1 << 16)
         here.engine.submit(commands.JudgeTake(1, "t", np.zeros(1 << 16, np.float32), 24_000))
         assert "more than the 0 MB that go to a host at once" in here.recorder.end_of(1).sentence
-        here.engine.submit(commands.LoadModel(2, "f5-mini", device="cpu"))
-        assert isinstance(here.recorder.end_of(2), events.JobFinished)
+        here.recorder.finish(here.engine, commands.LoadModel(2, "f5-mini", device="cpu"))
     host.kill()
 
 
@@ -514,4 +494,3 @@ def test_events_are_kept_within_bounds_and_outcomes_always() -> None:
     assert box.dropped == 30 - kinds.count(events.AudioReady) > 15
     box.seen(numbers[-2])
     assert len(list(box.after(0))) == 1
-    assert os.getpid()

@@ -124,19 +124,17 @@ def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: S
     assert engine.ask("models").result(30)["f5-mini"] is True
     (state,) = sshd.home.rglob("engine.json")
     first = state.read_text()
-    for cut in (1, 2):
-        sshd.cut()
+
+    def sleep() -> None:  # As on a laptop: ssh answers nothing, nor a signal.
+        os.kill(link._forwarder.pid, signal.SIGSTOP)
+
+    for number, cut in enumerate((sshd.cut, sshd.cut, sleep), start=1):
+        cut()
         for _ in range(600):
-            if sum("broke" in one.sentence for one in lines) >= cut and lines[-1].connected:
+            if sum("broke" in one.sentence for one in lines) >= number and lines[-1].connected:
                 break
             time.sleep(0.1)
-    os.kill(link._forwarder.pid, signal.SIGSTOP)  # As on a laptop that sleeps: ssh answers nothing, nor a signal.
-    for _ in range(600):
-        if sum("broke" in one.sentence for one in lines) >= 3 and lines[-1].connected:
-            break
-        time.sleep(0.1)
-    engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))
-    assert isinstance(recorder.end_of(1), events.JobFinished)
+    recorder.finish(engine, commands.LoadModel(1, "f5-mini", device="cpu"))
     assert state.read_text() == first, "it is the same engine"
     assert any("broke" in one.sentence for one in lines) and lines[-1].connected
     engine.submit(commands.ShutDown(0))
@@ -158,13 +156,11 @@ def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> N
     assert "Run ssh gpu once in a terminal" in str(strange) and strange.lasting
     absent = opened(sshd.host("no-such-program serve"))
     assert absent.remedy == INSTALL and "no-such-program" in str(absent)
-    nowhere = opened(sshd.host("true", "-o", "HostName=nowhere.invalid"))
-    assert "Check the name" in str(nowhere)
+    assert "Check the name" in str(opened(sshd.host("true", "-o", "HostName=nowhere.invalid")))
     closed = opened(sshd.host("true", "-o", "Port=1"))
     assert "refused" in str(closed) and not closed.lasting
     assert "user@machine" in str(opened(SshHost("-oProxyCommand=touch x")))
-    silent = opened(sshd.host("true"))
-    assert "ssh said nothing" in str(silent)
+    assert "ssh said nothing" in str(opened(sshd.host("true")))
 
 
 def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:

@@ -111,8 +111,7 @@ def alike(left: Any, right: Any) -> bool:
 
 def travelled(sent: Any) -> Any:
     content = wire.message("any", wire.packed(sent), 7)
-    payload = wire.envelope(content, len(content)).payload
-    data = wire.plain(payload)
+    data = wire.plain(wire.envelope(content, len(content)).payload)
     return wire.command(data) if isinstance(sent, commands.Command) else wire.event(data)
 
 
@@ -200,15 +199,9 @@ def test_of_ten_thousand_damaged_messages_each_is_refused_or_a_command_of_the_sa
     """No error but :class:`WireError`, and what still reads has only values of its declared types."""
     draw, refused, read = random.Random(44), 0, 0
     sentences: set[str] = set()
-    whole = [
-        wire.message("command", wire.packed(one), 5)
-        for one in (
-            SPEAK,
-            commands.Cancel(1, 4),
-            commands.JudgeTake(2, "t", np.zeros(40, np.float32), 24000),
-            made(commands.ExportProfile, random.Random(3)),
-        )
-    ]
+    judged = commands.JudgeTake(2, "t", np.zeros(40, np.float32), 24000)
+    sent = SPEAK, commands.Cancel(1, 4), judged, made(commands.ExportProfile, random.Random(3))
+    whole = [wire.message("command", wire.packed(one), 5) for one in sent]
     for _ in range(10_000):
         content = mutated(draw.choice(whole), draw) if draw.random() < 0.9 else draw.randbytes(draw.randrange(200))
         try:

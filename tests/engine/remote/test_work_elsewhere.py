@@ -88,8 +88,7 @@ def test_attention_views_and_rooflines_are_as_on_this_machine(do: Do, tmp_path: 
     own = EngineThread(recorder.post)
     own.start()
     for job, look in enumerate(looks[:3], start=1):
-        own.submit(look(job))
-        assert isinstance(recorder.end_of(job), events.JobFinished)
+        recorder.finish(own, look(job))
     own.submit(commands.ShutDown(0))
     (captured,), (computed,) = recorder.of(2, events.AttentionCaptured), recorder.of(3, events.ViewComputed)
     for one in fields(captured.capture):
@@ -165,8 +164,7 @@ def test_downloads_go_to_the_host_and_are_cancelled_and_resumed(
         hub.break_off_after, hub.before_break_off = [1_300_000], cancelled
         here.engine.submit(commands.DownloadModel(2, model.id, place, model.licence))
         assert isinstance(here.recorder.end_of(2), events.JobCancelled)
-        here.engine.submit(commands.DownloadModel(3, model.id, place, model.licence))
-        assert isinstance(here.recorder.end_of(3), events.JobFinished)
+        here.recorder.finish(here.engine, commands.DownloadModel(3, model.id, place, model.licence))
         assert here.recorder.of(3, events.Progress) and hub.transfers()[-1] is not None, "it went on"
         assert_complete(tmp_path / "host" / "models" / model.id)
         assert here.engine.ask("extent", model.id).result(60) == [total, 0]
@@ -207,9 +205,8 @@ def test_an_evaluation_set_is_sent_once_and_spoken_there(do: Do, here: Window, h
     run = lambda job: commands.RunStudy(job, str(file), str(tmp_path / "set"))  # noqa: E731
     ended = do(run)
     assert isinstance(ended, events.StudyEnded) and ended.made == 2, ended
-    assert (
-        ended.evaluation.startswith("Seed-TTS test-en: 3 lines") and "recordings of 1 of the texts" in ended.evaluation
-    )
+    assert ended.evaluation.startswith("Seed-TTS test-en: 3 lines")
+    assert "recordings of 1 of the texts" in ended.evaluation
     sending = [one for one in here.recorder.of(ended.job, events.Progress) if one.text.startswith("Sending files to")]
     assert sending and all(one.total > 100_000 for one in sending)
     with Store(tmp_path / "set", read_only=True) as store:

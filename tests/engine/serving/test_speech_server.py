@@ -181,9 +181,7 @@ def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
     assert set(many.failures) == {"HTTP 429"}, "eight clients, of whom three may wait"
 
 
-def test_the_command_measures_keeps_replies_and_says_what_failed(
-    address: str, console: Console, tmp_path: Path
-) -> None:
+def test_the_command_measures_keeps_replies_and_says_what_fails(address: str, console: Console, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("Rice.\nMilk.\n")
     asked = "load", f"http://{address}/v1", "--clients", 1, "--requests", 2, "--text-file", tmp_path / "texts.txt"
     found = console.data(*asked, "--json", "--token", TOKEN, "--keep", tmp_path / "kept")

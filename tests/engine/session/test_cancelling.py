@@ -51,9 +51,7 @@ def engine(engine: EngineThread, recorder: Recorder) -> EngineThread:
     ],
     ids=["step", "chunk", "trial", "attention"],
 )
-def test_cancel_takes_effect_within_one_step(
-    engine: EngineThread, recorder: Recorder, command: Command, kind: type
-) -> None:
+def test_a_cancel_acts_within_one_step(engine: EngineThread, recorder: Recorder, command: Command, kind: type) -> None:
     with recorder.stopped_at(kind, engine, command):
         engine.submit(Cancel(0, 2))
     assert isinstance(recorder.end_of(2), events.JobCancelled)
@@ -115,9 +113,7 @@ def test_an_engine_that_rests_can_be_shut_down(recorder: Recorder) -> None:
     assert isinstance(recorder.end_of(2), events.JobCancelled)
 
 
-def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
-    engine: EngineThread, recorder: Recorder
-) -> None:
+def test_a_take_is_finished_first_as_a_rest_would_be_in_its_figures(engine: EngineThread, recorder: Recorder) -> None:
     with recorder.stopped_at(events.Telemetry, engine, synthesis(2)):
         engine.submit(Hold(0))
     recorder.wait_for_kind(events.EngineHeld)

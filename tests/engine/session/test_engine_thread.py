@@ -236,9 +236,7 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
     )
 
 
-def test_a_take_for_later_is_not_heard_and_brings_the_table_that_it_lacked(
-    engine: EngineThread, recorder: Recorder
-) -> None:
+def test_a_take_for_later_is_not_heard_and_brings_the_table_it_lacked(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     chosen = setting(4).with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.3})))
     recorder.finish(engine, MakeTake(2, "One sentence.", VOICE, chosen, label="for later"))

@@ -24,9 +24,8 @@ from paretone.setting.setting import Setting
 from paretone.techniques import Technique, techniques
 from paretone.techniques.base import Job
 from tests.engine import small_speech
-from tests.engine.preparing import calibrate
 from tests.engine.recorder import Clock, Recorder
-from tests.engine.session.small_jobs import calibration, loaded, synthesis
+from tests.engine.session.small_jobs import calibrate, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 
 AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release, commands.ShutDown}
@@ -35,8 +34,7 @@ AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release
 
 def kinds(base: type[Command] = Command) -> set[type[Command]]:
     """All commands that can be sent."""
-    below = {one for kind in base.__subclasses__() for one in kinds(kind)}
-    return below or {base}
+    return {one for kind in base.__subclasses__() for one in kinds(kind)} or {base}
 
 
 COMMANDS = sorted(
@@ -103,10 +101,7 @@ def test_a_take_is_judged_without_a_model() -> None:
     [
         (synthesis(2, chosen=Setting("other")), ("'other'", "'small' is loaded", "load 'other' first")),
         (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
-        (
-            calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
-            ("ran out of memory while calibrating", "shorter"),
-        ),
+        (calibrate(2, Utterance(small_speech.ENDLESS, VOICE), setting()), ("memory while calibrating", "shorter")),
         (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
         (LoadModel(2, "small", variant="huge"), ("ran out of memory while loading", "unload the current model first")),
         (LoadModel(2, "small", variant="strange"), ("unexpected went wrong while loading the model: KeyError", "log")),
@@ -140,9 +135,7 @@ def test_only_an_unforeseen_error_leaves_its_traceback(engine: EngineThread, rec
 @pytest.mark.parametrize(
     ("variant", "command"), [("damaged", synthesis(2)), ("damaged", calibration(2)), ("careless", synthesis(2))]
 )
-def test_what_is_not_numbers_is_not_played(
-    engine: EngineThread, recorder: Recorder, variant: str, command: Command
-) -> None:
+def test_not_a_number_is_not_played(engine: EngineThread, recorder: Recorder, variant: str, command: Command) -> None:
     """Of weights, or of an adapter that does not look at what it made."""
     engine.submit(LoadModel(1, "small", variant=variant))
     engine.submit(command)

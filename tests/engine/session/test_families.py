@@ -22,9 +22,9 @@ from paretone.setting.take import Take
 from paretone.techniques import ditreducio
 from tests.engine import speaking
 from tests.engine.models.omnivoice import small_release
-from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
+from tests.engine.session.small_jobs import calibrate
 
 BLOCKS = small_release.used("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
 
@@ -148,7 +148,7 @@ def test_a_part_of_the_grid_is_heard(masked: Small) -> None:
 def test_what_only_flow_models_do_is_refused_with_a_sentence(small: Small) -> None:
     one = Utterance(speaking.TEXT, small.voice)
     calibrated = small.plain.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name))
-    small.engine.submit(calibrate(10, (one,), calibrated))
+    small.engine.submit(calibrate(10, one, calibrated))
     small.engine.submit(CaptureAttention(11, speaking.TEXT, small.voice, small.plain, 0, 0))
     small.engine.submit(ComputeView(12, "temporal-redundancy", one, small.plain))
     small.engine.submit(Synthesise(13, speaking.TEXT, small.voice, calibrated))

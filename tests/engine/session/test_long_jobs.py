@@ -63,8 +63,7 @@ def test_a_study_reports_every_take_and_is_kept_next_to_its_file(
     recorder.finish(study_engine, RunStudy(1, str(file), ""))
     folder = str(file.with_suffix(".study"))
     assert recorder.of(1, events.StudyBegun) == [events.StudyBegun(1, folder, "Small")]
-    takes = recorder.of(1, events.StudyTakeDone)
-    assert len(takes) == 6
+    assert len(recorder.of(1, events.StudyTakeDone)) == 6
     assert recorder.of(1, events.StudyEnded) == [events.StudyEnded(1, folder, False, 6)]
     progress = recorder.of(1, events.Progress)
     assert (progress[-1].done, progress[-1].total, progress[-1].seconds_left) == (6, 6, 0.0)

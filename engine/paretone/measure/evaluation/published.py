@@ -156,8 +156,7 @@ class SpeakerNetwork(nn.Module):
         states = torch.stack([*found.hidden_states[:-1], found.last_hidden_state])
         weights = torch.softmax(self.feature_weight, 0)[:, None, None, None]
         x = functional.instance_norm((weights * states).sum(0).transpose(1, 2) + 1e-6)
-        first = self.layer1(x)
-        second = self.layer2(first)
+        second = self.layer2(self.layer1(x))
         third = self.layer3(second)
         together = torch.cat([second, third, self.layer4(third)], 1)
         return self.linear(self.bn(self.pooling(functional.relu(self.conv(together)))))

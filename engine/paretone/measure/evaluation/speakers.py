@@ -120,8 +120,7 @@ class VoiceJudge:
         end = (firsts[-1] + FRAMES) * HOP
         padded = np.pad(samples, (0, max(0, end - len(samples))))
         mel = spectrogram(torch.from_numpy(padded).to(self._device))
-        windows = torch.stack([mel[first : first + FRAMES] for first in firsts])
-        mean = self._network(windows).mean(0)
+        mean = self._network(torch.stack([mel[first : first + FRAMES] for first in firsts])).mean(0)
         return (mean / mean.norm()).cpu().numpy()
 
     def voice_of(self, samples: np.ndarray, rate: int) -> np.ndarray:

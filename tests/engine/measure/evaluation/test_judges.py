@@ -85,8 +85,11 @@ def randomised(network: torch.nn.Module) -> torch.nn.Module:
     return network.eval()
 
 
+Speakers = tuple[published.SpeakerNetwork, Path]
+
+
 @pytest.fixture
-def speakers(tmp_path: Path) -> tuple[published.SpeakerNetwork, Path]:
+def speakers(tmp_path: Path) -> Speakers:
     network = randomised(published.SpeakerNetwork(WAVLM, **HEAD))
     weights = spelt_as_published(network.state_dict(), "wavlm.", "feature_extract.model.", "2.1")
     weights["loss_calculator.projection.weight"] = torch.zeros(5994, 8)
@@ -95,9 +98,7 @@ def speakers(tmp_path: Path) -> tuple[published.SpeakerNetwork, Path]:
     return network, path
 
 
-def test_the_speaker_network_is_read_from_the_published_layout(
-    speakers: tuple[published.SpeakerNetwork, Path], tmp_path: Path
-) -> None:
+def test_the_speaker_network_is_read_from_the_published_layout(speakers: Speakers) -> None:
     network, path = speakers
     read = published.read_speaker_network(path, WAVLM, **HEAD)
     samples = torch.randn(1, 8000)
@@ -130,7 +131,7 @@ def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
         assert torch.allclose(embedded, network(5 * samples + 1), rtol=1e-4)
 
 
-def test_speaker_weights_are_read_strictly(speakers: tuple[published.SpeakerNetwork, Path]) -> None:
+def test_speaker_weights_are_read_strictly(speakers: Speakers) -> None:
     _, path = speakers
     weights = torch.load(path, weights_only=True)["model"]
     torch.save({"model": {name: value for name, value in weights.items() if name != "linear.bias"}}, path)
@@ -144,9 +145,7 @@ def test_speaker_weights_are_read_strictly(speakers: tuple[published.SpeakerNetw
         published.read_speaker_network(path, WAVLM, **HEAD)
 
 
-def test_similarity_is_the_cosine_to_the_voices_own_recording(
-    speakers: tuple[published.SpeakerNetwork, Path], tmp_path: Path
-) -> None:
+def test_similarity_is_the_cosine_to_the_voices_own_recording(speakers: Speakers, tmp_path: Path) -> None:
     judge = published.SimilarityJudge(speakers[0], "cpu")
     soundfile.write(tmp_path / "voice.wav", noise(seed=1), RATE, subtype="FLOAT")
     voice = Voice("v", "V", str(tmp_path / "voice.wav"), "")
@@ -167,8 +166,7 @@ def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
     assert "wav2vec2.encoder.layers.0.self_attn_layer_norm.weight" in weights
     read = published.read_utmos_network(path, SMALL, **LISTENER)
     judge = published.UtmosJudge(read, "cpu")
-    found = judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"]
-    assert np.isfinite(found)
+    assert np.isfinite(judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"])
     # A head that says 0.25 at every frame means 3.5.
     with torch.no_grad():
         read.projection[2].weight.zero_()
@@ -256,14 +254,8 @@ def test_dnsmos_scores_as_its_package_does(seconds: float) -> None:
 @pytest.fixture(scope="module")
 def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Whisper of a few thousand random weights, with a byte-level vocabulary and the special tokens that it takes."""
+    import transformers
     from tokenizers import pre_tokenizers
-    from transformers import (
-        GenerationConfig,
-        WhisperConfig,
-        WhisperFeatureExtractor,
-        WhisperForConditionalGeneration,
-        WhisperTokenizer,
-    )
 
     folder = tmp_path_factory.mktemp("whisper")
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -271,38 +263,33 @@ def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabulary = {letter: number for number, letter in enumerate([*letters, *special])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
     (folder / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
-    tokenizer = WhisperTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    tokenizer = transformers.WhisperTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
     tokenizer.add_special_tokens({"additional_special_tokens": special[1:]})
     tokenizer.save_pretrained(folder)
-    WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
     end, start, english, transcribe, plain = (vocabulary[one] for one in special)
-    config = WhisperConfig(
+    ends = {"eos_token_id": end, "pad_token_id": end, "decoder_start_token_id": start}
+    widths = dict.fromkeys(("num_mel_bins", "d_model", "encoder_ffn_dim", "decoder_ffn_dim"), 16)
+    config = transformers.WhisperConfig(
         vocab_size=len(vocabulary),
-        num_mel_bins=16,
-        d_model=16,
         encoder_layers=1,
         decoder_layers=1,
         encoder_attention_heads=2,
         decoder_attention_heads=2,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
         max_target_positions=24,
-        pad_token_id=end,
         bos_token_id=end,
-        eos_token_id=end,
-        decoder_start_token_id=start,
+        **widths,
+        **ends,
     )
     torch.manual_seed(0)
-    model = WhisperForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(
-        eos_token_id=end,
-        pad_token_id=end,
-        decoder_start_token_id=start,
+    model = transformers.WhisperForConditionalGeneration(config)
+    model.generation_config = transformers.GenerationConfig(
         is_multilingual=True,
         lang_to_id={"<|en|>": english},
         task_to_id={"transcribe": transcribe},
         no_timestamps_token_id=plain,
         max_length=12,
+        **ends,
     )
     model.save_pretrained(folder)
     return folder
@@ -311,9 +298,7 @@ def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
     judge = published.WhisperJudge(["One."], tiny_whisper, "cpu")
     verdict = judge.hear("One, two.", Voice("v", "V", "", ""), noise(), RATE)
-    assert verdict.judge == "whisper"
-    assert verdict.figures["words"] == 2.0
-    assert verdict.figures["edits"] >= 1
+    assert (verdict.judge, verdict.figures["words"]) == ("whisper", 2.0) and verdict.figures["edits"] >= 1
     with pytest.raises(AudioError, match="Whisper hears 30 s at once"):
         judge.hear("One.", Voice("v", "V", "", ""), np.zeros(31 * RATE, np.float32), RATE)
 
@@ -347,5 +332,4 @@ def test_a_judge_in_its_folder_is_ready(tmp_path: Path, tiny_whisper: Path) -> N
 
 def test_the_offline_judge_hears_silence_as_nothing() -> None:
     verdict = WordJudge(["One two three."]).hear("One two three.", Voice("v", "V", "", ""), 0.001 * noise(), RATE)
-    assert verdict.figures["words"] == 3.0
-    assert verdict.figures["edits"] >= 1
+    assert verdict.figures["words"] == 3.0 and verdict.figures["edits"] >= 1

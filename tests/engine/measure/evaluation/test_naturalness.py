@@ -62,8 +62,7 @@ def test_windows_cover_a_recording_from_end_to_end() -> None:
     assert np.diff(found[:, 0]).max() <= FURTHEST
     assert len(windows(np.zeros(100 * LENGTH, np.float32))) == MOST_WINDOWS
     short = windows(np.ones(100, np.float32))
-    assert short.shape == (1, LENGTH)
-    assert short.sum() == 100
+    assert short.shape == (1, LENGTH) and short.sum() == 100
 
 
 def test_judging_can_be_cancelled_between_windows(judge: NaturalnessJudge) -> None:
@@ -123,9 +122,7 @@ def test_a_verdict_compares_with_the_voices_recording(voice_judge: VoiceJudge, t
     soundfile.write(tmp_path / "prompt.wav", speech(OTHER_TEXT), RATE, subtype="FLOAT")
     voice = Voice("own", "Own", str(tmp_path / "prompt.wav"), OTHER_TEXT)
     verdict = voice_judge.hear(TEXT, voice, speech(), RATE)
-    expected = voice_judge.similarity(
-        voice_judge.voice_of(speech(OTHER_TEXT), RATE), voice_judge.voice_of(speech(), RATE)
-    )
+    expected = voice_judge.similarity(*(voice_judge.voice_of(one, RATE) for one in (speech(OTHER_TEXT), speech())))
     assert verdict.judge == "voice"
     assert verdict.figures["voice_similarity"] == pytest.approx(expected, abs=1e-4)
     with pytest.raises(AudioError, match="missing"):

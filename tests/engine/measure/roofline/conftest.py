@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 from paretone.measure.roofline import benchmarks, clock
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.workload import workload
 
 
@@ -25,7 +25,5 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ceilings:
     """Ceilings that are kept for this machine, so that no test has to measure them."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
-    blank = benchmarks._blank(torch.device("cpu"))
-    kept = replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6)
-    store.keep(kept)
-    return kept
+    keep_known_ceilings()
+    return store.kept(benchmarks._blank(torch.device("cpu")).key)

@@ -64,14 +64,11 @@ def test_on_paper_the_same_work_has_other_floors() -> None:
     measured, card = measured_report(), ceilings.card("a100")
     paper = on_paper(measured, card)
     assert not paper.measured and paper.total == paper.floor
-    for (_, one), (_, before) in zip(paper.components(), _counted(measured), strict=True):
+    counted = [one for phase in measured.phases for one in phase.components]
+    for (_, one), before in zip(paper.components(), counted, strict=True):
         assert (one.work, one.calls, one.launches, one.seconds) == (before.work, before.calls, before.launches, None)
         floor = max(one.work.operations / 19.5e12, one.work.bytes / 2.039e12)
         assert one.floor(card) == pytest.approx(one.calls * floor)
     assert sum(paper.by_component().values()) == pytest.approx(paper.floor)
     assert "NVIDIA A100 Tensor Core GPU data sheet" in paper.notes[-1]
     assert measured.measured and measured.total == measured.measured, "the measured one is as it was"
-
-
-def _counted(report):
-    return [(phase, one) for phase in report.phases for one in phase.components]

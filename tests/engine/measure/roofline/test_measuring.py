@@ -28,8 +28,6 @@ from tests.engine.models.omnivoice.small_release import write_release
 from tests.engine.small_language import write_model
 
 CPU = torch.device("cpu")
-
-
 SAID = Utterance("One sentence.", small_speech.VOICE)
 LANGUAGE = Utterance(speaking.TEXT, voice("", "lm-mini"))
 MASKED = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
@@ -101,8 +99,7 @@ def test_what_is_skipped_is_not_counted(known_ceilings):
 
 def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
     half = UsedTechnique("guidance_interval", Values(steps=2))
-    made = measured(small_flow(), small_speech.setting(6).with_technique(half))
-    guided, unguided = made.phases[1:3]
+    guided, unguided = measured(small_flow(), small_speech.setting(6).with_technique(half)).phases[1:3]
     assert (guided.forwards, unguided.forwards) == (2, 4)
     assert guided.components[1].work.operations == 2 * unguided.components[1].work.operations
 
@@ -174,8 +171,7 @@ def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
 def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     kept = setting.with_technique(UsedTechnique("frozen_prefix", Values(every=3)))
-    made = measured(model, kept, MASKED)
-    whole, short = made.phases[1:3]
+    whole, short = measured(model, kept, MASKED).phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     works = model.internals(scripted(model, MASKED.text, MASKED.voice, kept))
@@ -194,10 +190,8 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
 
 def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path, layers=4)
-    knobs = Values(every=3, ends=1)
-    reused = setting.with_technique(UsedTechnique("layer_reuse", knobs))
-    made = measured(model, reused, MASKED)
-    whole, short = made.phases[1:3]
+    reused = setting.with_technique(UsedTechnique("layer_reuse", Values(every=3, ends=1)))
+    whole, short = measured(model, reused, MASKED).phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers

@@ -56,9 +56,8 @@ def test_launches_by_layer_are_said_of_every_layer():
 def test_a_rest_that_is_no_time_bounds_nothing():
     made = report()
     noise = replace(made, phases=(replace(made.phases[0], rest_range=(-0.01, 0.02)), made.phases[1]))
-    saved = replace(
-        made, phases=(replace(made.phases[0], whole_seconds=0.04, rest_range=(-0.003, -0.001)), made.phases[1])
-    )
+    rest = replace(made.phases[0], whole_seconds=0.04, rest_range=(-0.003, -0.001))
+    saved = replace(made, phases=(rest, made.phases[1]))
     assert noise.rest_is_noise and not saved.rest_is_noise and not made.rest_is_noise
     for one in (noise, saved):
         bound = shares(one)
