@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from paretone import __version__, errors, files, own_process
 from paretone.commands import output
-from paretone.commands.arguments import ArgumentsError, Parser, asks_for_json
+from paretone.commands.arguments import ArgumentsError, Parser
 from paretone.commands.terminal import Session, Terminal, cancelling, exit_code, terminable
 from paretone.errors import Cancelled, CheckpointError, PlainError
 
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int
 
 
 def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
-    as_json = asks_for_json(arguments)
+    # Before parsing, and possibly abbreviated.
+    as_json = any(len(one) > len("--") and "--json".startswith(one) for one in arguments)
     try:
         own_process.cap_threads()
         output.prepare()

@@ -7,7 +7,6 @@ import itertools
 import re
 import tomllib
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -24,10 +23,6 @@ FOLDER = PAGES / "techniques"
 SECTIONS = ("When to use it", "Try it", "What you hear and see", "Knobs", "What it combines with", "Caveats", "More")
 
 
-def headings(page: Path) -> list[str]:
-    return re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-
-
 def test_every_technique_has_a_page_and_every_page_a_technique() -> None:
     assert {one.stem for one in FOLDER.glob("*.md")} - {"index"} == set(OURS)
 
@@ -36,7 +31,8 @@ def test_every_technique_has_a_page_and_every_page_a_technique() -> None:
 def test_a_page_says_what_people_ask(called: str) -> None:
     """The page is called as the technique is, takes facts, knobs and combinations from it, and shows how to use it."""
     page = FOLDER / f"{called}.md"
-    assert headings(page) == [technique(called).title, *SECTIONS]
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == [technique(called).title, *SECTIONS]
     filled = [one.language for one in blocks(page) if one.language.startswith("{")]
     assert filled == [f"{{from-code}} {part} {called}" for part in ("facts", "knobs", "combinations")]
     told = [one.arguments or [] for one in commands(page)]

@@ -190,10 +190,6 @@ def write_megatts3(root: Path) -> None:
     write_folder(root / "mega" / "g2p")
 
 
-def read_list(root: Path, path: Path) -> object:
-    return evaluation_sets.read_evaluation(path, root)
-
-
 KINDS = (
     Kind("f5 checkpoint", lambda root: void(toy_model(root / "f5")), "f5/*", lambda root, path: spoken_by_f5(root)),
     Kind("checkpoint files", write_weights, "*.*", lambda root, path: read_weights(path)),
@@ -241,7 +237,7 @@ KINDS = (
     Kind("samples", write_samples, "samples/**/*.toml", lambda root, path: samples.read(path)),
     Kind("recordings", write_recordings, "*.*", read_sound),
     Kind("training manifest", lambda root: void(toy_manifest(root, 3)), "**/*.*", lambda root, path: read_corpus(root)),
-    Kind("evaluation lists", write_lists, "*.[lt]s*", read_list),
+    Kind("evaluation lists", write_lists, "*.[lt]s*", lambda root, path: evaluation_sets.read_evaluation(path, root)),
     Kind("listening tests", write_trials, "*.*", read_trials, forgiving=True),
 )
 

@@ -29,7 +29,17 @@ from paretone.models.cosyvoice3.config import FlowConfig
 from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.networks.incremental import Memory
 from paretone.models.networks.shapes import uninitialised
-from tests.peers.rounds import OFFICIAL, OURS, Limit, arithmetic, name_of, prepared, reported, rows_of, timed
+from tests.peers.rounds import (
+    OFFICIAL,
+    OURS,
+    Limit,
+    arithmetic,
+    name_of,
+    prepared,
+    reported,
+    rows_of,
+    timed,
+)
 
 AT_ONCE, STREAMED = "flow, at once", "flow, streamed"
 PROMPT, TOKENS = 25, 75

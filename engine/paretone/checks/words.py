@@ -264,7 +264,7 @@ def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
     decoder.start_utt()
     decoder.process_raw(raw, full_utt=True)
     decoder.end_utt()
-    return [(meant.get(one.word, ""), one.start_frame, one.end_frame) for one in (decoder.seg() or ())]
+    return [(meant.get(one.word, ""), one.start_frame, one.end_frame) for one in decoder.seg() or ()]
 
 
 def _main() -> None:

@@ -433,8 +433,3 @@ class Parser(argparse.ArgumentParser):
             output.show(message.removesuffix("\n"))
         else:
             super()._print_message(message, file)
-
-
-def asks_for_json(arguments: list[str]) -> bool:
-    """Whether ``arguments`` contain ``--json``, possibly abbreviated; needed before parsing."""
-    return any(len(one) > len("--") and "--json".startswith(one) for one in arguments)

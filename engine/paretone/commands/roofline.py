@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 
 from paretone import files
 from paretone.bench.report import table
@@ -62,7 +61,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         raise SettingError("--again measures this machine, and --card is on paper: give one of them.")
     if options.published:
         report = published.report(card or published.CEILINGS)
-        _write_csv(csv, report)
+        if csv is not None:
+            files.write(csv, report.to_csv().encode())
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     for one in options.setting:
         if not one.endswith(".json"):
@@ -83,7 +83,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         before = session.carry_out(plain).report
         data["baseline"] = before.to_json()
         lines += ["", "Without techniques, and with them:", *waterfall(before, report)]
-    _write_csv(csv, report)
+    if csv is not None:
+        files.write(csv, report.to_csv().encode())
     lines += [f"Wrote {path}." for path in (trace, csv) if path is not None]
     return Result(data, "\n".join(lines))
 
@@ -194,8 +195,3 @@ def _milliseconds(seconds: float | None) -> float | None:
 def _rounded(value: float) -> float:
     """Round to four digits, for narrow columns."""
     return float(f"{value:.4g}")
-
-
-def _write_csv(path: Path | None, report: RooflineReport) -> None:
-    if path is not None:
-        files.write(path, report.to_csv().encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paretone.front_end.numbers import cardinal, digits, ordinal, plural, short, year
-from paretone.front_end.quantities import TAKES, day_of_month, month_day, number
+from paretone.front_end.quantities import TAKES, day_of_month, number
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
@@ -35,7 +35,8 @@ def _numeric_date(match: re.Match[str], around: Around) -> str | None:
         month, day = (second, first) if swapped else (first, second)
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
-    return f"{month_day(month, day)}, {_year_of(named)}" + ("," if around.precedes(r" ?\d") else "")
+    comma = "," if around.precedes(r" ?\d") else ""
+    return f"{MONTHS[month - 1]} {day_of_month(day)}, {_year_of(named)}{comma}"
 
 
 def _month_first(match: re.Match[str], around: Around) -> Said | None:

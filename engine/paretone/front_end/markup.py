@@ -27,7 +27,6 @@ _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•·‣▪◦–][ \t]+)(?:\[[ xX]?\][ \t]*)?", re.MULTILINE)
 _NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z]|[ivx]{2,5})[.)][ \t]+(?=\S)", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
-_ENDED = re.compile(r"[.!?…:;,—。！？][\"'”’)\]]*$")
 WIDTH = 40
 """Characters of a line from which its end may be the page's."""
 END = "\x02"

@@ -161,10 +161,6 @@ def day_of_month(day: int) -> str:
     return ordinal(day).replace(" ", "-")
 
 
-def month_day(month: int, day: int) -> str:
-    return f"{MONTHS[month - 1]} {day_of_month(day)}"
-
-
 def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     """A fraction, a score, or a month and a day."""
     whole, top, bottom = match[1], match[2], match[3]

@@ -20,6 +20,7 @@ from paretone.models.voices import shipped_voices
 from paretone.observer import stoppable
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingTrace, Take, Trace
+from tests.engine.recorder import Follower
 from tests.peers import __main__ as peers
 from tests.peers import faults as bench
 from tests.peers.damage import DAMAGES, Damage
@@ -103,11 +104,8 @@ def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean:
     pytest.importorskip("pocketsphinx")
     speech = clean[0].speech
 
-    def cancelled() -> None:
-        raise Cancelled
-
     def stopped() -> None:
-        with stoppable(cancelled):
+        with stoppable(Follower(cancel_at=1).check):
             words.listen(replace(speech))
 
     with ThreadPoolExecutor(1) as other:

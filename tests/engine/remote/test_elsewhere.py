@@ -91,10 +91,6 @@ def heard(recorder: Recorder, job: int) -> list[bytes]:
     return [one.samples.tobytes() for one in found]
 
 
-def endings(recorder: Recorder) -> list[int]:
-    return [one.job for one in recorder.events if isinstance(one, events.ENDINGS)]
-
-
 def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay: Relay) -> None:
     """Nothing lost, nothing doubled: the same pieces as over a good line, each once and in order."""
     here.recorder.finish(here.engine, speak(2))
@@ -108,7 +104,7 @@ def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay:
     assert isinstance(here.recorder.end_of(3), events.JobFinished)
     again = here.recorder.wait_for_kind(events.TakeReady, 3).take
     assert np.array_equal(again.samples, whole.samples) and heard(here.recorder, 3) == heard(here.recorder, 2)
-    assert endings(here.recorder) == [1, 2, 3]
+    assert [one.job for one in here.recorder.events if isinstance(one, events.ENDINGS)] == [1, 2, 3]
     assert any("broke" in one.sentence and "Trying again" in one.sentence for one in here.lines)
     assert here.until(lambda one: one.round_trip is not None).host == "127.0.0.1"
 

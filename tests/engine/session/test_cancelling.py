@@ -276,12 +276,8 @@ def test_cancelling_at_the_very_end_gives_the_whole_take(engine: EngineThread, r
 
 
 # --- Timing again -----------------------------------------------------------------------------------------------------
-def _time_again(job: int, times: int) -> TimeAgain:
-    return TimeAgain(job, "One. Two.", small_speech.VOICE, small_speech.setting(), take="a take", times=times)
-
-
 def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThread, recorder: Recorder) -> None:
-    recorder.finish(engine, _time_again(2, 3))
+    recorder.finish(engine, TimeAgain(2, "One. Two.", VOICE, setting(), take="a take", times=3))
     (timed,) = recorder.of(2, TimedAgain)
     assert timed.take == "a take"
     assert len(timed.runs) == 3

@@ -163,7 +163,13 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         return self.proj_out(modulation(shift, scale)(hidden))
 
     def forward(
-        self, state: Tensor, conditions: Tensor, times: tuple[Tensor, Tensor], first: int, chunked: bool, memory: Memory
+        self,
+        state: Tensor,
+        conditions: Tensor,
+        times: tuple[Tensor, Tensor],
+        first: int,
+        chunked: bool,
+        memory: Memory,
     ) -> Tensor:
         """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`."""
         run = self.begin(conditions, times, first, chunked, [memory])

@@ -80,10 +80,6 @@ def megatts3_release(root: Path) -> Layout:
     return load_model("MegaTTS3", folder=str(folder), device="cpu"), voice("", "MegaTTS3", str(folder)), chosen
 
 
-def lm_mini(root: Path) -> Layout:
-    return speaking.load(speaking.write_all(root / "lm-mini")), voice("", "lm-mini"), speaking.setting()
-
-
 def cosyvoice(name: str, write: Callable[[Path], None], root: Path) -> Layout:
     for package in ("onnx", "onnxruntime", "tokenizers"):
         pytest.importorskip(package)
@@ -129,7 +125,7 @@ LAYOUTS: dict[str, Callable[[Path], Layout]] = {
     "E2TTS_Base": lambda root: small_flow("flat"),
     "megatts3-mini": megatts3_mini,
     "MegaTTS3": megatts3_release,
-    "lm-mini": lm_mini,
+    "lm-mini": lambda root: (speaking.load(speaking.write_all(root / "lm")), voice("", "lm-mini"), speaking.setting()),
     "CosyVoice2-0.5B": partial(cosyvoice, "CosyVoice2-0.5B", cosyvoice2.write_release),
     "Fun-CosyVoice3-0.5B": partial(cosyvoice, "Fun-CosyVoice3-0.5B", cosyvoice3.write_release),
     "Llasa-1B": llasa_release,
@@ -210,9 +206,8 @@ def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
     """A table by which every other step of the upper layers is that of the one before."""
     steps = int(plain.options["steps"])
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(steps))
-    return StrategyTable(
-        compatibility_of(model.info, plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1))
-    )
+    rows = (SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1)
+    return StrategyTable(compatibility_of(model.info, plain), rows)
 
 
 def require_whole(report: RooflineReport, what: str) -> None:

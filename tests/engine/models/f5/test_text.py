@@ -80,7 +80,10 @@ def test_unknown_characters_are_named_once_and_spoken_as_spaces() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Das ist nicht mehr als ein Test für die Stimme.", "The text looks like German. The model's vocabulary"),
+        (
+            "Das ist nicht mehr als ein Test für die Stimme.",
+            "The text looks like German. The model's vocabulary",
+        ),
         ("Это простая проверка голоса.", "The text is written in Cyrillic script. The model's vocab"),
         ("This is a test of the voice.", ""),
         ("Das ist nicht mehr als ein Test mit ß für die Stimme.", "The model does not know this character, dropped: ß"),
