@@ -94,15 +94,8 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
 )
 """What only ``--thorough`` runs, since it takes longer than some seconds."""
 
-SHORTER = {
-    "--text": "Rice.",
-    "--sentences": "1",
-    "--steps": "4",
-    "--threshold": "0.4",
-    "--doublings": "1",
-    "--count": "1",
-    "--minutes": "0.1",
-}
+SHORTER = dict.fromkeys(("--sentences", "--doublings", "--count"), "1")
+SHORTER |= {"--text": "Rice.", "--steps": "4", "--threshold": "0.4", "--minutes": "0.1"}
 """Values of options in place of those that are printed, unless these are 0."""
 FEWER = (
     (r"^steps=(16|32)\b", "steps=4"),

@@ -49,14 +49,8 @@ def write_model(root: Path, end_score: float = -100.0, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     save_file(_weights(end_score), root / "model.safetensors", {"format": "pt"})
     (root / "config.json").write_text(json.dumps(CONFIG))
-    layout = {
-        "phones": " ".join(PHONES),
-        "end_of_text": END_OF_TEXT,
-        "first_code": FIRST_CODE,
-        "codes": CODES,
-        "start_of_speech": START_OF_SPEECH,
-        "end_of_speech": END_OF_SPEECH,
-    }
+    layout = {"phones": " ".join(PHONES), "end_of_text": END_OF_TEXT, "first_code": FIRST_CODE, "codes": CODES}
+    layout |= {"start_of_speech": START_OF_SPEECH, "end_of_speech": END_OF_SPEECH}
     (root / "layout.json").write_text(json.dumps(layout))
     write_codec(root / "tokenizer", SpeechTokenizer(TOKENIZER))
     return root
@@ -95,13 +89,8 @@ def write_draft(root: Path, change: Callable[[Tensor], Tensor] = lambda weight: 
         for name, value in weights.items()
         if name.startswith("model.layers.0.") or name == HEAD
     }
-    metadata = {
-        "kind": "draft",
-        "base": base or fingerprint(root / "model.safetensors"),
-        "retained": json.dumps([0, LAYERS - 1]),
-        "trained": "[0]",
-        "head": "true",
-    }
+    metadata = {"kind": "draft", "base": base or fingerprint(root / "model.safetensors")}
+    metadata |= {"retained": json.dumps([0, LAYERS - 1]), "trained": "[0]", "head": "true"}
     return _write(root / "drafts" / "draft-2.safetensors", kept, metadata)
 
 
@@ -115,14 +104,9 @@ def write_student(
 ) -> Path:
     """A student that is the model in ``root`` without the layers that are not ``retained``; it has learnt nothing."""
     kept = pruned(load_file(root / "model.safetensors"), retained)
-    metadata = {
-        "kind": "student",
-        "base": base or fingerprint(root / "model.safetensors"),
-        "retained": json.dumps(list(retained)),
-        "stage": stage,
-        "minutes": str(minutes),
-        **({"targets": targets} if targets else {}),
-    }
+    metadata = {"kind": "student", "base": base or fingerprint(root / "model.safetensors")}
+    metadata |= {"retained": json.dumps(list(retained)), "stage": stage, "minutes": str(minutes)}
+    metadata |= {"targets": targets} if targets else {}
     ending = f"-{targets}" if targets else ""
     name = f"student-{len(retained)}-{stage.replace(':', '-')}{ending}.safetensors"
     return _write(root / "students" / name, kept, metadata)

@@ -133,16 +133,9 @@ def test_sentences_that_say_what_to_install_are_understood(monkeypatch: pytest.M
     assert named_in(extras.why_no_cluster()).name == "cluster"
     assert named_in(extras.why_no_training()).name == "train"
     named = {one.name: named_in(one.problem()) for one in JUDGES}
-    assert {name: one.name for name, one in named.items() if one} == {
-        "words": "judge",
-        "naturalness": "judge",
-        "voice": "judge",
-        "whisper": "publish",
-        "similarity": "publish",
-        "utmos": "publish",
-        "paraformer": "mandarin",
-        "dnsmos": "publish",
-    }
+    expected = {"paraformer": "mandarin"} | dict.fromkeys(("words", "naturalness", "voice"), "judge")
+    expected |= dict.fromkeys(("whisper", "similarity", "utmos", "dnsmos"), "publish")
+    assert {name: one.name for name, one in named.items() if one} == expected
     assert named_in("Chinese text needs pypinyin; install it with: pip install paretone[chinese]").name == "chinese"
     assert named_in("Nothing is missing.") is None
     monkeypatch.setattr(extras, "find_spec", lambda name: object())

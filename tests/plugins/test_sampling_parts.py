@@ -60,13 +60,8 @@ def test_a_step_commits_up_to_the_bound(plugins: object) -> None:
     probabilities = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
     there = Open(5, 1, 4, lambda: probabilities.log())
     half, tenth = np.log(2), -(0.9 * np.log(0.9) + 0.1 * np.log(0.1))
-    for bound, count in (
-        (0.0, 2),  # Nothing but the greatest counts.
-        (tenth - 0.01, 2),
-        (tenth + 0.01, 3),
-        (tenth + half + 0.01, 4),
-        (10.0, 5),
-    ):
+    counts = {0.0: 2, tenth - 0.01: 2, tenth + 0.01: 3, tenth + half + 0.01: 4, 10.0: 5}
+    for bound, count in counts.items():  # Of the bound 0: nothing but the greatest counts.
         assert Part.of("paretone_entropy_bound:schedule", bound=float(bound)).make(5, 4)(there) == count
 
 

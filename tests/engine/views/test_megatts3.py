@@ -27,16 +27,9 @@ QUICK = {
     "objectives": {"count": 1, "budgets": 1, "sentences": 1},
     "order-of-convergence": {"doublings": 1},
 }
-PANELS = {
-    "temporal-redundancy": 4,
-    "branch-redundancy": 4,
-    "attention-similarity": 3,
-    "attention-maps": 3,
-    "module-latencies": 1,
-    "tables": 2,
-    "objectives": 1,
-    "order-of-convergence": 1,
-}
+PANELS = dict.fromkeys(("temporal-redundancy", "branch-redundancy"), 4)
+PANELS |= dict.fromkeys(("attention-similarity", "attention-maps"), 3)
+PANELS |= {"tables": 2} | dict.fromkeys(("module-latencies", "objectives", "order-of-convergence"), 1)
 """Panels per figure; the ablation has one more if word error rates can be measured."""
 
 

@@ -43,13 +43,8 @@ def test_what_follows_from_a_measurement():
 
 
 def test_launches_by_layer_are_said_of_every_layer():
-    said = {
-        (): "",
-        (14, 14, 14): "14 per layer",
-        (12, 14, 14, 14, 15): "12, 3 × 14, 15 by layer",
-        (9, 8): "9, 8 by layer",
-    }
-    for layers, words in said.items():
+    said = {(): "", (14, 14, 14): "14 per layer", (12, 14, 14, 14, 15): "12, 3 × 14, 15 by layer"}
+    for layers, words in (said | {(9, 8): "9, 8 by layer"}).items():
         assert Phase("evaluation", "Evaluations", 1, (), layer_launches=layers).launches_by_layer == words
 
 
