@@ -88,22 +88,13 @@ class Cancelled(Exception):
 plug_ins: dict[str, str] = {}
 """Names of plug-ins for messages, by package of their code; filled by :mod:`paretone.plug_ins`."""
 _FULL = (
-    "out of memory",
-    "not enough memory",
-    "can't allocate memory",
-    "failed to allocate",
-    "alloc_failed",
+    *("out of memory", "not enough memory", "can't allocate memory", "failed to allocate", "alloc_failed"),
     "invalid buffer size",
 )
 """Torch's messages on lack of memory: allocators of CPU, CUDA and MPS, and cuBLAS."""
 _LOST = (
-    "cuda error",
-    "device-side assert",
-    "unspecified launch failure",
-    "illegal memory access",
-    "uncorrectable ecc",
-    "status_execution_failed",
-    "command buffer",
+    *("cuda error", "device-side assert", "unspecified launch failure", "illegal memory access"),
+    *("uncorrectable ecc", "status_execution_failed", "command buffer"),
 )
 """Messages after a GPU failure, which loses everything on the GPU."""
 

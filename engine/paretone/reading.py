@@ -81,11 +81,8 @@ def require_regular(path: Path | str) -> os.stat_result:
         kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
         raise OSError(errno.EINVAL, f"it is {kind}; choose a regular file", str(path))
     if status.st_size < LARGEST_POINTER and _is_pointer(path):
-        raise OSError(
-            errno.EINVAL,
-            "it is a Git LFS pointer, a note in place of the file; run 'git lfs pull' in its folder, or download it",
-            str(path),
-        )
+        said = "it is a Git LFS pointer, a note in place of the file; run 'git lfs pull' in its folder, or download it"
+        raise OSError(errno.EINVAL, said, str(path))
     return status
 
 

@@ -52,13 +52,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     except Cancelled:
         raise Cancelled("Cancelled. The downloaded part is kept; run the same command to resume.") from None
     found = sorted({Path(path).resolve() for path in done.files})
-    data: dict[str, Any] = {
-        "model": entry.id,
-        "folder": str(folder),
-        "licence": release.licence,
-        "files": [str(path) for path in found],
-        "bytes": sum(path.stat().st_size for path in found),
-    }
+    data: dict[str, Any] = {"model": entry.id, "folder": str(folder), "licence": release.licence}
+    data |= {"files": [str(path) for path in found], "bytes": sum(path.stat().st_size for path in found)}
     place = "" if folder == entry.folder else f' --folder "{folder}"'
     if folder.name != entry.variant and entry.variant in entry.architectures:
         # Two architectures share their weight names, so the name of another folder does not suffice.

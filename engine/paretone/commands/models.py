@@ -39,16 +39,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.folder:
         raise CheckpointError(f"{options.folder} does not say which model it is; name it: paretone models MODEL.")
     found = [
-        {
-            "id": one.id,
-            "title": one.title,
-            "family": one.family,
-            "licence": one.licence,
-            "available": one.available,
-            "downloadable": one.release is not None,
-            "folder": str(one.folder),
-            "summary": one.summary,
-        }
+        {name: getattr(one, name) for name in ("id", "title", "family", "licence", "available")}
+        | {"downloadable": one.release is not None, "folder": str(one.folder), "summary": one.summary}
         for one in catalogue.models()
     ]
     voices = [

@@ -80,14 +80,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.host not in LOCAL and not options.token:
         raise SettingError(f"On {options.host} anybody could ask for speech; give a --token, or listen on {LOCAL[0]}.")
     spoken, model = speak.prepared(options, session)
-    server = speech_api.SpeechServer(
-        session.executor,
-        spoken,
-        token=options.token,
-        waiting=options.waiting,
-        folder=options.folder,
-        batch=options.batch,
-    )
+    chosen = {name: getattr(options, name) for name in ("token", "waiting", "folder", "batch")}
+    server = speech_api.SpeechServer(session.executor, spoken, **chosen)
 
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")

@@ -281,12 +281,9 @@ OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
     """Measurements as a row; seconds are wall seconds, operations a share of the baseline's. ``None``: not measured."""
     heard = asdict(spoken.metrics if isinstance(spoken, Take) else signal_metrics(spoken.samples, spoken.sample_rate))
-    return {
-        "sample_rate": spoken.sample_rate,
-        "samples": len(spoken.samples),
-        **{name: getattr(spoken.measurements, name) for name in MEASURED},
-        **{name: heard[name] for name in OF_ITS_OWN},
-    }
+    measured = {name: getattr(spoken.measurements, name) for name in MEASURED}
+    own = {name: heard[name] for name in OF_ITS_OWN}
+    return {"sample_rate": spoken.sample_rate, "samples": len(spoken.samples), **measured, **own}
 
 
 def heard_line(row: Mapping[str, float | None]) -> str:

@@ -79,13 +79,9 @@ class SshHost:
 
 async def _started(command: Sequence[str], stdin: int = asyncio.subprocess.DEVNULL) -> asyncio.subprocess.Process:
     # A session of its own: no terminal to ask on, and Ctrl-C here does not reach it.
+    pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
-        *command,
-        stdin=stdin,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-        limit=1 << 20,
+        *command, stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True, limit=1 << 20
     )
 
 

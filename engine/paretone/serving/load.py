@@ -123,25 +123,18 @@ class Reply:
 
     def take(self, setting: Setting, voice: str, machine: str, name: str = "", label: str = "") -> Take:
         """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""
+        key, now = name or uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="milliseconds")
+        measured = Measurements(
+            seconds=self.seconds,
+            audio_seconds=self.audio_seconds,
+            first_audio_seconds=self.first_audio,
+            largest_gap_seconds=self.largest_gap,
+            pause_seconds=self.stalls(0.0)[1],
+            device=SERVED,
+        )
+        heard, metrics = (self.sample_rate, self.samples), signal_metrics(self.samples, self.sample_rate)
         return Take(
-            name or uuid.uuid4().hex,
-            datetime.now(UTC).isoformat(timespec="milliseconds"),
-            self.text,
-            voice,
-            setting,
-            self.sample_rate,
-            self.samples,
-            Measurements(
-                seconds=self.seconds,
-                audio_seconds=self.audio_seconds,
-                first_audio_seconds=self.first_audio,
-                largest_gap_seconds=self.largest_gap,
-                pause_seconds=self.stalls(0.0)[1],
-                device=SERVED,
-            ),
-            label=label,
-            machine=machine,
-            metrics=signal_metrics(self.samples, self.sample_rate),
+            key, now, self.text, voice, setting, *heard, measured, label=label, machine=machine, metrics=metrics
         )
 
     def stalls(self, buffer: float) -> tuple[int, float]:

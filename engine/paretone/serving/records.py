@@ -225,6 +225,7 @@ def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
     if not waiting:
         raise SettingError("No server was measured with clients in a closed loop; give --clients 1 2 4 8.")
     load, newest = Axis("Clients at once"), records[0]
+    line = f"{newest.title}, {newest.texts} texts ({newest.texts_sha256[:12]})"
     panels = (
         Lines("Waiting", load, Axis("Time", "s"), tuple(waiting)),
         Lines("Throughput", load, Axis("Audio per second", "s/s"), tuple(throughput)),
@@ -236,12 +237,7 @@ def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
         "",
         panels,
         " ".join(_caption(one) for one in records),
-        Measured(
-            newest.title,
-            f"{newest.title}, {newest.texts} texts ({newest.texts_sha256[:12]})",
-            newest.machine,
-            newest.made,
-        ),
+        Measured(newest.title, line, newest.machine, newest.made),
     )
 
 

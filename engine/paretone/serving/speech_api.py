@@ -169,15 +169,9 @@ class SpeechServer:
         return web.json_response({"voices": [{"id": one.id, "name": one.title} for one in there]})
 
     async def _health(self, request: web.Request) -> web.Response:
-        state = {
-            "status": "ok",
-            "model": self._model,
-            "speaking": self._speaking > 0,
-            "waiting": self._waiting,
-            "spoken": self.spoken,
-            "seconds": round(time.monotonic() - self._started, 3),
-        }
-        return web.json_response(state)
+        state = {"speaking": self._speaking > 0, "waiting": self._waiting, "spoken": self.spoken}
+        seconds = round(time.monotonic() - self._started, 3)
+        return web.json_response({"status": "ok", "model": self._model, **state, "seconds": seconds})
 
     # --- Speech -------------------------------------------------------------------------------------------------------
     async def _speech(self, request: web.Request) -> web.StreamResponse:

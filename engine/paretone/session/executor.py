@@ -234,15 +234,9 @@ class Executor:
         """Load a model in place of the present one, which stays in use if loading fails."""
         observer.check()
         chosen = str(device.choose(command.device))
-        model = self.load(
-            command.model,
-            folder=command.folder,
-            variant=command.variant,
-            device=chosen,
-            status=observer.status,
-            check=observer.check,
-            **({"vocoder": command.vocoder} if command.vocoder else {}),
-        )
+        named = {"folder": command.folder, "variant": command.variant, "device": chosen}
+        named |= {"vocoder": command.vocoder} if command.vocoder else {}
+        model = self.load(command.model, status=observer.status, check=observer.check, **named)
         observer.check()
         replaces = self.model is not None
         self.model, self.device, self.loaded = model, chosen, command

@@ -73,23 +73,8 @@ def compute_view(name: str, task: Task) -> Figure:
             f"{chosen.title} has no finite value: the model's output is not finite; use more steps or "
             "less guidance, or download the checkpoint again."
         )
-    return Figure(
-        chosen.name,
-        chosen.title,
-        chosen.question,
-        chosen.source,
-        found.panels,
-        found.caption,
-        Provenance(
-            info.title,
-            info.fingerprint,
-            task.setting,
-            (task.utterance, *found.judged),
-            task.knobs,
-            info.device,
-            describe().line,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            time.perf_counter() - started,
-        ),
-        found.across,
-    )
+    spoken, made = (task.utterance, *found.judged), datetime.now(UTC).isoformat(timespec="seconds")
+    where = info.device, describe().line, made, time.perf_counter() - started
+    provenance = Provenance(info.title, info.fingerprint, task.setting, spoken, task.knobs, *where)
+    said = chosen.name, chosen.title, chosen.question, chosen.source
+    return Figure(*said, found.panels, found.caption, provenance, found.across)

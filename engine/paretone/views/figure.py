@@ -234,15 +234,8 @@ class Figure:
     def to_csv(self) -> str:
         """All values in one long table, after header lines that begin with ``#``."""
         made = self.provenance
-        head = {
-            "figure": self.title,
-            "question": self.question,
-            "source": self.source,
-            "caption": self.caption,
-            "made with": made.line,
-            "machine": made.machine,
-            "created": made.created,
-        }
+        head = {"figure": self.title, "question": self.question, "source": self.source, "caption": self.caption}
+        head |= {"made with": made.line, "machine": made.machine, "created": made.created}
         for panel in self.panels:
             axes = [f"x: {panel.x.label}", f"y: {panel.y.label}"]
             axes += [f"value: {panel.colour.label}"] if isinstance(panel, HeatMap) else []

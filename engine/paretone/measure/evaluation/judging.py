@@ -192,12 +192,8 @@ class FileJudges:
         curve = log_pitch(samples, rate)
         check()
         signal = signal_metrics(samples, rate)
-        found: dict[str, float | None] = {
-            "loudness": signal.loudness,
-            "clipping": signal.clipping,
-            "silence": signal.silence,
-            "pitch_range": pitch_range(curve),
-        }
+        found = {name: getattr(signal, name) for name in ("loudness", "clipping", "silence")}
+        found["pitch_range"] = pitch_range(curve)
         notes, heard = list(recording.notes), ""
         if found["pitch_range"] is None:
             notes.append(f"{path.name}: too little of it is voiced to measure its pitch range.")

@@ -46,14 +46,8 @@ SPEAKER_FILE = "wavlm_large_finetune.pth"
 _WAVLM = "feature_extract.model."
 BOTTLENECK = 128
 _TRAINING_ONLY = "loss_calculator."
-LARGE = {
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "intermediate_size": 4096,
-    "feat_extract_norm": "layer",
-    "do_stable_layer_norm": True,
-}
+LARGE = {"feat_extract_norm": "layer", "do_stable_layer_norm": True}
+LARGE |= {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 """Configuration of WavLM-large, as differences from transformers' defaults (WavLM-base)."""
 
 

@@ -152,18 +152,10 @@ class Clock:
         else:
             started = launches(stage.whole, self._device) / stage.whole_forwards
         layers = tuple(launches(run, self._device) for run in stage.layers)
-        return Phase(
-            stage.name,
-            stage.title,
-            stage.forwards,
-            components,
-            typical,
-            started,
-            tuple(round(started) - one for one in layers) if stage.without else layers,
-            stage.shape,
-            stage.graphed,
-            _rest_range(stage, found, wholes),
-        )
+        if stage.without:
+            layers = tuple(round(started) - one for one in layers)
+        named, rest = (stage.name, stage.title, stage.forwards), _rest_range(stage, found, wholes)
+        return Phase(*named, components, typical, started, layers, stage.shape, stage.graphed, rest)
 
     def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float | None) -> Component:
         def run() -> None:

@@ -57,25 +57,10 @@ def works() -> dict[str, Work]:
     }
 
 
+_COLUMNS = EMBEDDING, ATTENTION, FEED_FORWARD, NORMS, HEAD, SAMPLING, DECODER
 MEASURED = {
-    "float32": {
-        EMBEDDING: 1.4e-3,
-        ATTENTION: 415.1e-3,
-        FEED_FORWARD: 280.2e-3,
-        NORMS: 44.9e-3,
-        HEAD: 8.9e-3,
-        SAMPLING: 23.6e-3,
-        DECODER: 9.7e-3,
-    },
-    PRECISION: {
-        EMBEDDING: 4.3e-3,
-        ATTENTION: 399.3e-3,
-        FEED_FORWARD: 73.7e-3,
-        NORMS: 126.9e-3,
-        HEAD: 1.5e-3,
-        SAMPLING: 77.5e-3,
-        DECODER: 12.5e-3,
-    },
+    "float32": dict(zip(_COLUMNS, (1.4e-3, 415.1e-3, 280.2e-3, 44.9e-3, 8.9e-3, 23.6e-3, 9.7e-3), strict=True)),
+    PRECISION: dict(zip(_COLUMNS, (4.3e-3, 399.3e-3, 73.7e-3, 126.9e-3, 1.5e-3, 77.5e-3, 12.5e-3), strict=True)),
 }
 """Seconds per clip measured in the post under a profiler; its attention includes the projections."""
 
@@ -86,15 +71,9 @@ def report(ceilings: Ceilings = CEILINGS) -> RooflineReport:
     components = tuple(
         Component(name, STEPS * (LAYERS if name in in_layers else 1), work, PRECISION) for name, work in works().items()
     )
-    phase = Phase(
-        "evaluation",
-        "Evaluations",
-        STEPS,
-        components,
-        launches=LAYERS * KERNELS_PER_LAYER + 20,
-        layer_launches=(KERNELS_PER_LAYER,) * LAYERS,
-        shape=f"{BRANCHES} branches × {TOKENS} tokens, {LAYERS} layers",
-    )
+    shape = f"{BRANCHES} branches × {TOKENS} tokens, {LAYERS} layers"
+    launches, per_layer = LAYERS * KERNELS_PER_LAYER + 20, (KERNELS_PER_LAYER,) * LAYERS
+    phase = Phase("evaluation", "Evaluations", STEPS, components, None, launches, per_layer, shape)
     return RooflineReport(
         "OmniVoice",
         "OmniVoice, 10 s, as the roofline post counts it",

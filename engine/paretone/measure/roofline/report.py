@@ -259,16 +259,9 @@ class RooflineReport:
 
     def to_csv(self) -> str:
         """The table after header lines that begin with ``#``."""
-        head = {
-            "model": self.title,
-            "setting": self.setting.fingerprint,
-            "device": self.ceilings.device,
-            "clock": self.ceilings.clock,
-            "text": self.text,
-            "voice": self.voice,
-            "machine": self.machine,
-            "created": self.created,
-        }
+        on = {"device": self.ceilings.device, "clock": self.ceilings.clock}
+        own = {name: getattr(self, name) for name in ("text", "voice", "machine", "created")}
+        head = {"model": self.title, "setting": self.setting.fingerprint, **on, **own}
         rows = ([line.get(name) for name in COLUMNS] for line in self.lines())
         return comments(head) + comma_separated([COLUMNS, *rows])
 
@@ -308,14 +301,9 @@ class RooflineReport:
 
 def on_paper(report: RooflineReport, card: Ceilings) -> RooflineReport:
     """``report`` under the ceilings of a card: the same work and launches, and no measured time."""
+    untimed = (replace(one, whole_seconds=None, rest_range=None) for one in report.phases)
     phases = tuple(
-        replace(
-            phase,
-            components=tuple(replace(one, seconds=None) for one in phase.components),
-            whole_seconds=None,
-            rest_range=None,
-        )
-        for phase in report.phases
+        replace(phase, components=tuple(replace(one, seconds=None) for one in phase.components)) for phase in untimed
     )
     note = (
         f"On paper: the ceilings are those of {card.device} ({card.stated}), and nothing was measured there. Launches "
