@@ -107,12 +107,8 @@ def parser(name: str | None = None) -> argparse.ArgumentParser:
     """Parser of the command line. With ``name``, only that command gets its arguments: declaring all takes longer."""
     from paretone.commands import commands
 
-    top = Parser(
-        prog="paretone",
-        description="Accelerate text-to-speech and measure what that costs.",
-        epilog=_exit_codes(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    what, form = "Accelerate text-to-speech and measure what that costs.", argparse.RawDescriptionHelpFormatter
+    top = Parser(prog="paretone", description=what, epilog=_exit_codes(), formatter_class=form)
     top.add_argument("--version", action="version", version=f"paretone {__version__}")
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands():

@@ -244,13 +244,8 @@ class _Compared:
         evaluation, (speed_up, same) = self.evaluation, self.speed_up
         return {
             **{
-                name.lower(): {
-                    "side": name,
-                    **row,
-                    "setting": side.setting.to_json(),
-                    "published": [one.to_json() for one in compared],
-                    "notes": said,
-                }
+                name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
+                | {"published": [one.to_json() for one in compared]}
                 for name, row, side, compared, said in by_side
             },
             "intervals": {**spreads, "beside": _json(self.difference_spreads)},
@@ -380,12 +375,8 @@ def _measure(
 
         return once
 
-    timing = paired_ratio(
-        {name: run(name, side) for name, side in zip(SIDES, sides, strict=True)},
-        options.repeats,
-        warm_up=1,
-        device=choose(options.device).type,
-    )
+    variants = {name: run(name, side) for name, side in zip(SIDES, sides, strict=True)}
+    timing = paired_ratio(variants, options.repeats, warm_up=1, device=choose(options.device).type)
     first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
     medians, last = (_medians(first), _medians(second)), (runs["A"][-1], runs["B"][-1])
     return _Measured(spoken, timing, medians, (first, second), last, *_distance(*last))

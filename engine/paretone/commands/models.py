@@ -48,14 +48,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one, models in _voices().items()
     ]
     declared = [
-        {
-            "name": one.name,
-            "title": one.title,
-            "summary": one.summary,
-            "paper": one.paper.reference,
-            "prepared_by": one.prepared_by,
-            "knobs": [{"name": knob.name, "default": knob.default, "meaning": knob.meaning} for knob in one.knobs],
-        }
+        {name: getattr(one, name) for name in ("name", "title", "summary", "prepared_by")}
+        | {"paper": one.paper.reference}
+        | {"knobs": [{name: getattr(knob, name) for name in ("name", "default", "meaning")} for knob in one.knobs]}
         for one in techniques()
     ]
     knobs = [
@@ -87,11 +82,8 @@ def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
     info = known(chosen.id)
     found: list[dict[str, Any]] = [
-        {
-            "name": one.name,
-            "title": one.title,
-            "summary": one.summary,
-            "prepared_by": one.prepared_by,
+        {name: getattr(one, name) for name in ("name", "title", "summary", "prepared_by")}
+        | {
             "not_offered": one.not_offered(info),
             "knobs": [_declared(knob, knob.default) for knob in one.knobs],
             "published": [

@@ -81,12 +81,9 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
     catalogue.entry(model).require_vocoder(options.vocoder)
     paths = ("manifest", "validation", "validation_audio", "work", "export")
     same = ("vocoder", "minutes", "steps", "epochs", "resume", "rate_scale", "device", "threads")
-    return {
-        "model": model,
-        **{name: path_text(getattr(options, name)) for name in paths},
-        **{name: getattr(options, name) for name in same},
-        "half_precision": options.half,
-    }
+    places = {name: path_text(getattr(options, name)) for name in paths}
+    given = {name: getattr(options, name) for name in same}
+    return {"model": model, **places, **given, "half_precision": options.half}
 
 
 def form_knobs(form: TrainingForm, *names: str) -> list[Knob]:
@@ -146,11 +143,8 @@ def _add_rates(group: argparse._ArgumentGroup, usual: str, matrices: str) -> Non
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
     """Values of :func:`add_companion` for a :class:`paretone.training.requests.CompanionRequest`."""
     same = ("folder", "sentences", "positions", "rate", "matrix_rate", "seed")
-    return {
-        **{name: getattr(options, name) for name in same},
-        "corpus": path_text(options.corpus),
-        **training_request(options),
-    }
+    given = {name: getattr(options, name) for name in same}
+    return {**given, "corpus": path_text(options.corpus), **training_request(options)}
 
 
 def add_speech(parser: argparse.ArgumentParser) -> None:
@@ -201,14 +195,9 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
     sentences = options.sentences or len(texts)
     if not texts and options.sentences is None and options.manifest is None:
         sentences = usual_own_sentences(catalogue.entry(request["model"]).bundled)
-    return {
-        "corpus": path_text(options.corpus),
-        "sentences": sentences,
-        "texts": texts,
-        "learning_rate": options.rate,
-        **{name: getattr(options, name) for name in ("matrix_rate", "frames", "seed", "folder", "variant")},
-        **request,
-    }
+    given = {name: getattr(options, name) for name in ("matrix_rate", "frames", "seed", "folder", "variant")}
+    speech = {"corpus": path_text(options.corpus), "sentences": sentences, "texts": texts}
+    return {**speech, "learning_rate": options.rate, **given, **request}
 
 
 def trained(technique: str, request: TrainingRequest, session: Session) -> Trained:
@@ -232,14 +221,8 @@ def result(options: argparse.Namespace, trained: Trained, text: str, figures: Ma
     if not trained.is_first:
         options.json = False
         return Result({})
-    data = {
-        "checkpoint": trained.checkpoint,
-        **(figures or trained.figures),
-        "steps": trained.steps,
-        "seconds": trained.seconds,
-        "validation": dict(trained.validation),
-    }
-    return Result(data, text)
+    data = {"checkpoint": trained.checkpoint, **(figures or trained.figures), "steps": trained.steps}
+    return Result({**data, "seconds": trained.seconds, "validation": dict(trained.validation)}, text)
 
 
 CORPUS_SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."

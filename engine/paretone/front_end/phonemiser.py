@@ -318,12 +318,9 @@ class NaturalPhonemiser:
     def read_written(self, written: Written, pronunciations: str = "") -> NaturalText:
         read = [(one, self.sentence(one.text, pronunciations)) for one in written.sentences]
         read = [(one, said) for one, said in read if said.words]
-        return NaturalText(
-            tuple(one for one, _ in read),
-            tuple(familiar(said.phonemes) for _, said in read),
-            tuple(word for _, said in read for word in said.words),
-            written.dropped,
-        )
+        phonemes = tuple(familiar(said.phonemes) for _, said in read)
+        words = tuple(word for _, said in read for word in said.words)
+        return NaturalText(tuple(one for one, _ in read), phonemes, words, written.dropped)
 
     def phonemes(self, sentence: str, pronunciations: str = "") -> str:
         """Phonemes of a sentence that is in words already; empty if nothing in it can be spoken."""

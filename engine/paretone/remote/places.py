@@ -41,11 +41,8 @@ _OWN: dict[Any, tuple[str, ...]] = {
     TrainingRequest: ("manifest", "validation", "validation_audio", "work", "folder", "vocoder", "export", "corpus"),
 }
 """Fields with paths on the host, by command or request."""
-WRITTEN: dict[type, str] = {
-    commands.ExportProfile: "folder",
-    commands.ExportWeights: "folder",
-    commands.MeasureRoofline: "trace",
-}
+WRITTEN: dict[type, str] = dict.fromkeys((commands.ExportProfile, commands.ExportWeights), "folder")
+WRITTEN[commands.MeasureRoofline] = "trace"
 """Fields with paths that a job writes to."""
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[^/\\\x00-\x1f]{1,150}")

@@ -230,15 +230,9 @@ def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
         Lines("Waiting", load, Axis("Time", "s"), tuple(waiting)),
         Lines("Throughput", load, Axis("Audio per second", "s/s"), tuple(throughput)),
     )
-    return Figure(
-        "latency_over_load",
-        "Latency over load",
-        "How many users does this server hold, and what do they wait?",
-        "",
-        panels,
-        " ".join(_caption(one) for one in records),
-        Measured(newest.title, line, newest.machine, newest.made),
-    )
+    question = "How many users does this server hold, and what do they wait?"
+    caption, made = " ".join(map(_caption, records)), Measured(newest.title, line, newest.machine, newest.made)
+    return Figure("latency_over_load", "Latency over load", question, "", panels, caption, made)
 
 
 def _caption(record: ServerRecord) -> str:

@@ -308,11 +308,8 @@ def pcm(samples: np.ndarray) -> bytes:
 def wav_head(rate: int) -> bytes:
     """Header of a WAV file of 16-bit samples, mono, whose length is not known yet."""
     form = struct.pack("<HHIIHH", 1, 1, rate, 2 * rate, 2, 16)
-    return (
-        struct.pack("<4sI4s4sI", b"RIFF", UNKNOWN_LENGTH, b"WAVE", b"fmt ", len(form))
-        + form
-        + struct.pack("<4sI", b"data", UNKNOWN_LENGTH)
-    )
+    before = struct.pack("<4sI4s4sI", b"RIFF", UNKNOWN_LENGTH, b"WAVE", b"fmt ", len(form))
+    return before + form + struct.pack("<4sI", b"data", UNKNOWN_LENGTH)
 
 
 async def run(

@@ -223,16 +223,11 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
             found = [(name, finding) for name, finding in findings if finding is not None]
     for name, finding in found:
         _tell(name, finding, executor, observer)
-    return events.StudyEnded(
-        command.job,
-        str(folder),
-        state == PAUSED,
-        observer.made,
-        tuple(workers.log()),
-        tuple(one.sentence for _, one in found),
-        study.evaluation.words if study.evaluation is not None else "",
-        Values({name: value for _, one in found for name, value in one.fields}),
-    )
+    sentences = tuple(one.sentence for _, one in found)
+    fields = Values({name: value for _, one in found for name, value in one.fields})
+    words = study.evaluation.words if study.evaluation is not None else ""
+    ended = command.job, str(folder), state == PAUSED, observer.made, tuple(workers.log())
+    return events.StudyEnded(*ended, sentences, words, fields)
 
 
 def _cautions(study: Study, executor: Executor) -> Iterator[str]:

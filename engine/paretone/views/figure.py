@@ -177,23 +177,16 @@ class Provenance:
         spoken = self.utterances[0]
         options = ", ".join(f"{_spaced(name)} {plain(value)}" for name, value in self.setting.options.items())
         knobs = ", ".join(f"{_spaced(name)} {plain(value)}" for name, value in self.knobs.items())
-        parts = [
-            f"{self.model} ({self.fingerprint[:12]}) on {self.device}",
-            options,
-            f"seed {self.setting.seed}",
-            f"“{spoken.text}” by {shown_name(spoken.voice.id)}",
-        ]
+        said = f"“{spoken.text}” by {shown_name(spoken.voice.id)}"
+        on = f"{self.model} ({self.fingerprint[:12]}) on {self.device}"
+        parts = [on, options, f"seed {self.setting.seed}", said]
         if len(self.utterances) > 1:
             parts.append(f"judged on {counted(len(self.utterances) - 1, 'sentence', 'sentences')}")
         return "; ".join([*parts, *filter(None, [knobs]), self.created[:10]])
 
     def to_json(self) -> dict:
-        return {
-            **vars(self),
-            "setting": self.setting.to_json(),
-            "utterances": [{"text": one.text, "voice": one.voice.id} for one in self.utterances],
-            "knobs": dict(self.knobs),
-        }
+        spoken = [{"text": one.text, "voice": one.voice.id} for one in self.utterances]
+        return {**vars(self), "setting": self.setting.to_json(), "utterances": spoken, "knobs": dict(self.knobs)}
 
 
 @dataclass(frozen=True)
@@ -244,20 +237,15 @@ class Figure:
         return comments(head) + comma_separated([COLUMNS, *rows])
 
     def to_json(self) -> dict:
-        made = self.provenance
         return {
-            "view": self.view,
-            "title": self.title,
-            "question": self.question,
-            "source": self.source,
-            "caption": self.caption,
+            **{name: getattr(self, name) for name in ("view", "title", "question", "source", "caption")},
             "panels": [
                 {"title": panel.title, "kind": type(panel).__name__, "x": asdict(panel.x), "y": asdict(panel.y)}
                 for panel in self.panels
             ],
             "columns": list(COLUMNS),
             "rows": [[None if _missing(value) else value for value in row] for row in self.rows()],
-            "provenance": made.to_json(),
+            "provenance": self.provenance.to_json(),
         }
 
 

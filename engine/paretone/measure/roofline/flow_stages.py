@@ -186,17 +186,9 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     branches = f"{rows} branch{'es' if rows > 1 else ''} × {works.frames} frames"
     title = "Evaluations" if len(works.phases) == 1 else ("Guided evaluations", "Unguided evaluations")[number]
     whole, whole_forwards = _whole(works, phase, forwards)
-    return TimedPhase(
-        ("evaluation", "unguided")[number],
-        title,
-        forwards,
-        parts,
-        pieces.in_order(),
-        whole,
-        whole_forwards,
-        tuple(partial(pieces.layer, index) for index in range(layers)),
-        shape=f"{branches}, {layers} layers of {width}, {pieces.heads} heads",
-    )
+    name, each = ("evaluation", "unguided")[number], tuple(partial(pieces.layer, index) for index in range(layers))
+    shape = f"{branches}, {layers} layers of {width}, {pieces.heads} heads"
+    return TimedPhase(name, title, forwards, parts, pieces.in_order(), whole, whole_forwards, each, shape=shape)
 
 
 def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:

@@ -193,17 +193,10 @@ def _pass(
             model.embed(ids)
             choosing(model.logits(hidden[0]).float())
 
-    return TimedPhase(
-        name,
-        title,
-        forwards,
-        tuple(parts),
-        tuple(pieces),
-        forward,
-        layers=tuple(partial(forward, frozenset({index})) for index in range(config.layers)),
-        without=True,
-        shape=shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads",
-    )
+    run = tuple(parts), tuple(pieces), forward
+    each = tuple(partial(forward, frozenset({index})) for index in range(config.layers))
+    shape = shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads"
+    return TimedPhase(name, title, forwards, *run, layers=each, without=True, shape=shape)
 
 
 def _complete(request: Request, tokens: Sequence[int]) -> None:

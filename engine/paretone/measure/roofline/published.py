@@ -74,12 +74,6 @@ def report(ceilings: Ceilings = CEILINGS) -> RooflineReport:
     shape = f"{BRANCHES} branches × {TOKENS} tokens, {LAYERS} layers"
     launches, per_layer = LAYERS * KERNELS_PER_LAYER + 20, (KERNELS_PER_LAYER,) * LAYERS
     phase = Phase("evaluation", "Evaluations", STEPS, components, None, launches, per_layer, shape)
-    return RooflineReport(
-        "OmniVoice",
-        "OmniVoice, 10 s, as the roofline post counts it",
-        Setting("OmniVoice"),
-        ceilings,
-        (phase,),
-        audio_seconds=10.0,
-        notes=("Norms are left out of the post's table: they can be part of the products around them.",),
-    )
+    counted = "OmniVoice", "OmniVoice, 10 s, as the roofline post counts it", Setting("OmniVoice"), ceilings
+    note = "Norms are left out of the post's table: they can be part of the products around them."
+    return RooflineReport(*counted, (phase,), audio_seconds=10.0, notes=(note,))
