@@ -35,18 +35,8 @@ from paretone.reading import first_line
 from paretone.remote import wire
 from paretone.remote.mirror import snapshot
 from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
-from paretone.session import commands
+from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import (
-    ENDINGS,
-    AudioReady,
-    Caution,
-    Event,
-    JobFailed,
-    PreparationReport,
-    Progress,
-    Telemetry,
-)
 from paretone.techniques.registry import techniques
 
 _log = logging.getLogger(__name__)
@@ -68,13 +58,13 @@ class Outbox:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most, self._lock = most, threading.Lock()
-        self._kept: dict[int, tuple[type[Event], int, bytes]] = {}
+        self._kept: dict[int, tuple[type[events.Event], int, bytes]] = {}
         self._last = self._sent = self._size = 0
         self.dropped = 0
 
-    def add(self, event: Event) -> None:
+    def add(self, event: events.Event) -> None:
         with self._lock:
-            if isinstance(event, Progress | Telemetry):
+            if isinstance(event, events.Progress | events.Telemetry):
                 unsent = (one for one in reversed(self._kept) if one > self._sent)
                 if (old := next((one for one in unsent if self._is(one, type(event), event.job)), None)) is not None:
                     self._forget(old)
@@ -82,14 +72,14 @@ class Outbox:
             content = wire.message(wire.EVENT, wire.packed(event), self._last)
             self._kept[self._last] = type(event), event.job, content
             self._size += len(content)
-            for kind in (AudioReady, PreparationReport):
+            for kind in (events.AudioReady, events.PreparationReport):
                 while self._size > self._most and (
                     old := next((one for one in self._kept if self._is(one, kind)), None)
                 ):
                     self._forget(old)
                     self.dropped += 1
 
-    def _is(self, number: int, kind: type[Event], job: int | None = None) -> bool:
+    def _is(self, number: int, kind: type[events.Event], job: int | None = None) -> bool:
         return self._kept[number][0] is kind and job in (None, self._kept[number][1])
 
     def _forget(self, number: int) -> None:
@@ -161,14 +151,14 @@ class EngineServer:
         self._engine = EngineThread(self._post)
         self._engine.start()
 
-    def _post(self, event: Event) -> None:
+    def _post(self, event: events.Event) -> None:
         """From the engine's thread."""
-        if isinstance(event, ENDINGS):
+        if isinstance(event, events.ENDINGS):
             self._jobs.discard(event.job)
         try:
             self.outbox.add(event)
         except wire.WireError as error:  # A type that no technique declares: tell, and let the job go on.
-            self.outbox.add(Caution(event.job, str(error)))
+            self.outbox.add(events.Caution(event.job, str(error)))
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._news.set)
 
@@ -316,7 +306,7 @@ class EngineServer:
         except (PlainError, ValueError, TypeError) as error:
             if type(job) is not int or job <= 0 or (job in self._jobs and isinstance(error, ValueError)):
                 raise wire.WireError(str(error)) from error
-            self._post(JobFailed(job, str(error)))
+            self._post(events.JobFailed(job, str(error)))
 
     def _here(self, command: commands.Command) -> commands.Command:
         """``command`` with the paths of this machine. Raises :class:`PlainError`."""

@@ -12,22 +12,9 @@ import numpy as np
 import pytest
 
 from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.session import events
 from paretone.session.commands import CaptureAttention, Command, LoadModel, MakeTake, ShutDown, Synthesise
 from paretone.session.engine_thread import EngineThread
-from paretone.session.events import (
-    ENDINGS,
-    AttentionCaptured,
-    AudioReady,
-    EngineReady,
-    EngineStatus,
-    JobCancelled,
-    JobFinished,
-    ModelLoaded,
-    Progress,
-    TakeMade,
-    TakeReady,
-    Telemetry,
-)
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
@@ -40,40 +27,40 @@ from tests.workload import workload
 
 # --- What jobs post --------------------------------------------------------------------------------------------------
 def test_the_engine_announces_itself_and_its_model(engine: EngineThread, recorder: Recorder) -> None:
-    ready = recorder.wait_for_kind(EngineReady)
-    assert recorder.events[0] == EngineStatus(0, "Loading PyTorch…")
+    ready = recorder.wait_for_kind(events.EngineReady)
+    assert recorder.events[0] == events.EngineStatus(0, "Loading PyTorch…")
     assert ready.device in ready.devices
     assert ready.devices[-1] == "cpu"
     assert "torch 2" in ready.machine
     loaded(engine, recorder)
-    assert [type(event) for event in recorder.of(1)] == [EngineStatus, ModelLoaded, JobFinished]
-    model = recorder.of(1, ModelLoaded)[0]
+    assert [type(event) for event in recorder.of(1)] == [events.EngineStatus, events.ModelLoaded, events.JobFinished]
+    model = recorder.of(1, events.ModelLoaded)[0]
     assert (model.info.id, model.info.device) == ("small", "cpu") and model.seconds > 0
 
 
 def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     recorder.finish(engine, Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
-    events = recorder.of(2)
-    steps = [(event.chunk, event.step) for event in events if isinstance(event, Telemetry)]
+    posted = recorder.of(2)
+    steps = [(event.chunk, event.step) for event in posted if isinstance(event, events.Telemetry)]
     assert list(dict.fromkeys(steps)) == [(chunk, step) for chunk in range(3) for step in range(5)]
-    assert [event.done for event in events if isinstance(event, Progress)] == list(range(1, 16))
-    assert {event.total for event in events if isinstance(event, Progress)} == {15}
-    assert [event.text for event in events if isinstance(event, Progress)][6] == "Chunk 2 of 3, step 2 of 5"
-    pieces = [event for event in events if isinstance(event, AudioReady)]
-    first = events.index(pieces[0])
-    assert sum(isinstance(event, Progress) for event in events[:first]) == 5, "the first piece plays after one chunk"
-    before = [event for event in events[:first] if isinstance(event, Telemetry) and event.audio_seconds == 0]
+    assert [event.done for event in posted if isinstance(event, events.Progress)] == list(range(1, 16))
+    assert {event.total for event in posted if isinstance(event, events.Progress)} == {15}
+    assert [event.text for event in posted if isinstance(event, events.Progress)][6] == "Chunk 2 of 3, step 2 of 5"
+    pieces = [event for event in posted if isinstance(event, events.AudioReady)]
+    first = posted.index(pieces[0])
+    assert sum(isinstance(event, events.Progress) for event in posted[:first]) == 5, "the first piece plays after one"
+    before = [event for event in posted[:first] if isinstance(event, events.Telemetry) and event.audio_seconds == 0]
     assert before and all(event.first_audio_seconds is None for event in before)
     chunk_seconds = 12 * HOP / SAMPLE_RATE
     shown = [event.elapsed_seconds / event.real_time_factor for event in before]
     assert shown == pytest.approx([chunk_seconds * done / 5 for done in range(1, 6)], rel=1e-6)
-    last = [event for event in events if isinstance(event, Telemetry)][-1]
+    last = [event for event in posted if isinstance(event, events.Telemetry)][-1]
     assert last.first_audio_seconds is not None
     assert last.real_time_factor == pytest.approx(last.elapsed_seconds / last.audio_seconds)
     assert last.memory_bytes > 0
-    ready = events[-2]
-    assert isinstance(ready, TakeReady)
+    ready = posted[-2]
+    assert isinstance(ready, events.TakeReady)
     take = ready.take
     np.testing.assert_array_equal(take.samples, np.concatenate([piece.samples for piece in pieces]))
     assert take.samples.dtype == np.float32
@@ -86,7 +73,7 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     assert "torch" in take.machine
     assert take.notes == ("Read by the test.",)
     measured = take.measurements
-    assert measured.device == recorder.of(1, ModelLoaded)[0].info.device
+    assert measured.device == recorder.of(1, events.ModelLoaded)[0].info.device
     assert 0 < measured.first_audio_seconds < measured.seconds
     assert measured.first_audio_seconds == last.first_audio_seconds
     assert measured.peak_memory_bytes >= last.memory_bytes
@@ -103,7 +90,7 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
     assert tuple(recorder.reports(2, Trial)) == ready.record.trials
     known = [np.isfinite(one.values).sum() for one in recorder.reports(2, Similarities)]
     assert known == [small_speech.LAYERS * step for step in range(1, 5)], "snapshots, not one array that changes"
-    done = [event.done for event in recorder.of(2, Progress)]
+    done = [event.done for event in recorder.of(2, events.Progress)]
     assert done == sorted(done)
     assert ready.record.machine
     assert ready.record.created.endswith("+00:00")
@@ -114,7 +101,7 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
 def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     recorder.finish(engine, CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
-    captured = recorder.of(2, AttentionCaptured)[0].capture
+    captured = recorder.of(2, events.AttentionCaptured)[0].capture
     assert (captured.layer, captured.step, captured.prompt_frames) == (1, 2, small_speech.PROMPT_FRAMES)
     np.testing.assert_allclose(captured.maps.sum(axis=-1), 1, rtol=1e-5)
 
@@ -124,14 +111,14 @@ def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorde
     for command in jobs:
         engine.submit(command)
     recorder.end_of(6)
-    assert [event.job for event in recorder.events if isinstance(event, ENDINGS)] == [1, 2, 3, 4, 5, 6]
+    assert [event.job for event in recorder.events if isinstance(event, events.ENDINGS)] == [1, 2, 3, 4, 5, 6]
     assert recorder.threads == {"engine"}
 
 
 # --- Shutting down ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [(LoadModel(2, "small"), EngineStatus), (calibration(2, steps=30), Trial)],
+    [(LoadModel(2, "small"), events.EngineStatus), (calibration(2, steps=30), Trial)],
     ids=["loading", "calibration"],
 )
 def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type) -> None:
@@ -142,9 +129,9 @@ def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind
         engine.submit(ShutDown(4))
         assert not engine.join(0)
     assert engine.join(PATIENCE_SECONDS)
-    assert recorder.events[-2:] == [JobCancelled(2), JobCancelled(3)]
+    assert recorder.events[-2:] == [events.JobCancelled(2), events.JobCancelled(3)]
     engine.submit(synthesis(5))
-    assert recorder.events[-1] == JobCancelled(5), "whoever waits for a job must hear of its end"
+    assert recorder.events[-1] == events.JobCancelled(5), "whoever waits for a job must hear of its end"
 
 
 def test_shut_down_before_anything_else(recorder: Recorder) -> None:
@@ -154,7 +141,7 @@ def test_shut_down_before_anything_else(recorder: Recorder) -> None:
     assert engine.join(), "a thread that never started is not waited for"
     engine.start()
     assert engine.join(PATIENCE_SECONDS)
-    assert recorder.events[-1] == JobCancelled(1)
+    assert recorder.events[-1] == events.JobCancelled(1)
 
 
 @pytest.mark.slow
@@ -170,7 +157,7 @@ def test_many_engines_leave_no_thread_behind() -> None:
             recorder.wait_for_kind(Trial)
         engine.submit(ShutDown(3))
         assert engine.join(PATIENCE_SECONDS)
-        assert isinstance(recorder.end_of(2), JobCancelled | JobFinished)
+        assert isinstance(recorder.end_of(2), events.JobCancelled | events.JobFinished)
     # Less may be left than before: threads of earlier tests end when they like.
     assert set(threading.enumerate()) <= before
 
@@ -240,14 +227,14 @@ def test_a_take_for_later_is_not_heard_and_brings_the_table_it_lacked(engine: En
     loaded(engine, recorder)
     chosen = setting(4).with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.3})))
     recorder.finish(engine, MakeTake(2, "One sentence.", VOICE, chosen, label="for later"))
-    assert not recorder.of(2, AudioReady) and not recorder.of(2, Telemetry)
-    assert any(0 < one.done < one.total for one in recorder.of(2, Progress)), "it says how far it is"
-    (made,) = recorder.of(2, TakeMade)
+    assert not recorder.of(2, events.AudioReady) and not recorder.of(2, events.Telemetry)
+    assert any(0 < one.done < one.total for one in recorder.of(2, events.Progress)), "it says how far it is"
+    (made,) = recorder.of(2, events.TakeMade)
     (table,) = made.artefacts
     assert made.take.setting.technique("ditreducio").artefact == table.fingerprint and made.take.label == "for later"
     # The same again with the table at hand: nothing is calibrated, and the same is said.
     recorder.finish(engine, MakeTake(3, "One sentence.", VOICE, made.take.setting, made.artefacts))
-    (again,) = recorder.of(3, TakeMade)
+    (again,) = recorder.of(3, events.TakeMade)
     assert again.artefacts == made.artefacts
     np.testing.assert_array_equal(again.take.samples, made.take.samples)
-    assert len(recorder.of(3, EngineStatus)) < len(recorder.of(2, EngineStatus))
+    assert len(recorder.of(3, events.EngineStatus)) < len(recorder.of(2, events.EngineStatus))

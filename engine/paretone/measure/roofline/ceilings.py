@@ -166,14 +166,6 @@ def _read_cards(path: Path) -> dict[str, Ceilings]:
 def _ceilings(data: object, where: str) -> tuple[str, Ceilings]:
     found: dict[str, Any] = exact(data, where, {**_FIELDS, **_LATER}, SettingError, optional=_LATER)
     speeds = dict.fromkeys(found["operations"], found["bytes"])
-    return found["name"], Ceilings.from_json(
-        {
-            "device": found["title"],
-            "clock": CARDS_CLOCK,
-            "operations": found["operations"],
-            "bytes": speeds,
-            "launch_seconds": found.get("launch_seconds", LAUNCH_SECONDS),
-            "graph_launch_seconds": found.get("graph_launch_seconds"),
-            "stated": found["source"],
-        }
-    )
+    card = {"device": found["title"], "clock": CARDS_CLOCK, "operations": found["operations"], "bytes": speeds}
+    launching = {"launch_seconds": LAUNCH_SECONDS, **{name: found[name] for name in _LATER if name in found}}
+    return found["name"], Ceilings.from_json({**card, **launching, "stated": found["source"]})

@@ -163,15 +163,9 @@ class Clock:
 
         operators, counted_work = counted(run)
         started = operators if self._device.type != "cuda" else launches(run, self._device)
-        return Component(
-            part.name,
-            part.calls * part.share * stage.forwards,
-            counted_work * (1 / part.calls) if part.work is None else part.work,
-            part.precision,
-            started / part.calls,
-            None if seconds is None else seconds / part.calls,
-            part.note,
-        )
+        calls, each = part.calls * part.share * stage.forwards, None if seconds is None else seconds / part.calls
+        work = counted_work * (1 / part.calls) if part.work is None else part.work
+        return Component(part.name, calls, work, part.precision, started / part.calls, each, part.note)
 
     def _repeats(self, run: Run) -> int:
         """Repetitions of ``run`` that make the surrounding overhead negligible."""
