@@ -23,7 +23,6 @@ _Of = Callable[[Measurements, Metrics, float | None], float | None]
 class Metric:
     name: str
     title: str
-    definition: str
     better: str
     """``LOWER``, ``HIGHER`` or ``NEITHER``."""
     unit: str = ""
@@ -55,6 +54,10 @@ class Metric:
         return self.wall_time or self.name in ("speed_up", "cpu_time_factor", "other_share")
 
     @property
+    def definition(self) -> str:
+        return _DEFINITIONS[self.name]
+
+    @property
     def label(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
@@ -72,25 +75,23 @@ def _measured(name: str) -> _Of:
     return of
 
 
-def _wall(name: str, title: str, definition: str, unit: str = "s") -> Metric:
+def _wall(name: str, title: str, unit: str = "s") -> Metric:
     """A wall time; ``name``: its field of :class:`Measurements`."""
-    return Metric(name, title, definition, LOWER, unit, "median", _measured(name), wall_time=True)
+    return Metric(name, title, LOWER, unit, "median", _measured(name), wall_time=True)
 
 
-def _heard(name: str, title: str, definition: str, better: str, unit: str = "", **more: Any) -> Metric:
+def _heard(name: str, title: str, better: str, unit: str = "", **more: Any) -> Metric:
     """A figure of the audio; ``name``: its field of :class:`Metrics`."""
-    return Metric(
-        name, title, definition, better, unit, of=lambda measured, heard, distance: getattr(heard, name), **more
-    )
+    return Metric(name, title, better, unit, of=lambda measured, heard, distance: getattr(heard, name), **more)
 
 
 def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
     return lambda figures: figures.get(name)
 
 
-def _rate(name: str, title: str, definition: str, judge: str, verdict: Any) -> Metric:
+def _rate(name: str, title: str, judge: str, verdict: Any) -> Metric:
     """A share of errors, by ``judge``."""
-    return Metric(name, title, definition, LOWER, judge=judge, verdict=verdict, percent=True)
+    return Metric(name, title, LOWER, judge=judge, verdict=verdict, percent=True)
 
 
 FAILED = "failed_takes"
@@ -136,94 +137,91 @@ class HeardTake(Timed, Protocol):
     def log_mel_distance(self) -> float | None: ...
 
 
+_DEFINITIONS = {
+    "real_time_factor": "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the "
+    "median in studies.",
+    "backbone_time_factor": "Wall-clock seconds of the backbone per second of new audio, without front end and "
+    "decoder: the DiT time of papers or, for language models, LM-RTF; the median in studies.",
+    "cpu_time_factor": "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other "
+    "processes hardly change it. With several threads it is above RTF.",
+    "other_share": f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)} a "
+    "take is marked: its RTF, TTFA and waits are doubtful.",
+    "speed_up": "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and "
+    "round on one machine; CPU seconds of the process on a CPU, seconds between events on a GPU.",
+    "first_audio_seconds": "Seconds from the request to the first audio that can be played; in a study, the median.",
+    "first_audio_p90": "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs "
+    "two runs or more.",
+    "largest_gap_seconds": "Longest wait between two pieces of audio.",
+    "pause_seconds": "Total time for which playback, started with the first piece of audio, would wait for later ones.",
+    "text_seconds": "Wall-clock seconds for reading the text.",
+    "backbone_seconds": "Wall-clock seconds of the backbone or language model.",
+    "decoder_seconds": "Wall-clock seconds of the decoder.",
+    "flow_seconds": "Wall-clock seconds of the decoder's flow from tokens to mel frames, of decoders with a vocoder "
+    "after it.",
+    "vocoder_seconds": "Wall-clock seconds of the decoder's vocoder, of models whose decoder has a flow before it.",
+    "ops_ratio": "Operations of the backbone, with a language model's flow, over those of the same setting without "
+    "techniques.",
+    "peak_memory": "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
+    "log_mel_distance": "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same "
+    "noise.",
+    "mel_cepstral_distortion": "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel "
+    "spectrum), mean over the frames, to the baseline from the same noise.",
+    "timbre_distance": "Root mean square difference of the long-term spectral envelopes to the baseline's: change of "
+    "the voice's timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
+    "pitch_error": "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in "
+    "both.",
+    "voicing_error": "Share of frames that are voiced in either the take or its baseline, but not in both.",
+    "word_error_rate": "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text "
+    "and transcript in lower case without punctuation (paretone-words 1); compare it only with the same judge's rate "
+    "on the reference speech.",
+    "failed_takes": _TAIL,
+    "naturalness": "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. "
+    "It does not fall when speech turns flat: see pitch range and diversity.",
+    "voice_similarity": "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's "
+    "recording; not comparable with SIM-o.",
+    "pitch_range": "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced "
+    "frames.",
+    "diversity": "Standard deviation of the natural logarithm of the fundamental frequency over takes of one sentence "
+    "with different seeds, mean over the frames that are voiced in all of them.",
+    "whisper_word_error_rate": "Mean over takes of each one's word error rate by Whisper-large-v3, with text and "
+    "transcript normalised as in Seed-TTS's evaluation (seed-tts-eval-en 1).",
+    "whisper_character_error_rate": "Mean over takes of Chinese texts of each one's character error rate by "
+    f"Whisper-large-v3. {_ZH}",
+    "paraformer_character_error_rate": f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}",
+    "paraformer_failed_takes": _TAIL,
+    "dnsmos": "Overall quality from 1 to 5 (P.835), predicted by DNSMOS: noise and distortion, not naturalness.",
+    "dnsmos_p808": "Overall quality from 1 to 5 (P.808), predicted by DNSMOS: noise and distortion, not naturalness.",
+    "whisper_failed_takes": _TAIL,
+    "speaker_similarity": "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) "
+    "of the take and of the voice's recording.",
+    "utmos": "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
+    "faulty_takes": "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
+    "loudness": "Integrated loudness, ITU-R BS.1770-5.",
+    "true_peak": "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take "
+    "is turned down for playback and for 16-bit files.",
+    "clipping": "Share of samples at full scale or beyond.",
+    "silence": "Share of frames 40 dB below the loudest one of the take.",
+    "audio_seconds": "Seconds of new audio.",
+}
 METRICS: tuple[Metric, ...] = (
-    _wall(
-        "real_time_factor",
-        "RTF",
-        "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the median in studies.",
-        unit="",
-    ),
-    _wall(
-        "backbone_time_factor",
-        "Backbone RTF",
-        "Wall-clock seconds of the backbone per second of new audio, without front end and decoder: the DiT time of "
-        "papers or, for language models, LM-RTF; the median in studies.",
-        unit="",
-    ),
-    Metric(
-        "cpu_time_factor",
-        "RTF in CPU time",
-        "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
-        "change it. With several threads it is above RTF.",
-        LOWER,
-        statistic="median",
-        of=_measured("cpu_time_factor"),
-    ),
-    Metric(
-        "other_share",
-        "Other processes",
-        f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)}"
-        + " a take is marked: its RTF, TTFA and waits are doubtful.",
-        NEITHER,
-        statistic="median",
-        of=_measured("other_share"),
-        percent=True,
-    ),
-    Metric(
-        "speed_up",
-        "Speed-up",
-        "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and round on "
-        "one machine; CPU seconds of the process on a CPU, seconds between events on a GPU.",
-        HIGHER,
-        "times",
-        "median",
-        relative=True,
-    ),
-    _wall(
-        "first_audio_seconds",
-        "TTFA",
-        "Seconds from the request to the first audio that can be played; in a study, the median.",
-    ),
-    Metric(
-        "first_audio_p90",
-        "TTFA (P90)",
-        "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs two runs or more.",
-        LOWER,
-        "s",
-        "p90",
-        _measured("first_audio_seconds"),
-        wall_time=True,
-    ),
-    _wall("largest_gap_seconds", "Longest wait", "Longest wait between two pieces of audio."),
-    _wall(
-        "pause_seconds",
-        "Playback waits",
-        "Total time for which playback, started with the first piece of audio, would wait for later ones.",
-    ),
-    _wall("text_seconds", "Front end time", "Wall-clock seconds for reading the text."),
-    _wall("backbone_seconds", "Backbone time", "Wall-clock seconds of the backbone or language model."),
-    _wall("decoder_seconds", "Decoder time", "Wall-clock seconds of the decoder."),
-    _wall(
-        "flow_seconds",
-        "Flow time",
-        "Wall-clock seconds of the decoder's flow from tokens to mel frames, of decoders with a vocoder after it.",
-    ),
-    _wall(
-        "vocoder_seconds",
-        "Vocoder time",
-        "Wall-clock seconds of the decoder's vocoder, of models whose decoder has a flow before it.",
-    ),
-    Metric(
-        "ops_ratio",
-        "Ops ratio",
-        "Operations of the backbone, with a language model's flow, over those of the same setting without techniques.",
-        LOWER,
-        of=_measured("ops_ratio"),
-    ),
+    _wall("real_time_factor", "RTF", unit=""),
+    _wall("backbone_time_factor", "Backbone RTF", unit=""),
+    Metric("cpu_time_factor", "RTF in CPU time", LOWER, statistic="median", of=_measured("cpu_time_factor")),
+    Metric("other_share", "Other processes", NEITHER, statistic="median", of=_measured("other_share"), percent=True),
+    Metric("speed_up", "Speed-up", HIGHER, "times", "median", relative=True),
+    _wall("first_audio_seconds", "TTFA"),
+    Metric("first_audio_p90", "TTFA (P90)", LOWER, "s", "p90", _measured("first_audio_seconds"), wall_time=True),
+    _wall("largest_gap_seconds", "Longest wait"),
+    _wall("pause_seconds", "Playback waits"),
+    _wall("text_seconds", "Front end time"),
+    _wall("backbone_seconds", "Backbone time"),
+    _wall("decoder_seconds", "Decoder time"),
+    _wall("flow_seconds", "Flow time"),
+    _wall("vocoder_seconds", "Vocoder time"),
+    Metric("ops_ratio", "Ops ratio", LOWER, of=_measured("ops_ratio")),
     Metric(
         "peak_memory",
         "Peak memory",
-        "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
         LOWER,
         "MiB",
         "median",
@@ -232,175 +230,52 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "log_mel_distance",
         "Log-mel distance",
-        "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same noise.",
         LOWER,
         "nat. log",
         of=lambda measured, heard, distance: distance,
         relative=True,
     ),
-    _heard(
-        "mel_cepstral_distortion",
-        "Mel-cepstral distortion",
-        "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel spectrum), mean over "
-        "the frames, to the baseline from the same noise.",
-        LOWER,
-        "dB",
-        relative=True,
-    ),
-    _heard(
-        "timbre_distance",
-        "Timbre distance",
-        "Root mean square difference of the long-term spectral envelopes to the baseline's: change of the voice's "
-        "timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
-        LOWER,
-        "dB",
-        relative=True,
-    ),
-    _heard(
-        "pitch_error",
-        "F0 error",
-        "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in both.",
-        LOWER,
-        "semitones",
-        relative=True,
-    ),
-    _heard(
-        "voicing_error",
-        "Voicing error",
-        "Share of frames that are voiced in either the take or its baseline, but not in both.",
-        LOWER,
-        relative=True,
-    ),
+    _heard("mel_cepstral_distortion", "Mel-cepstral distortion", LOWER, "dB", relative=True),
+    _heard("timbre_distance", "Timbre distance", LOWER, "dB", relative=True),
+    _heard("pitch_error", "F0 error", LOWER, "semitones", relative=True),
+    _heard("voicing_error", "Voicing error", LOWER, relative=True),
     Metric(
         "word_error_rate",
         "Word error rate",
-        "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text and transcript in "
-        "lower case without punctuation (paretone-words 1); compare it only with the same judge's rate on the "
-        "reference speech.",
         LOWER,
         statistic="rate",
         judge="words",
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
     ),
-    _rate("failed_takes", "Failed takes", _TAIL, "words", tail),
-    _heard(
-        "naturalness",
-        "Naturalness",
-        "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. It does not "
-        "fall when speech turns flat: see pitch range and diversity.",
-        HIGHER,
-        "MOS",
-        judge="naturalness",
-        verdict=_said("naturalness"),
-    ),
-    _heard(
-        "voice_similarity",
-        "Voice similarity",
-        "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's recording; not comparable "
-        "with SIM-o.",
-        HIGHER,
-        judge="voice",
-        verdict=_said("voice_similarity"),
-    ),
-    _heard(
-        "pitch_range",
-        "Pitch range",
-        "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced frames.",
-        HIGHER,
-        "nat. log",
-        judge="melody",
-        verdict=_said("pitch_range"),
-    ),
-    Metric(
-        "diversity",
-        "Diversity",
-        "Standard deviation of the natural logarithm of the fundamental frequency over takes of one sentence with "
-        "different seeds, mean over the frames that are voiced in all of them.",
-        HIGHER,
-        "nat. log",
-        judge="melody",
-        across_seeds=diversity,
-    ),
-    _rate(
-        "whisper_word_error_rate",
-        "Word error rate (Whisper)",
-        "Mean over takes of each one's word error rate by Whisper-large-v3, with text and transcript normalised as in "
-        "Seed-TTS's evaluation (seed-tts-eval-en 1).",
-        "whisper",
-        _of_words,
-    ),
-    _rate(
-        "whisper_character_error_rate",
-        "Character error rate (Whisper)",
-        f"Mean over takes of Chinese texts of each one's character error rate by Whisper-large-v3. {_ZH}",
-        "whisper",
-        _of_characters,
-    ),
-    _rate(
-        "paraformer_character_error_rate",
-        "Character error rate (Paraformer)",
-        f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}",
-        "paraformer",
-        _of_characters,
-    ),
-    _rate("paraformer_failed_takes", "Failed takes (Paraformer)", _TAIL, "paraformer", tail),
-    Metric(
-        "dnsmos",
-        "DNSMOS",
-        "Overall quality from 1 to 5 (P.835), predicted by DNSMOS: noise and distortion, not naturalness.",
-        HIGHER,
-        judge="dnsmos",
-        verdict=_said("overall"),
-    ),
-    Metric(
-        "dnsmos_p808",
-        "DNSMOS P.808",
-        "Overall quality from 1 to 5 (P.808), predicted by DNSMOS: noise and distortion, not naturalness.",
-        HIGHER,
-        judge="dnsmos",
-        verdict=_said("p808"),
-    ),
-    _rate("whisper_failed_takes", "Failed takes (Whisper)", _TAIL, "whisper", tail),
-    Metric(
-        "speaker_similarity",
-        "SIM-o",
-        "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) of the take and of "
-        "the voice's recording.",
-        HIGHER,
-        judge="similarity",
-        verdict=_said("similarity"),
-    ),
-    Metric(
-        "utmos",
-        "UTMOS",
-        "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
-        HIGHER,
-        judge="utmos",
-        verdict=_said("utmos"),
-    ),
+    _rate("failed_takes", "Failed takes", "words", tail),
+    _heard("naturalness", "Naturalness", HIGHER, "MOS", judge="naturalness", verdict=_said("naturalness")),
+    _heard("voice_similarity", "Voice similarity", HIGHER, judge="voice", verdict=_said("voice_similarity")),
+    _heard("pitch_range", "Pitch range", HIGHER, "nat. log", judge="melody", verdict=_said("pitch_range")),
+    Metric("diversity", "Diversity", HIGHER, "nat. log", judge="melody", across_seeds=diversity),
+    _rate("whisper_word_error_rate", "Word error rate (Whisper)", "whisper", _of_words),
+    _rate("whisper_character_error_rate", "Character error rate (Whisper)", "whisper", _of_characters),
+    _rate("paraformer_character_error_rate", "Character error rate (Paraformer)", "paraformer", _of_characters),
+    _rate("paraformer_failed_takes", "Failed takes (Paraformer)", "paraformer", tail),
+    Metric("dnsmos", "DNSMOS", HIGHER, judge="dnsmos", verdict=_said("overall")),
+    Metric("dnsmos_p808", "DNSMOS P.808", HIGHER, judge="dnsmos", verdict=_said("p808")),
+    _rate("whisper_failed_takes", "Failed takes (Whisper)", "whisper", tail),
+    Metric("speaker_similarity", "SIM-o", HIGHER, judge="similarity", verdict=_said("similarity")),
+    Metric("utmos", "UTMOS", HIGHER, judge="utmos", verdict=_said("utmos")),
     Metric(
         "faulty_takes",
         "Faulty takes",
-        "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
         LOWER,
         of=lambda measured, heard, distance: _any(heard.faults),
         judge="faults",
         verdict=lambda figures: _any(figures.get("faults")),
         percent=True,
     ),
-    _heard("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS"),
-    _heard(
-        "true_peak",
-        "True peak",
-        "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned "
-        "down for playback and for 16-bit files.",
-        NEITHER,
-        "dBTP",
-    ),
-    _heard("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER),
-    _heard("silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER),
-    Metric("audio_seconds", "Length", "Seconds of new audio.", NEITHER, "s", of=_measured("audio_seconds")),
+    _heard("loudness", "Loudness", NEITHER, "LUFS"),
+    _heard("true_peak", "True peak", NEITHER, "dBTP"),
+    _heard("clipping", "Clipping", LOWER),
+    _heard("silence", "Silence", NEITHER),
+    Metric("audio_seconds", "Length", NEITHER, "s", of=_measured("audio_seconds")),
 )
 
 JUDGED = tuple(one for one in METRICS if one.judge)
