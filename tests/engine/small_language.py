@@ -115,8 +115,7 @@ def write_student(
 def write_order(root: Path, values: tuple[float, ...] = (3.0, 1.0, 2.0)) -> None:
     """A measurement of layers."""
     measure = LayerImportance(WORD_ERROR, values)
-    record = ImportanceRecord("lm-mini", fingerprint(root / "model.safetensors"), len(values), (measure,))
-    record.write(root / FILE)
+    ImportanceRecord("lm-mini", fingerprint(root / "model.safetensors"), len(values), (measure,)).write(root / FILE)
 
 
 def _write(path: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Path:

@@ -44,9 +44,8 @@ def test_a_language_model_speaks(paretone: Console, tmp_path: Path) -> None:
     assert data["tokens"] > 20
     assert data["setting"]["options"]["top_k"] == 5
     assert soundfile.info(out).frames == data["samples"]
-    said = paretone.out(*speak)
     # The last pass gives the end.
-    assert f"{data['tokens'] / data['target_passes']:.2f} per pass of the model" in said
+    assert f"{data['tokens'] / data['target_passes']:.2f} per pass of the model" in paretone.out(*speak)
     assert data["target_passes"] == data["tokens"] + 1
 
 
@@ -110,8 +109,7 @@ def test_a_masked_model_speaks(paretone: Console, tmp_path: Path) -> None:
 def test_a_masked_model_takes_techniques_by_name(paretone: Console, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "speech.wav", "--json", "--technique")
     speak = ("speak", "--model", MASKED, *QUICK, "--text", small_release.LONG, *out)
-    blocks = "blockwise:block=16;first_block=16;first_steps=2;later_steps=2;adaptive=false"
-    data = paretone.data(*speak, blocks)
+    data = paretone.data(*speak, "blockwise:block=16;first_block=16;first_steps=2;later_steps=2;adaptive=false")
     assert data["evaluations"] > 6
     assert data["ops_ratio"] > 1
     assert data["first_audio_seconds"] < data["seconds"]

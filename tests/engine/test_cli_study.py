@@ -84,8 +84,7 @@ def test_run_status_and_export(file: Path, console: Console) -> None:
     assert console.out("study", "status", folder) == status
 
     heard = file.parent / "heard"
-    fastest = read(folder).settings[-1]
-    record = replace(FAST, setting=fastest.setting.to_json())
+    record = replace(FAST, setting=read(folder).settings[-1].setting.to_json())
     for number in range(1, 17):
         trials.append(abx_trial("s", number, conditions=(BASELINE, record)), heard)
     files = [Path(one) for one in console.data("study", "export", folder, "--json", "--listening", heard)["files"]]

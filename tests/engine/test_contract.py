@@ -64,8 +64,7 @@ def spoken(model: str, threads: int) -> Synthesis:
     speech = load_model(model, device="cpu")
     torch.set_num_threads(threads)
     setting = Setting(model, entry(model).options_with(**workload({}, {"steps": 2})), seed=3)
-    text = workload("Rice is often served in round bowls.", "Rice.")
-    return synthesise(speech, text, voice("", model), setting)
+    return synthesise(speech, workload("Rice is often served in round bowls.", "Rice."), voice("", model), setting)
 
 
 def cycles(made: Synthesis) -> list[DecodingCycle]:

@@ -48,10 +48,8 @@ def test_a_study_is_read_and_is_not_continued_with_other_weights(tmp_path: Path,
     ratios = [one.value("ops_ratio") for one in found.settings]
     assert ratios[0] == 1
     assert ratios == sorted(ratios, reverse=True)
-    refused = console.refusal("study", "run", file)
-    assert "no voice named 'slt' any more: it was one of the earlier F5 mini" in refused
-    again = console.data("study", "status", "--json", folder)
-    assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
+    assert "no voice named 'slt' any more: it was one of the earlier F5 mini" in console.refusal("study", "run", file)
+    assert [one["takes"] for one in console.data("study", "status", "--json", folder)["settings"]] == [1, 1, 1]
 
 
 def test_takes_are_known_for_those_of_the_earlier_model() -> None:

@@ -153,8 +153,7 @@ def test_a_sweep_over_an_evaluation_set(model: Model, tmp_path: Path) -> None:
 
 
 def test_rows_become_a_data_frame(sweep: Rows) -> None:
-    frame = sweep.to_pandas()
-    assert list(frame["setting"]) == [row["setting"] for row in sweep]
+    assert list(sweep.to_pandas()["setting"]) == [row["setting"] for row in sweep]
     assert len(sweep.to_pandas(takes=True)) == len(sweep.takes)
 
 

@@ -47,8 +47,7 @@ def test_no_other_place_starts_this_interpreter() -> None:
         if "sys.executable" in path.read_text(encoding="utf-8")
     }
     # remote/ssh.py has the script that installs Paretone on a host, whose interpreter it means.
-    named = ("own_process.py", "extras.py", "remote/ssh.py")
-    assert starting == {f"engine/paretone/{one}" for one in named}
+    assert starting == {f"engine/paretone/{one}" for one in ("own_process.py", "extras.py", "remote/ssh.py")}
 
 
 ROOT = Path(__file__).resolve().parents[2]

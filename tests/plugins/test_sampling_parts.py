@@ -104,8 +104,7 @@ def test_guidance_is_rescaled_as_published(plugins: object) -> None:
     own = conditional + 2 * (conditional - unconditional)
     combine = Part.of("paretone_guidance_rescale:combining", share=0.7).make(lambda velocities, evaluation: own)
     found = combine(torch.cat([conditional, unconditional]), 0)
-    scaled = own * (conditional.std() / own.std())
-    assert torch.allclose(found, 0.7 * scaled + 0.3 * own, atol=1e-6)
+    assert torch.allclose(found, 0.7 * (own * (conditional.std() / own.std())) + 0.3 * own, atol=1e-6)
     assert found.std() < own.std()
 
 

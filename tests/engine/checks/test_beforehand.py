@@ -84,11 +84,9 @@ def test_settings_that_collapse_are_named_by_their_plans() -> None:
         info = replace(known(given.model), **changes)
         return [name for name, (_, sentence) in COLLAPSES.items() if sentence in collapses(foreseen(given, info), info)]
 
-    strided = setting("omni-mini", guidance_stride={}, fewer_steps={"steps": 7})
-    assert said(strided) == ["guidance stride"]
+    assert said(setting("omni-mini", guidance_stride={}, fewer_steps={"steps": 7})) == ["guidance stride"]
     assert said(setting("omni-mini", guidance_stride={})) == []
-    cached = setting("f5-mini", first_block={"threshold": 0.4}, steps={"steps": 4})
-    assert said(cached) == ["stale cache"]
+    assert said(setting("f5-mini", first_block={"threshold": 0.4}, steps={"steps": 4})) == ["stale cache"]
     assert said(setting("f5-mini", first_block={"threshold": 0.4})) == []
     assert said(setting("f5-mini", saturating_guidance={"threshold": 2.0})) == ["stale guidance"]
     assert said(setting("f5-mini", saturating_guidance={"threshold": 0.5})) == []

@@ -63,8 +63,7 @@ def test_noise_is_judged_worse_than_the_reference_speech(tmp_path: Path, console
 
 def test_the_decoder_is_told_in_parts_where_it_has_them() -> None:
     row = {"text_seconds": 0.1, "backbone_seconds": 2.0, "decoder_seconds": 0.5}
-    whole = parts_line({**row, "flow_seconds": None, "vocoder_seconds": None})
-    assert whole.endswith("decoder 0.500 s.")
+    assert parts_line({**row, "flow_seconds": None, "vocoder_seconds": None}).endswith("decoder 0.500 s.")
     parts = parts_line({**row, "flow_seconds": 0.4, "vocoder_seconds": 0.1})
     assert parts.endswith("decoder 0.500 s (flow 0.400 s, vocoder 0.100 s).")
 
@@ -151,7 +150,6 @@ def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, cons
     assert 0 < data["judged"]["word_error_rate"]["reference"]["value"] < 1
     assert data["judged"]["failed_takes"]["reference"]["value"] == 0.5
     sides = "compare", "baseline", SIDE
-    said = console.out(*sides, "--set", str(path), "--count", "1", "--repeats", "1")
-    assert said.startswith("meta.lst: 2 lines, ")
+    assert console.out(*sides, "--set", str(path), "--count", "1", "--repeats", "1").startswith("meta.lst: 2 lines, ")
     assert "--set has its own texts and voices" in console.refusal(*sides, "--set", str(path), "--text", "No.")
     assert "belong to an evaluation set; give it with --set" in console.refusal(*sides, "--count", "1")

@@ -37,8 +37,7 @@ def test_no_errors_have_no_interval_but_are_over_so_many_words() -> None:
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
-    samples = np.random.default_rng(2).exponential(size=(30, 400))
-    found = estimates.estimates(samples, "mean", [30] * 400)
+    found = estimates.estimates(np.random.default_rng(2).exponential(size=(30, 400)), "mean", [30] * 400)
     assert 0.88 < np.mean([one.low <= 1.0 <= one.high for one in found]) < 0.97
 
 

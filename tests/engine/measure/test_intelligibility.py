@@ -101,8 +101,7 @@ def test_rate_and_interval() -> None:
 
 
 def test_the_bigram_sums_to_one_after_every_word() -> None:
-    sentences = [["a", "b", "c"], ["a", "c"], ["b", "c", "a"]]
-    lines = bigram_model(sentences).splitlines()
+    lines = bigram_model([["a", "b", "c"], ["a", "c"], ["b", "c", "a"]]).splitlines()
     first, second = lines.index("\\1-grams:"), lines.index("\\2-grams:")
     unigrams = {word: (10 ** float(p), 10 ** float(b)) for p, word, b in map(str.split, lines[first + 1 : second - 1])}
     bigrams = {(h, w): 10 ** float(p) for p, h, w in map(str.split, lines[second + 1 : -2])}

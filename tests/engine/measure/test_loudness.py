@@ -142,8 +142,7 @@ def test_silence_is_counted_in_frames_and_does_not_depend_on_the_level() -> None
 def test_nothing_at_all_is_silent() -> None:
     assert loudness.silence(np.zeros(RATE), RATE) == 1.0
     assert loudness.silence(np.zeros(5), RATE) == 1.0
-    found = loudness.signal_metrics(np.zeros(RATE, np.float32), RATE)
-    assert found == Metrics(clipping=0.0, silence=1.0)
+    assert loudness.signal_metrics(np.zeros(RATE, np.float32), RATE) == Metrics(clipping=0.0, silence=1.0)
 
 
 # --- Pitch ------------------------------------------------------------------------------------------------------------
@@ -168,11 +167,9 @@ def test_a_glide_is_followed() -> None:
 
 
 def test_noise_and_silence_are_unvoiced() -> None:
-    noise = 0.1 * np.random.default_rng(0).standard_normal(RATE)
-    assert not fundamental(noise, RATE).any()
+    assert not fundamental(0.1 * np.random.default_rng(0).standard_normal(RATE), RATE).any()
     assert not fundamental(np.zeros(RATE), RATE).any()
-    hum = np.concatenate([voiced(120), 1e-4 * voiced(50)])
-    assert not fundamental(hum, RATE)[-80:].any()
+    assert not fundamental(np.concatenate([voiced(120), 1e-4 * voiced(50)]), RATE)[-80:].any()
 
 
 def test_long_recordings_are_worked_on_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,8 +206,7 @@ def glide(low: float, high: float, seconds: float = 1.0) -> np.ndarray:
 
 
 def test_the_range_of_a_glide_is_that_of_even_steps_on_the_logarithm() -> None:
-    width = np.log(200 / 140)
-    assert pitch_range(log_pitch(glide(140, 200), RATE)) == pytest.approx(width / np.sqrt(12), rel=0.05)
+    assert pitch_range(log_pitch(glide(140, 200), RATE)) == pytest.approx(np.log(200 / 140) / np.sqrt(12), rel=0.05)
     assert pitch_range(log_pitch(glide(150, 150), RATE)) == pytest.approx(0.0, abs=1e-3)
     assert mean_pitch(log_pitch(glide(150, 150), RATE)) == pytest.approx(150, abs=0.5)
     assert np.isnan(mean_pitch(np.zeros(50))), "nothing is voiced"
@@ -225,8 +221,7 @@ def test_level_and_silence_around_change_no_range() -> None:
 
 
 def test_octave_errors_do_not_count() -> None:
-    jump = np.r_[np.full(RATE, 150.0), np.full(RATE // 10, 75.0)]
-    assert pitch_range(log_pitch(voiced(jump, 1.1), RATE)) < 0.02
+    assert pitch_range(log_pitch(voiced(np.r_[np.full(RATE, 150.0), np.full(RATE // 10, 75.0)], 1.1), RATE)) < 0.02
 
 
 def test_noise_silence_and_single_periods_have_no_range() -> None:

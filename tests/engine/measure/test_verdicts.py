@@ -92,5 +92,4 @@ def test_a_take_is_judged_at_its_own_rate() -> None:
     ways = [Way("original", Setting("f5-mini"))]
     *_, spoken = verdicts(SENTENCES, [voice()], load_vocoder(entry("f5-mini").vocoder_folder), Original(), ways)
     assert spoken.errors.rate < 0.2
-    wrong = [(one.samples, 24_000) for one in spoken.syntheses]
-    assert Judge(SENTENCES).word_errors(SENTENCES, wrong).rate > 0.5
+    assert Judge(SENTENCES).word_errors(SENTENCES, [(one.samples, 24_000) for one in spoken.syntheses]).rate > 0.5

@@ -130,8 +130,7 @@ def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) 
 
 @only_in_full("repetitions")
 def test_a_calibration_reports_live_and_is_the_same_as_here(here: Window, relay: Relay) -> None:
-    used = UsedTechnique("ditreducio")
-    request = CalibrationRequest((Utterance("Good morning.", VOICE),), setting(4, used))
+    request = CalibrationRequest((Utterance("Good morning.", VOICE),), setting(4, UsedTechnique("ditreducio")))
     here.engine.submit(commands.Prepare(2, "ditreducio", request))
     here.recorder.wait_for_kind(events.PreparationReport, 2)
     relay.reset()

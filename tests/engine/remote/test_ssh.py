@@ -81,8 +81,7 @@ class Sshd:
 
     def cut(self) -> None:
         """Kill the server's side of every connection, and what runs in them is left alone."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        for one in children:
+        for one in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
             os.kill(int(one), signal.SIGKILL)
 
     def close(self) -> None:

@@ -107,8 +107,7 @@ def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None
 
 
 def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorder) -> None:
-    jobs = [LOAD, synthesis(2), calibration(3), synthesis(4), LoadModel(5, "small"), synthesis(6)]
-    for command in jobs:
+    for command in [LOAD, synthesis(2), calibration(3), synthesis(4), LoadModel(5, "small"), synthesis(6)]:
         engine.submit(command)
     recorder.end_of(6)
     assert [event.job for event in recorder.events if isinstance(event, events.ENDINGS)] == [1, 2, 3, 4, 5, 6]

@@ -157,8 +157,7 @@ def test_unknown_views_and_knobs_and_other_families_are_refused(model: F5Speech)
 
 def test_the_selected_sentence_is_not_judged_for_something_may_be_calibrated_on_it() -> None:
     first, second, third = harvard_sentences()[:3]
-    other = Utterance("Another sentence.", voice())
-    assert [one.text for one in judged_utterances(other, 2)] == [first, second]
+    assert [one.text for one in judged_utterances(Utterance("Another sentence.", voice()), 2)] == [first, second]
     found = judged_utterances(Utterance(f" {first}", voice("bella")), 30)
     assert [one.text for one in found[:2]] == [second, third] and len(found) == 30
     assert {one.voice.id for one in found} == {"bella"}

@@ -43,5 +43,4 @@ def muffled(samples: np.ndarray, hertz: float = 1500.0) -> np.ndarray:
 
 def with_dropouts(samples: np.ndarray, seconds: float = 0.02, every: float = 0.1) -> np.ndarray:
     """With silence in the place of 20 ms of every 100."""
-    time = np.arange(len(samples)) / RATE
-    return np.where(time % every < seconds, 0.0, samples).astype(np.float32)
+    return np.where(np.arange(len(samples)) / RATE % every < seconds, 0.0, samples).astype(np.float32)

@@ -120,8 +120,7 @@ def test_pauses_do_not_count(voice_judge: VoiceJudge) -> None:
 
 def test_a_verdict_compares_with_the_voices_recording(voice_judge: VoiceJudge, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "prompt.wav", speech(OTHER_TEXT), RATE, subtype="FLOAT")
-    voice = Voice("own", "Own", str(tmp_path / "prompt.wav"), OTHER_TEXT)
-    verdict = voice_judge.hear(TEXT, voice, speech(), RATE)
+    verdict = voice_judge.hear(TEXT, Voice("own", "Own", str(tmp_path / "prompt.wav"), OTHER_TEXT), speech(), RATE)
     expected = voice_judge.similarity(*(voice_judge.voice_of(one, RATE) for one in (speech(OTHER_TEXT), speech())))
     assert verdict.judge == "voice"
     assert verdict.figures["voice_similarity"] == pytest.approx(expected, abs=1e-4)

@@ -148,8 +148,7 @@ def test_a_trace_that_cannot_be_written_says_so(tmp_path):
 
 def masked_model(tmp_path: Path, layers: int = 2):
     model = load_model("OmniVoice", folder=str(write_release(tmp_path / "model", layers=layers)), device="cpu")
-    options = entry("OmniVoice").options_with(clone=False, steps=6, post_process=False)
-    return model, Setting("OmniVoice", options)
+    return model, Setting("OmniVoice", entry("OmniVoice").options_with(clone=False, steps=6, post_process=False))
 
 
 def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
