@@ -17,11 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig, FlowSizes
-from paretone.models.cosyvoice2.flow_networks import (
-    Estimator,
-    FlowEstimator,
-    UpsamplingEncoder,
-)
+from paretone.models.cosyvoice2.flow_networks import Estimator, FlowEstimator, UpsamplingEncoder
 from paretone.models.networks.incremental import Memory
 
 NOISE_SEED = 0

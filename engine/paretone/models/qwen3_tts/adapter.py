@@ -18,13 +18,7 @@ from paretone.models.families.language_network import DraftTensors, LanguageNetw
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
 from paretone.models.loading import LoadRequest
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
-from paretone.models.qwen3_tts.config import (
-    LONGEST_DESCRIBED,
-    LONGEST_PASSAGE,
-    MOST_FRAMES,
-    TITLE,
-    VOICE_DESIGN,
-)
+from paretone.models.qwen3_tts.config import LONGEST_DESCRIBED, LONGEST_PASSAGE, MOST_FRAMES, TITLE, VOICE_DESIGN
 from paretone.models.qwen3_tts.frames import FrameModel
 from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE

@@ -42,8 +42,7 @@ def test_the_store_finds_the_newest_that_fits_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [("{", "cannot be read"), ('{"schema": 99}', "schema 99"), ('{"schema": 2}', "table")],
+    ("content", "says"), [("{", "cannot be read"), ('{"schema": 99}', "schema 99"), ('{"schema": 2}', "table")]
 )
 def test_a_damaged_file_is_named_and_passed_over(tmp_path: Path, content: str, says: str) -> None:
     (tmp_path / "damaged.json").write_text(content)
