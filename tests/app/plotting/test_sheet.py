@@ -192,7 +192,7 @@ def colour_bar() -> ColourBar:
 def similarity_grid() -> SimilarityGrid:
     made = SimilarityGrid(LIGHT)
     made.show_captured((1, 7))
-    made.set_layout(3, 0)
+    made.show_similarities(np.full((3, 0), np.nan), None)
     made.grab()
     made.show_similarities(np.array([[np.nan, np.inf, 0.5]] * 3), np.nan)
     return made
