@@ -55,8 +55,7 @@ def shareable(checks: Sequence[Check], folder: Path | None = None) -> tuple[Chec
 
 def private(text: str, data: Path | None = None) -> str:
     """``text`` without this user's folders: the home folder is ``~``, the ``data`` folder ``DATA``."""
-    places = ((data or data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~"))
-    for folder, name in places:
+    for folder, name in ((data or data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~")):
         for path in {str(folder), str(folder.resolve())}:
             if len(path) > 1:
                 text = text.replace(path, name)

@@ -458,8 +458,7 @@ class Model:
             declared = technique(name)
             file = declared.artefact_file
             if file is not None and file.option in knobs:
-                path = str(knobs.pop(file.option))
-                setting, found = with_file(setting, model, file.option, path, knobs)
+                setting, found = with_file(setting, model, file.option, str(knobs.pop(file.option)), knobs)
                 artefacts = (*artefacts, *found)
                 continue
             setting = setting.with_technique(used_technique(declared, knobs))

@@ -57,8 +57,7 @@ class Resampler:
             return samples.astype(np.float32)
         self._pending = np.concatenate((self._pending, samples.astype(np.float64)))
         # Output m reads inputs up to floor(m * down / up) + reach, which must be below `received`.
-        ready = max(0, ceil((self._received - self._reach) * self._up / self._down))
-        return self._compute(ready)
+        return self._compute(max(0, ceil((self._received - self._reach) * self._up / self._down)))
 
     def finish(self) -> np.ndarray:
         """The last outputs, computed as if followed by silence."""

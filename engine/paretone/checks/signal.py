@@ -213,8 +213,7 @@ def burst(speech: Speech) -> Iterator[Found]:
     tail = tail[:, : tail.shape[1] // 4 * 4].reshape(len(tail), -1, 4).mean(2)
     flat = np.exp(np.log(tail).mean(1)) / tail.mean(1)
     level = 10 * np.log10(tail.mean(1)) - 10 * np.log10(float(np.percentile(spectra[:, low:high].mean(1), 90)) + FLOOR)
-    noisy = (flat > NOISY) & (level > BURST_LEVEL)
-    for start, end in runs(noisy):
+    for start, end in runs((flat > NOISY) & (level > BURST_LEVEL)):
         seconds = (end - start) * FRAME_SECONDS
         if end < len(tail) - 4 and (level[end:] > -25).any():
             continue  # Speech goes on after it.

@@ -696,8 +696,7 @@ def typed_side(text: str, model: str, variant: str = "", as_published: str = "")
     for one in typed_techniques(techniques or [name for name in published if name not in filed], published):
         setting = setting.with_technique(one)
     foreseen(setting)
-    knobs = {name: one.knobs for name, one in published.items()}
-    return Side(text, setting, variant, files, knobs, named)
+    return Side(text, setting, variant, files, {name: one.knobs for name, one in published.items()}, named)
 
 
 def prepare(side: Side, model: SpeechModel) -> None:

@@ -137,14 +137,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         samples = first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
     remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
-    part = f"{take.unfinished.partition(' ')[2]}; wrote them to {out}."
-    problem, code = ending(stopped, part, Synthesise.activity)
+    problem, code = ending(stopped, f"{take.unfinished.partition(' ')[2]}; wrote them to {out}.", Synthesise.activity)
     if stopped is not None:
         kept = None
     elif options.repeat:
         given = spoken.text, spoken.voice, spoken.setting, spoken.artefacts
-        again = TimeAgain(JOB, *given, take=take.id, times=options.repeat)
-        timed, stopped = _outcomes(again, TimedAgain, session)
+        timed, stopped = _outcomes(TimeAgain(JOB, *given, take=take.id, times=options.repeat), TimedAgain, session)
         take = repeated(take, timed[-1].runs) if timed else take
         few = {0: "the first run, without repeats", 1: "this repeat"}.get(
             len(take.repeats), "these repeats, as medians"

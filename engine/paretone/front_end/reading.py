@@ -74,8 +74,7 @@ class Prosody:
         lengths[0], lengths[-1] = min(lengths[0], LEAD), min(lengths[-1], TAIL)
         if self.emphasis is not None:
             inside = word_at(symbols, self.emphasis)
-            ends = np.cumsum(lengths[inside]) * (1 + LONGER * self.strength)
-            lengths[inside] = np.diff(np.round(ends), prepend=0)
+            lengths[inside] = np.diff(np.round(np.cumsum(lengths[inside]) * (1 + LONGER * self.strength)), prepend=0)
         return timed_phones(symbols, lengths.tolist(), FRAME)
 
 

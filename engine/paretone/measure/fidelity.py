@@ -99,8 +99,7 @@ def timbre_distance(first: np.ndarray, second: np.ndarray) -> float:
     """Timbre distance in dB of natural-log mel spectrograms (frames, bands) of the same words. Raises
     :class:`SettingError` for other shapes."""
     _require_same_bands(first, second, "have no timbres that could be compared", frames=True)
-    difference = _envelope(first) - _envelope(second)
-    return float(10.0 / math.log(10.0) * np.sqrt(2.0 * np.sum(difference**2)))
+    return float(10.0 / math.log(10.0) * np.sqrt(2.0 * np.sum((_envelope(first) - _envelope(second)) ** 2)))
 
 
 def _envelope(mel: np.ndarray) -> np.ndarray:

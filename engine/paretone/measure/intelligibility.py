@@ -77,8 +77,7 @@ class Judge:
         pocketsphinx, self._jiwer = _required("pocketsphinx"), _required("jiwer")
         with tempfile.TemporaryDirectory() as folder:
             model, dictionary = Path(folder, "sentences.arpa"), Path(folder, "words.dict")
-            spoken = [words_of(sentence) for sentence in sentences]
-            model.write_text(bigram_model(spoken), encoding="ascii")
+            model.write_text(bigram_model([words_of(sentence) for sentence in sentences]), encoding="ascii")
             known = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict")).read_text(encoding="utf-8")
             dictionary.write_text(_dictionary(sentences, known), encoding="ascii")
             self._decoder = pocketsphinx.Decoder(

@@ -135,8 +135,7 @@ def verdicts(
 @torch.inference_mode()
 def copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
     """Copy of ``samples`` (n,) at 24 kHz by ``vocoder`` through their mel: (m,) float32."""
-    mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
-    return vocoder.decode(mel.transpose(1, 2))[0].numpy()
+    return vocoder.decode(MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32))).transpose(1, 2))[0].numpy()
 
 
 def _mel(samples: np.ndarray) -> np.ndarray:

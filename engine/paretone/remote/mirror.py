@@ -96,8 +96,7 @@ class Mirror:
             self._copy.touch()
             fresh, more = FRESH, True
             while more:
-                known = b"".join(_digests(self._copy.read_bytes()))
-                found = await ask(Ask("study", self.key, content=fresh + known))
+                found = await ask(Ask("study", self.key, content=fresh + b"".join(_digests(self._copy.read_bytes()))))
                 if not found["size"]:
                     return
                 self._take_in(found)
@@ -106,8 +105,7 @@ class Mirror:
             for take in sorted(_takes(self._copy)):
                 place = self.folder / AUDIO / f"{take}{_SUFFIX}"
                 if not place.exists():
-                    name = f"studies/{self.key}/{AUDIO}/{take}{_SUFFIX}"
-                    files.write_atomically(place, await fetched(ask, name))
+                    files.write_atomically(place, await fetched(ask, f"studies/{self.key}/{AUDIO}/{take}{_SUFFIX}"))
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))

@@ -202,8 +202,7 @@ class HostFiles:
             raise PlaceError(f"{name} could not be read on the host: {files.reason(error)}.") from error
 
     def fetched(self, name: str) -> Path:
-        root = self.studies if name.startswith("studies/") else self.made
-        return within(root, name.partition("/")[2])
+        return within(self.studies if name.startswith("studies/") else self.made, name.partition("/")[2])
 
     # --- Folders to choose from ---------------------------------------------------------------------------------------
     def folder(self, path: str) -> dict[str, Any]:

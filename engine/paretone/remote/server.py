@@ -422,8 +422,7 @@ def _keep(path: Path, found: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             json.dump({**found, "pid": os.getpid()}, file)
     except OSError as error:
         raise SettingError(f"{path} could not be written: {files.reason(error)}.") from error

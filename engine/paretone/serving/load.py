@@ -69,8 +69,7 @@ class Target:
         return base if base.endswith(PATH) else base.removesuffix("/v1") + PATH
 
     def body(self, text: str, seed: int | None) -> dict[str, object]:
-        named = {"model": self.model, "voice": self.voice}
-        chosen = {name: value for name, value in named.items() if value}
+        chosen = {name: value for name, value in {"model": self.model, "voice": self.voice}.items() if value}
         seeded: dict[str, object] = {} if seed is None else {"seed": seed}
         # vLLM-Omni's OmniVoice reads it there.
         if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
@@ -213,8 +212,7 @@ class Measured:
 
 def percentile(values: Sequence[float], share: int) -> tuple[float, float, float]:
     """Percentile of ``values`` with the ends of its 95 % interval."""
-    found = np.asarray(values, dtype=float)
-    return bootstrap(lambda drawn: np.percentile(drawn, share, axis=1), found, draws=1000)
+    return bootstrap(lambda drawn: np.percentile(drawn, share, axis=1), np.asarray(values, dtype=float), draws=1000)
 
 
 def hash_of(texts: Sequence[str]) -> str:

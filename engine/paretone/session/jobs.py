@@ -70,8 +70,7 @@ def install_extra(command: commands.InstallExtra, executor: Executor, job: Runni
         # No estimate: phases differ in length.
         job.post(events.Progress(command.job, phase, phases, None, line))
 
-    ready = install(extra(command.extra), tell, observer.check)
-    return events.ExtraInstalled(command.job, command.extra, ready)
+    return events.ExtraInstalled(command.job, command.extra, install(extra(command.extra), tell, observer.check))
 
 
 def export_profile(command: commands.ExportProfile, executor: Executor, job: RunningJob) -> events.ProfileExported:
@@ -125,8 +124,7 @@ def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> e
         request = replace(request, resume=(Path(request.work) / CHECKPOINT).is_file())
     model = executor.model_for(request.setting) if preparation.on_loaded_model else None
     observer = PreparationObserver(job, command.technique, preparation.title)
-    created = datetime.now(UTC).isoformat(timespec="milliseconds")
-    task = JobTask(request, observer, model, executor.machine, created)
+    task = JobTask(request, observer, model, executor.machine, datetime.now(UTC).isoformat(timespec="milliseconds"))
     result = Part(preparation.run, owner=plug_in(command.technique)).make(task)
     info = _info(executor, request, observer) if preparation.finds_weights else None
     return events.Prepared(command.job, command.technique, result, info)

@@ -104,8 +104,7 @@ def time_again(command: commands.TimeAgain, executor: Executor, job: RunningJob)
     runs: list[Measurements] = []
     try:
         while observer.done < command.times:
-            script = model.script(command.text, command.voice, plan, observer)
-            runs.append(model.speak(script, observer).measurements)
+            runs.append(model.speak(model.script(command.text, command.voice, plan, observer), observer).measurements)
             observer.done += 1
     except (Exception, KeyboardInterrupt):
         if runs:
@@ -153,8 +152,7 @@ def encode(command: commands.EncodePrompts, executor: Executor, job: RunningJob)
 
 def hear(command: commands.HearTokens, executor: Executor, job: RunningJob) -> events.TokensHeard:
     model, check = _language_model(executor, command.setting), JobObserver(job).check
-    plan = resolve(model.info, command.setting)
-    samples = model.heard(command.tokens, command.text, command.voice, plan, check)
+    samples = model.heard(command.tokens, command.text, command.voice, resolve(model.info, command.setting), check)
     return events.TokensHeard(command.job, samples, model.info.sample_rate)
 
 

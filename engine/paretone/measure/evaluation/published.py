@@ -81,8 +81,7 @@ class _Scales(nn.Module):
         *parts, last = x.chunk(self.PARTS, 1)
         found: list[Tensor] = []
         for part, convolution, norm in zip(parts, self.convs, self.bns, strict=True):
-            whole = part if not found else found[-1] + part
-            found.append(norm(functional.relu(convolution(whole))))
+            found.append(norm(functional.relu(convolution(part if not found else found[-1] + part))))
         return torch.cat([*found, last], 1)
 
 
@@ -184,8 +183,7 @@ class SimilarityJudge:
                 recording, at = soundfile.read(voice.audio, dtype="float32")
             except (OSError, RuntimeError) as error:
                 raise AudioError(f"The recording {voice.audio} could not be read ({error}).") from error
-            mono = recording if recording.ndim == 1 else recording.mean(1)
-            self._voices[voice.audio] = self._embedded(mono, at)
+            self._voices[voice.audio] = self._embedded(recording if recording.ndim == 1 else recording.mean(1), at)
         cosine = functional.cosine_similarity(self._embedded(samples, rate), self._voices[voice.audio])
         return Verdict("similarity", {"similarity": float(cosine)})
 
