@@ -26,18 +26,9 @@ CODES = 24
 END_OF_TEXT, FIRST_CODE = len(PHONES), len(PHONES) + 1
 START_OF_SPEECH, END_OF_SPEECH = FIRST_CODE + CODES, FIRST_CODE + CODES + 1
 HIDDEN = 16
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": HIDDEN,
-    "intermediate_size": 24,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "vocab_size": END_OF_SPEECH + 1,
-    "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0,
-}
+CONFIG = {"model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": 24, "num_hidden_layers": LAYERS}
+CONFIG |= {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "vocab_size": END_OF_SPEECH + 1}
+CONFIG |= {"rms_norm_eps": 1e-5, "rope_theta": 10000.0}
 TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(4, 3, 2), width=8, inner_width=8, decoder_token_layers=2)
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 

@@ -118,16 +118,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     ]
     data = {
         "files": [
-            {
-                "file": one.file,
-                "seconds": one.seconds,
-                "sample_rate": one.sample_rate,
-                **one.figures,
-                "heard": one.heard,
-                "found": [each.to_json() for each in one.faults.findings],
-                "notes": list(one.notes),
-                "problem": one.problem,
-            }
+            {**{name: getattr(one, name) for name in ("file", "seconds", "sample_rate")}, **one.figures}
+            | {"heard": one.heard, "found": [each.to_json() for each in one.faults.findings]}
+            | {"notes": list(one.notes), "problem": one.problem}
             for one in found.files
         ],
         "worst": [one.file for one in wrong],

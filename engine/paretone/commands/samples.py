@@ -106,12 +106,6 @@ def _judged(
 
 def _row(one: Sample) -> dict[str, object]:
     setting = one.setting
-    return {
-        "name": one.choice.name,
-        "model": one.choice.model,
-        "setting": None if setting is None else setting.setting.to_json(),
-        "real_time_factor": None if setting is None else setting.value("real_time_factor"),
-        "speed_up": None if setting is None else setting.value("speed_up"),
-        **one.judgement.figures,
-        "heard": one.judgement.heard,
-    }
+    speeds = {name: None if setting is None else setting.value(name) for name in ("real_time_factor", "speed_up")}
+    said = {"setting": None if setting is None else setting.setting.to_json(), **speeds, **one.judgement.figures}
+    return {"name": one.choice.name, "model": one.choice.model, **said, "heard": one.judgement.heard}

@@ -274,17 +274,10 @@ class RooflineReport:
             "audio_seconds": self.audio_seconds,
             "ceilings": self.ceilings.to_json(),
             "phases": [
-                {
-                    "name": phase.name,
-                    "title": phase.title,
-                    "shape": phase.shape,
-                    "forwards": phase.forwards,
-                    "forward_seconds": phase.whole_seconds,
-                    "launches_per_forward": phase.launches,
-                    "launches_per_layer": list(phase.layer_launches),
-                    "graphed": phase.graphed,
-                    "rest_seconds_range": None if phase.rest_range is None else list(phase.rest_range),
-                }
+                {name: getattr(phase, name) for name in ("name", "title", "shape", "forwards", "graphed")}
+                | {"forward_seconds": phase.whole_seconds, "launches_per_forward": phase.launches}
+                | {"launches_per_layer": list(phase.layer_launches)}
+                | {"rest_seconds_range": None if phase.rest_range is None else list(phase.rest_range)}
                 for phase in self.phases
             ],
             "components": list(self.lines()),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,20 +21,10 @@ from paretone.measure.metrics import METRICS, metric
 from paretone.models.base import Voice
 
 RATE = 24_000
-SMALL = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "conv_dim": (16, 16),
-    "conv_kernel": (10, 8),
-    "conv_stride": (5, 4),
-    "num_feat_extract_layers": 2,
-    "num_conv_pos_embeddings": 16,
-    "num_conv_pos_embedding_groups": 4,
-    "num_buckets": 32,
-    "max_bucket_distance": 80,
-}
+SMALL: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+SMALL |= {"conv_dim": (16, 16), "conv_kernel": (10, 8), "conv_stride": (5, 4), "num_feat_extract_layers": 2}
+SMALL |= {"num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4}
+SMALL |= {"num_buckets": 32, "max_bucket_distance": 80}
 WAVLM = {**SMALL, "feat_extract_norm": "layer", "do_stable_layer_norm": True}
 HEAD = {"channels": 16, "pooled": 24, "size": 8}
 LISTENER = {"listener": 4, "hidden": 8, "projected": 12}
@@ -207,18 +198,10 @@ def test_texts_are_normalised_as_seed_tts_does(text: str, expected: str) -> None
     assert SEED_TTS_EN.apply(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "alike"),
-    [
-        ("今天是2024年5月10日。", "今天是二零二四年五月十日"),
-        ("一共１２个，占35%！", "一共十二个占百分之三十五"),
-        ("漢字", "汉字"),
-        ("3.14", "三点一四"),
-        ("100000008", "一亿零八"),
-        ("0571", "零五七一"),
-        ("OK 吗？", "ok吗"),
-    ],
-)
+@pytest.mark.parametrize(("text", "alike"), [
+    ("今天是2024年5月10日。", "今天是二零二四年五月十日"), ("一共１２个，占35%！", "一共十二个占百分之三十五"),
+    ("漢字", "汉字"), ("3.14", "三点一四"), ("100000008", "一亿零八"), ("0571", "零五七一"), ("OK 吗？", "ok吗"),
+])  # fmt: skip
 def test_chinese_is_normalised_alike_on_both_sides(text: str, alike: str) -> None:
     pytest.importorskip("zhconv")
     assert CHINESE.apply(text) == CHINESE.apply(alike)
