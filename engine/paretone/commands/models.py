@@ -98,11 +98,7 @@ def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
     ]
     place = Path(folder) if folder else chosen.folder
     data: dict[str, object] = {
-        "id": chosen.id,
-        "title": chosen.title,
-        "family": chosen.family,
-        "summary": chosen.summary,
-        "licence": chosen.licence,
+        **{name: getattr(chosen, name) for name in ("id", "title", "family", "summary", "licence")},
         "available": chosen.available_in(place),
         "folder": str(place),
         "variants": list(chosen.architectures),

@@ -267,11 +267,8 @@ class RooflineReport:
 
     def to_json(self) -> dict:
         return {
-            "model": self.model,
+            **{name: getattr(self, name) for name in ("model", "text", "voice", "audio_seconds")},
             "setting": self.setting.to_json(),
-            "text": self.text,
-            "voice": self.voice,
-            "audio_seconds": self.audio_seconds,
             "ceilings": self.ceilings.to_json(),
             "phases": [
                 {name: getattr(phase, name) for name in ("name", "title", "shape", "forwards", "graphed")}
@@ -283,12 +280,9 @@ class RooflineReport:
             "components": list(self.lines()),
             "measured_seconds": self.measured,
             "floor_seconds": self.floor,
-            "launches": self.launches,
             "clock_overhead_seconds": self.clock_overhead,
             "notes": list(self.notes),
-            "machine": self.machine,
-            "created": self.created,
-            "seconds": self.seconds,
+            **{name: getattr(self, name) for name in ("launches", "machine", "created", "seconds")},
         }
 
 
