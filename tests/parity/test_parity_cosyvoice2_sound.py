@@ -75,9 +75,9 @@ def flow_config(description: dict) -> FlowConfig:
             feed_forward=encoder["linear_units"],
             layers=encoder["num_blocks"],
             upsampled_layers=encoder["up_blocks"],
-            look_ahead=flow["pre_lookahead_len"],
-            chunk=encoder["static_chunk_size"],
         ),
+        look_ahead=flow["pre_lookahead_len"],
+        chunk=encoder["static_chunk_size"],
         estimator=EstimatorConfig(
             channels=estimator["channels"][0],
             heads=estimator["num_heads"],
@@ -92,7 +92,7 @@ def flow_config(description: dict) -> FlowConfig:
 
 def build_flow(fixture: Fixture, chunk: int = 0) -> TokenToMel:
     config = flow_config(fixture.description)
-    config = replace(config, encoder=replace(config.encoder, chunk=chunk or config.encoder.chunk))
+    config = replace(config, chunk=chunk or config.chunk)
     return loaded_strictly(lambda: TokenToMel(config), fixture.weights, fixture.name)
 
 
@@ -133,7 +133,7 @@ def assert_without_prompt(model: TokenFlow, fixture: Fixture) -> None:
 def test_parity_cosyvoice2_flow_encoder_and_every_step(fixture: Fixture, case: str) -> None:
     model, (chunked, final) = build_flow(fixture), CASES[case].values()
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
-    kept = len(tokens) if final else len(tokens) - model.config.encoder.look_ahead
+    kept = len(tokens) if final else len(tokens) - model.config.look_ahead
     memory, ahead = Memory(), None if final else model.embed(tokens[kept:])
     hidden = model.encoder(model.embed(tokens[:kept]), ahead, 0, chunked, memory)
     assert_close(hidden, fixture[f"{case}.encoder_out"], TOLERANCE, "encoder_out")
@@ -255,7 +255,7 @@ class UpstreamStream:
     def __init__(self, flow: TokenToMel, vocoder: Hift, prompt: AcousticPrompt, noise: Callable[[], Noise]) -> None:
         """``noise`` is asked for a new source of noise for every chunk."""
         self._flow, self._vocoder, self._prompt, self._noise = flow, vocoder, prompt, noise
-        self._hop = flow.config.encoder.chunk
+        self._hop = flow.config.chunk
         self._tokens: list[int] = []
         self._offset = 0
         self._overlap: tuple[Tensor, Tensor, Tensor] | None = None
@@ -265,9 +265,9 @@ class UpstreamStream:
         """Take more speech tokens; the chunks that are complete by now."""
         self._tokens += tokens
         chunks = []
-        while (end := self._offset + self._next_hop) + self._flow.config.encoder.look_ahead <= len(self._tokens):
+        while (end := self._offset + self._next_hop) + self._flow.config.look_ahead <= len(self._tokens):
             stream = MelStream(self._flow, self._prompt)
-            mel = stream.unfinished(self._tokens[: end + self._flow.config.encoder.look_ahead])
+            mel = stream.unfinished(self._tokens[: end + self._flow.config.look_ahead])
             chunks.append(self._vocoded(mel))
             self._offset, self._hop = end, min(HOP_GROWTH * self._hop, LONGEST_HOP)
         return chunks
@@ -279,7 +279,7 @@ class UpstreamStream:
     @property
     def _next_hop(self) -> int:
         """Tokens of the next chunk; the first one ends where a chunk of the flow ends."""
-        spoken, chunk = self._prompt.tokens.shape[1], self._flow.config.encoder.chunk
+        spoken, chunk = self._prompt.tokens.shape[1], self._flow.config.chunk
         return self._hop + (-spoken % chunk if not self._offset else 0)
 
     @torch.inference_mode()
@@ -350,7 +350,7 @@ def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> N
     vocoder = Hift(replace(rounded.config, float32_phases=False)).eval().requires_grad_(False)
     vocoder.load_state_dict(rounded.state_dict())
     decoder, tokens = CosyDecoder(flow, vocoder, prompt_of(fixture)), fixture["token"].tolist()
-    chunk, ahead = flow.config.encoder.chunk, flow.config.encoder.look_ahead
+    chunk, ahead = flow.config.chunk, flow.config.look_ahead
     # The flow's chunks begin with the prompt, so that the first one of the speech is shorter.
     ends = range(chunk - fixture["prompt_token"].shape[1] % chunk, len(tokens) - ahead + 1, chunk)
     parts = [torch.from_numpy(decoder.push([token])) for token in tokens]

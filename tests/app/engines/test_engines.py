@@ -22,7 +22,7 @@ from paretone_app.features.attention.presenter import AttentionPresenter
 from paretone_app.features.roofline.presenter import RooflinePresenter
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import SMALL, MakeWindow, ready
-from tests.engine.models.megatts3.test_official_speech import write_voice
+from tests.engine.models.megatts3.small_release import write_voice
 from tests.engine.remote.elsewhere import Host, Local, Relay
 from tests.engine.training.toy_model import toy_model
 

@@ -29,8 +29,7 @@ from paretone.studies.store import Store
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.requests import TrainingProgress
 from tests.engine.models.hub import WEIGHTS, Hub, assert_complete
-from tests.engine.models.megatts3.small_release import write_folder, write_release
-from tests.engine.models.megatts3.test_official_speech import write_voice
+from tests.engine.models.megatts3.small_release import write_folder, write_release, write_voice
 from tests.engine.recorder import Recorder, is_of
 from tests.engine.remote.elsewhere import Host, Window, window
 from tests.engine.remote.test_elsewhere import VOICE, setting

@@ -174,8 +174,8 @@ def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig
             feed_forward=shape("encoder.encoders.0.feed_forward.w_1.weight", 2)[0],
             layers=shape.count(r"encoder\.encoders\.(\d+)\."),
             upsampled_layers=shape.count(r"encoder\.up_encoders\.(\d+)\."),
-            look_ahead=shape("encoder.pre_lookahead_layer.conv1.weight", 3)[2] - 1,
         ),
+        look_ahead=shape("encoder.pre_lookahead_layer.conv1.weight", 3)[2] - 1,
         estimator=EstimatorConfig(
             channels=channels,
             heads=shape("decoder.estimator.down_blocks.0.1.0.attn1.to_q.weight", 2)[0] // head_width,

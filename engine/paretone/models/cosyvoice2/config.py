@@ -86,10 +86,6 @@ class EncoderConfig:
     layers: int = 6
     upsampled_layers: int = 4
     """Layers at the rate of mel frames."""
-    look_ahead: int = 3
-    """Tokens after a chunk that its frames depend on."""
-    chunk: int = 25
-    """Tokens per chunk; attention sees its own chunk and all earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +110,10 @@ class FlowSizes:
     steps: int = 10
     guidance: float = 0.7
     """Strength of classifier-free guidance of the velocity; 0 is none."""
-
-    @property
-    def look_ahead(self) -> int:
-        """Tokens after a chunk that its frames depend on."""
-        raise NotImplementedError
-
-    @property
-    def chunk(self) -> int:
-        """Tokens per chunk; attention sees its own chunk and all earlier ones."""
-        raise NotImplementedError
+    look_ahead: int = 3
+    """Tokens after a chunk that its frames depend on."""
+    chunk: int = 25
+    """Tokens per chunk; attention sees its own chunk and all earlier ones."""
 
 
 FLOW_OPTIONS = (
@@ -146,14 +136,6 @@ class FlowConfig(FlowSizes):
 
     encoder: EncoderConfig = EncoderConfig()
     estimator: EstimatorConfig = EstimatorConfig()
-
-    @property
-    def look_ahead(self) -> int:
-        return self.encoder.look_ahead
-
-    @property
-    def chunk(self) -> int:
-        return self.encoder.chunk
 
 
 FRAMES_PER_TOKEN = 2

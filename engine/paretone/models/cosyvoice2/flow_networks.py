@@ -28,8 +28,6 @@ from paretone.sampling.operations import OperationCounts
 # parts that the release does not use (convolution module, macaron feed-forward). Relative positions as in
 # Transformer-XL (Dai et al., arXiv 1901.02860, appendix B). Every layer keeps its keys, values and projected positions,
 # so the cost of a chunk depends on its past only by reading these.
-
-
 LAYER_EPSILON = 1e-12
 """Epsilon of norms inside layers; others have PyTorch's 1e-5."""
 
@@ -153,12 +151,12 @@ class TokenUpsampling(nn.Module):
 class UpsamplingEncoder(nn.Module):
     """Embedded speech tokens to hidden mel frames."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, look_ahead: int, chunk: int) -> None:
         super().__init__()
-        self.config = config
+        self.chunk = chunk
         self.embed = InputLayer(config.width)
         self.after_norm = nn.LayerNorm(config.width)
-        self.pre_lookahead_layer = LookAhead(config.width, config.width, config.look_ahead)
+        self.pre_lookahead_layer = LookAhead(config.width, config.width, look_ahead)
         self.encoders = Modules(EncoderLayer(config) for _ in range(config.layers))
         self.up_layer = TokenUpsampling(config.width)
         self.up_embed = InputLayer(config.width)
@@ -170,7 +168,7 @@ class UpsamplingEncoder(nn.Module):
         ``ahead`` (1, look_ahead, width) are the next embedded tokens, ``None`` at the end of the request. Without
         ``chunked``, attention sees everything, which is correct only for complete requests.
         """
-        count, chunk = x.shape[1], self.config.chunk if chunked else None
+        count, chunk = x.shape[1], self.chunk if chunked else None
         x = self.embed(x)
         x = self.pre_lookahead_layer(x, None if ahead is None else self.embed(ahead), memory)
         mask = chunk_mask(first, count, chunk, x.device)
@@ -189,8 +187,6 @@ class UpsamplingEncoder(nn.Module):
 # Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net without downsampling)
 # with the blocks of Matcha-TTS. Time embeddings are tabulated for all steps of a request. Operations and their order
 # are upstream's: the vocoder sums pitch to phases of ten thousand turns, where different rounding changes the phase.
-
-
 CONDITIONS = 3
 """Encoder output, speaker and prompt, each as wide as the state."""
 BRANCHES = 2

@@ -154,8 +154,6 @@ def _read(path: Path) -> tuple[Tensor, Tensor] | None:
 #
 # Modes of ``cli/cosyvoice.py``: in *zero-shot* the language model reads the transcript and continues the recording; in
 # *cross-lingual* it gets neither; in *instruct* it reads an instruction instead. The flow always gets the recording.
-
-
 _INSTRUCTED = f"“{MODE.titles[MODE.values.index(INSTRUCT)]}”"
 SHORT_TEXT = 0.5
 """Share of the transcript's length below which upstream warns of a short text."""

@@ -158,8 +158,6 @@ _STARTED = "started"
 # interpolation never reads. Phases are sums over the whole request, in float64; in float32, as upstream, their rounding
 # after some seconds is louder than that of all other layers. Upstream's rounding is an option. The source is computed
 # on the CPU, so that it is equal on all devices.
-
-
 AMPLITUDE = 0.1
 VOICED_NOISE = 0.003
 UNVOICED_NOISE = AMPLITUDE / 3

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 #
 # Front ends of ``cli/frontend.py`` and ``utils/file_utils.py`` upstream, which take them from Matcha-TTS,
 # openai-whisper and torchaudio. All take mono samples of about −1 to 1; as upstream, Kaldi's is not scaled to 16 bits.
-
-
 SPEECH_RATE = 24000
 """Sample rate of the flow and the vocoder."""
 ENCODER_RATE = 16000

@@ -163,8 +163,6 @@ def _official_normaliser(language: str) -> Callable[[str], str] | None:
 # Text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.
 #
 # The added tokens follow the vocabulary in the official order (``tokenizer/tokenizer.py``).
-
-
 END_OF_PROMPT = "<|endofprompt|>"
 """Mark after an instruction that precedes a text."""
 ADDED = (

@@ -98,12 +98,12 @@ class TokenToMel(TokenFlow):
 
     def __init__(self, config: FlowConfig = FlowConfig()) -> None:
         super().__init__(config, config.encoder.width)
-        self.encoder = UpsamplingEncoder(config.encoder)
+        self.encoder = UpsamplingEncoder(config.encoder, config.look_ahead, config.chunk)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
 
     def new_estimator(self) -> Estimator:
         config = self.config
-        return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
+        return Estimator(config.estimator, config.bands, config.chunk * FRAMES_PER_TOKEN)
 
     def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
@@ -116,8 +116,6 @@ class TokenToMel(TokenFlow):
 # ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``, in CosyVoice 3 ``….time_embed.…``. The metadata are
 # those of :mod:`paretone.models.files.trained_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and
 # everything else stay those of ``flow.pt``.
-
-
 PREFIX = "decoder.estimator."
 
 

@@ -24,8 +24,6 @@ class FlowConfig(FlowSizes):
 
     estimator: BackboneConfig = ESTIMATOR
     look_ahead_channels: int = 1024
-    look_ahead: int = 3
-    chunk: int = 25
 
 
 VOCODER = HiftConfig(causal=True)

@@ -126,7 +126,7 @@ class ConvPositionEmbedding(nn.Module):
 
     @property
     def convolutions(self) -> tuple[nn.Conv1d, nn.Conv1d]:
-        """Both convolutions; officially they form a sequence with their activations."""
+        """Both, without the activations that officially form a sequence with them."""
         first, _, second, _ = self.conv1d
         return cast("nn.Conv1d", first), cast("nn.Conv1d", second)
 

@@ -215,8 +215,6 @@ def require_speakable(text: str, encoded: Encoded) -> None:
 
 
 # Cut long text like F5 (``infer/utils_infer.py``).
-
-
 LONGEST_SECONDS = 22.0
 """Maximum duration of prompt and new speech in one piece, at the prompt's rate of speech."""
 DEFAULT_MAXIMUM = 135

@@ -146,8 +146,6 @@ def parameters(network: LanguageNetwork) -> int:
 #
 # Both contain encoder and decoder; only the decoder is read here. Each of its weights is required, in its shape, and a
 # weight of neither the decoder nor the encoder is an error.
-
-
 _ENCODER = r"(CodecEnc|SemanticEncoder_module|SemanticDecoder_module|semantic_model|fc_prior|fc_post_s)\."
 """Encoder of the original release, and its training parts."""
 _CONVERTED_ENCODER = r"(acoustic_encoder|semantic_encoder|semantic_adapter|fc_encoder)\."

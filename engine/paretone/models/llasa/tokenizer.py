@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 #
 # The release's template contains today's date, so the same seed would speak differently tomorrow. Here the date is the
 # template's default.
-
-
 DATE = "26 Jul 2024"
 TEXT_START, TEXT_END = "<|TEXT_UNDERSTANDING_START|>", "<|TEXT_UNDERSTANDING_END|>"
 SPEECH_START, SPEECH_END = "<|SPEECH_GENERATION_START|>", "<|SPEECH_GENERATION_END|>"

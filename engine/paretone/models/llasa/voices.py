@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 #
 # Encoder and w2v-bert together are as large as the language model, but loaded only for a new voice. For training, an
 # encoder stays loaded over several recordings.
-
-
 BANDS = 80
 """Mel bands of w2v-bert's input, which takes two frames of 10 ms at a time."""
 CODE_SAMPLES = 320
@@ -76,14 +74,14 @@ class VoiceEncoder:
 
     @torch.inference_mode()
     def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
-        from transformers import SeamlessM4TFeatureExtractor
-
         model = self._loaded
         if model is None:
             model = load_encoder(shards)
             nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
             self._loaded = model if self._several else None
         check()
+        from transformers import SeamlessM4TFeatureExtractor  # Once the encoder is there, the package is.
+
         # w2v-bert's input: Kaldi's log-mel frames, normalised over time, two per row.
         extractor = SeamlessM4TFeatureExtractor(
             feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0

@@ -236,8 +236,6 @@ class XCodec2Decoder(nn.Module):
 # The decoder sees the whole clip, so no output is final before the last code. Streaming is an approximation: a window
 # of new codes is decoded with earlier codes as context (at first those of the reference recording) and with later codes
 # over the convolutions' reach, and fades in over the end of the previous window.
-
-
 FADE_CODES = 2
 """Codes of a window's fade-in, 40 ms; fewer than the codes after a window."""
 

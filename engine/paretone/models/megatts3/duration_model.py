@@ -206,10 +206,6 @@ class DurationModel(nn.Module):
             project_out = nn.Linear(config.width, config.codes + 1)
         self.project_out_dim = project_out
 
-    @property
-    def start_code(self) -> int:
-        return self.config.codes + 1
-
     def read_text(self, phones: Tensor, tones: Tensor) -> Tensor:
         """Decoder input of a text: (1, n) numbers to (1, n, width), without padding phones."""
         present = phones > 0
@@ -236,7 +232,7 @@ class DurationModel(nn.Module):
         codes = (durations.clamp(max=self.config.codes - 1) + 1)[phones > 0][None]
         if not codes.numel():
             raise TextError("The reference recording has no phones; choose one of clear speech.")
-        before = functional.pad(codes[:, :-1], (1, 0), value=self.start_code)
+        before = functional.pad(codes[:, :-1], (1, 0), value=self.config.codes + 1)
         _, past = self(before, self.read_text(phones, tones))
         return DurationPrompt(past, int(codes[0, -1]))
 
@@ -270,8 +266,6 @@ class DurationModel(nn.Module):
 #
 # ``dur_pred`` of ``tts/frontend_function.py``. Its random disturbance is off by default here, and reproducible for
 # equal requests, so that takes of a text are equally long; upstream draws 0.1 anew each time.
-
-
 FRAMES_MULTIPLE = 8
 """Durations of a segment add up to a multiple of this."""
 SEAM = 32

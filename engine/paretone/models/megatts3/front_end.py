@@ -140,8 +140,6 @@ def _finishable(piece: str) -> list[str]:
 #
 # The encoder was withheld from the release, so a voice is a pair of files: ``name.wav``, and ``name.npy`` next to it
 # with float32 (1, T, 32), at 25 T per second. If the user has the encoder's weights, the recording is enough.
-
-
 SAMPLE_RATE = 24000
 TAIL = 12000
 """Samples of silence appended to every recording."""

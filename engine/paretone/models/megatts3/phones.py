@@ -92,8 +92,6 @@ def durations_of_phones(frames: np.ndarray, phones: int) -> np.ndarray:
 #
 # The diffusion transformer and the duration model each have one, of different sizes. Source: ByteDance's
 # ``tts/modules/ar_dur/commons/rel_transformer.py``; relative positions as in Shaw et al., arXiv 1803.02155.
-
-
 MASKED_SCORE = -1e4
 
 

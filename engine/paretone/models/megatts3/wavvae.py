@@ -33,8 +33,6 @@ from paretone.models.networks.shapes import Modules, uninitialised
 # Official layout (``tts/modules/wavvae/decoder/seanet_encoder.py``): a SEANet encoder as in EnCodec (Défossez et al.,
 # arXiv 2210.13438) with strides 2, 4, 4, 5 and 6, a two-layer LSTM, and a linear layer to means and log variances. No
 # official weights exist for comparison: names, shapes and structure follow the released code.
-
-
 LATENT_CHANNELS = 32
 PARTS = ("encoder.", "proj_to_z.")
 """Prefixes of an encoder's weights, in a file that may contain a decoder too."""
@@ -89,37 +87,22 @@ class ResidualLSTM(nn.Module):
         return x + self.lstm(x.permute(2, 0, 1))[0].permute(1, 2, 0)
 
 
-class SEANet(nn.Module):
-    def __init__(self, channels: int, width: int) -> None:
-        super().__init__()
-        layers: list[nn.Module] = [PaddedConv1d(1, channels, 7)]
-        for stride in STRIDES:
-            layers += [ResidualBlock(channels), nn.ELU(), PaddedConv1d(channels, 2 * channels, 2 * stride, stride)]
-            channels *= 2
-        layers += [ResidualLSTM(channels), nn.ELU(), PaddedConv1d(channels, width, 7)]
-        self.model = nn.Sequential(*layers)
-
-
 class Encoder(nn.Module):
     """Audio of 24 kHz to hidden frames of 25 Hz."""
 
     def __init__(self, channels: int = 32, width: int = 512) -> None:
         super().__init__()
         self.width = width
-        self.encoder = SEANet(channels, width)
+        layers: list[nn.Module] = [PaddedConv1d(1, channels, 7)]
+        for stride in STRIDES:
+            layers += [ResidualBlock(channels), nn.ELU(), PaddedConv1d(channels, 2 * channels, 2 * stride, stride)]
+            channels *= 2
+        layers += [ResidualLSTM(channels), nn.ELU(), PaddedConv1d(channels, width, 7)]
+        self.encoder = nn.ModuleDict({"model": nn.Sequential(*layers)})
 
     def forward(self, samples: Tensor) -> Tensor:
         """(B, n) to (B, width, ceil(n / 960))."""
-        return self.encoder.model(samples.unsqueeze(1))
-
-    @classmethod
-    def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
-        """An encoder with the size of the official tensors, or ``None`` without encoder tensors. Raises
-        :class:`CheckpointError` if those that determine its size are missing."""
-        if not any(name.startswith(PARTS) for name in weights):
-            return None
-        shape = WeightShapes(shapes_of(weights), where, "a complete encoder of WavVAE")
-        return cls(shape(FIRST_BIAS, 1)[0], shape(LAST_WEIGHT, 2)[1])
+        return self.encoder["model"](samples.unsqueeze(1))
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -261,7 +244,7 @@ class FieldFusion(nn.Module):
 
 
 class Generator(nn.Module):
-    """Frames of 100 Hz to audio."""
+    """Frames of 100 Hz, (B, width / 2, frames), to audio, (B, 1, samples), by ``model_up``."""
 
     def __init__(self, config: WavVAEConfig) -> None:
         super().__init__()
@@ -271,10 +254,6 @@ class Generator(nn.Module):
             layers += [Upsampling(width, ratio), FieldFusion(half)]
         layers += [nn.LeakyReLU(SLOPE), nn.ReflectionPad1d(EDGE), nn.Conv1d(widths[-1], 1, 2 * EDGE + 1), nn.Tanh()]
         self.model_up = nn.Sequential(*layers)
-
-    def forward(self, frames: Tensor) -> Tensor:
-        """(B, width / 2, frames) to (B, 1, samples)."""
-        return self.model_up(frames)
 
     def earliest(self, sample: int) -> int:
         """Earliest frame that the samples from ``sample`` depend on."""
@@ -312,7 +291,7 @@ class WavVAE(nn.Module):
         prompt_frames) · 960 in the release."""
         first = max(prompt_frames - self.margin, 0)
         hidden = self.proj_to_decoder(latents[:, first:].float()).transpose(1, 2)
-        samples = self.decoder(self.latent_upsampler(hidden))[:, 0]
+        samples = self.decoder.model_up(self.latent_upsampler(hidden))[:, 0]
         return samples[:, (prompt_frames - first) * self.config.samples_per_latent :]
 
     @torch.inference_mode()
@@ -333,7 +312,11 @@ class WavVAE(nn.Module):
         :class:`CheckpointError`."""
         config = WavVAEConfig.read(config_path, weights)
         with uninitialised(weights, where):
-            model = cls(config, Encoder.of_weights(weights, where))
+            encoder = None
+            if any(name.startswith(PARTS) for name in weights):
+                shape = WeightShapes(shapes_of(weights), where, "a complete encoder of WavVAE")
+                encoder = Encoder(shape(FIRST_BIAS, 1)[0], shape(LAST_WEIGHT, 2)[1])
+            model = cls(config, encoder)
         load_normalised(model, weights, where)
         return model.eval().requires_grad_(False)
 

@@ -239,12 +239,15 @@ class VoiceReader:
             samples, _ = without_silence(samples, self._rate, *REFERENCE_PAUSES)
         samples = samples[: len(samples) // self._hop * self._hop]
         codes = self._codes(samples, check, status)
-        notes = (
-            *recording.notes,
-            *_long(voice, len(samples) / self._rate),
-            *transcript_notes(voice, _mismatch(voice, transcript, recording)),
-        )
-        return OmniVoicePrompt(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
+        notes, seconds = list(recording.notes), len(samples) / self._rate
+        if seconds > LONGEST_REFERENCE:
+            notes.append(
+                f"{Path(voice.audio).name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and "
+                "sounds less like it than with 3 to 10 s."
+            )
+        notes += transcript_notes(voice, _mismatch(voice, transcript, recording))
+        said = ended(transcript) if prepare else transcript
+        return OmniVoicePrompt(said, codes.to(self._device), level, tuple(notes))
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
         """(codebooks, frames), on the CPU."""
@@ -271,16 +274,6 @@ def _advice(recording: Recording) -> str:
     )
 
 
-def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
-    """Remark on a long recording, of which ``seconds`` remain."""
-    if seconds <= LONGEST_REFERENCE:
-        return ()
-    return (
-        f"{Path(voice.audio).name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and sounds less "
-        "like it than with 3 to 10 s.",
-    )
-
-
 def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
     """Sentence on a transcript that is too long or too short for its recording, or ``""``."""
     pace = weight(transcript) / recording.seconds
@@ -295,8 +288,6 @@ def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
 
 
 # Passages of OmniVoice: a text, or a chunk of a long one, and the length of its canvas.
-
-
 MOST_STRETCHED = 5.0
 """Maximum factor between the requested and the estimated duration."""
 

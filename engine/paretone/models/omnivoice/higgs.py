@@ -281,8 +281,6 @@ class WindowedHiggs(GridDecoder):
 # without a matching ``torchaudio``. Resampling equals torchaudio's (:mod:`paretone.audio.mel`).
 #
 # Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18.
-
-
 HUBERT_HOP = 320
 """Samples between HuBERT's hidden states."""
 HUBERT_PADDING = 160

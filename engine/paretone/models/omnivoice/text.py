@@ -63,8 +63,6 @@ def tables() -> Tables:
 # Duration of a text, from the kinds of its characters and the pace of the reference.
 #
 # Source: ``RuleDurationEstimator`` of k2-fsa/OmniVoice (``omnivoice/utils/duration.py``).
-
-
 USUAL_TEXT, USUAL_FRAMES = "Nice to meet you.", 25
 """Text and frames that define the pace without a reference."""
 SHORT_FRAMES = 50
@@ -93,8 +91,7 @@ def expected_frames(text: str, reference: str = "", reference_frames: int = 0, s
 
 @functools.lru_cache(maxsize=4096)
 def _character(one: str) -> float:
-    known = tables()
-    return known.duration_weights[_kind(one)]
+    return tables().duration_weights[_kind(one)]
 
 
 def _kind(one: str) -> str:
@@ -114,8 +111,6 @@ def _kind(one: str) -> str:
 #
 # Source: ``_resolve_language`` and ``_resolve_instruct`` of k2-fsa/OmniVoice; their warnings and errors become
 # sentences here, in the same cases.
-
-
 _COMMAS = re.compile(r"\s*[,，]\s*")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -249,8 +244,6 @@ def _clauses(text: str) -> list[str]:
 
 
 # OmniVoice's tokenizer: Qwen3's, with marks for language, description and text, and tags for sounds.
-
-
 DENOISE = "<|denoise|>"
 LANGUAGE = "<|lang_start|>", "<|lang_end|>"
 INSTRUCT = "<|instruct_start|>", "<|instruct_end|>"

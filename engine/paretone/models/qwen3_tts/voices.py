@@ -23,16 +23,9 @@ from paretone.models.families.voices import (
     transcript_notes,
     transcript_of,
 )
+from paretone.models.qwen3_tts import config
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
-from paretone.models.qwen3_tts.config import (
-    BASE,
-    CONTINUE,
-    CUSTOM_VOICE,
-    DESCRIPTION,
-    LONGEST_REFERENCE,
-    TITLE,
-    VOICE_DESIGN,
-)
+from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, LONGEST_REFERENCE, TITLE, VOICE_DESIGN
 from paretone.models.qwen3_tts.prompts import VoiceOfPrompt, chat_of_instruction, chat_of_transcript
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
@@ -90,18 +83,17 @@ class VoiceReader:
             found = VoicePrompt()
         instruction = str(options.get("instruction", "")).strip()
         if self._kind == VOICE_DESIGN and not instruction:
-            raise TextError(f"Describe the voice first: the option “{DESCRIPTION.title}” is empty.")
+            raise TextError(f"Describe the voice first: the option “{config.DESCRIPTION.title}” is empty.")
         told = self._tokenizer.ids(instruction, chat_of_instruction) if instruction else ()
-        return replace(
-            found, instruction=told, language=str(options["language"]), streamed=bool(options["streamed_text"])
-        )
+        language, streamed = str(options["language"]), bool(options["streamed_text"])
+        return replace(found, instruction=told, language=language, streamed=streamed)
 
     def _read(
         self, voice: Voice, continued: bool, check: Callable[[], None], status: Callable[[str], None]
     ) -> VoicePrompt:
         if not voice.audio:
             raise AudioError(f"{TITLE} of this kind speaks in the voice of a recording; choose one.")
-        transcript = transcript_of(voice, f" Or switch “{CONTINUE.title}” off.") if continued else ""
+        transcript = transcript_of(voice, f" Or switch “{config.CONTINUE.title}” off.") if continued else ""
         recording, name = read_recording(voice.audio), Path(voice.audio).name
         if recording.seconds > LONGEST_REFERENCE:
             raise AudioError(

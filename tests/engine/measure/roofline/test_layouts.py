@@ -45,8 +45,7 @@ from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.cosyvoice3 import small_release as cosyvoice3
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
-from tests.engine.models.megatts3.small_release import write_folder
-from tests.engine.models.megatts3.test_official_speech import write_voice
+from tests.engine.models.megatts3.small_release import write_folder, write_voice
 from tests.engine.models.minis.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice
 from tests.parity.fixtures import golden_folder

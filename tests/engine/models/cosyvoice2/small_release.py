@@ -110,10 +110,10 @@ TOKENS = 40
 
 def small_flow() -> TokenToMel:
     torch.manual_seed(1)
-    encoder = EncoderConfig(width=16, heads=2, feed_forward=32, layers=2, upsampled_layers=1, chunk=CHUNK)
+    encoder = EncoderConfig(width=16, heads=2, feed_forward=32, layers=2, upsampled_layers=1)
     estimator = EstimatorConfig(channels=16, heads=2, head_width=8, blocks=1, middle_stages=1)
-    config = FlowConfig(tokens=TOKENS, speaker_width=6, bands=8, encoder=encoder, estimator=estimator, steps=3)
-    model = TokenToMel(config)
+    sizes = {"tokens": TOKENS, "speaker_width": 6, "bands": 8, "chunk": CHUNK, "steps": 3}
+    model = TokenToMel(FlowConfig(encoder=encoder, estimator=estimator, **sizes))
     for layer in (*model.encoder.encoders, *model.encoder.up_encoders):
         torch.nn.init.normal_(layer.self_attn.pos_bias_u)
         torch.nn.init.normal_(layer.self_attn.pos_bias_v)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import id_of, recognised
@@ -29,6 +30,7 @@ from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
 from paretone.speaking import synthesise
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
 from tests.engine.recorder import collected
@@ -52,14 +54,6 @@ def model(folder: Path) -> CosySpeech:
     return load_model(MODEL, folder=str(folder), device="cpu")
 
 
-@pytest.fixture(scope="module")
-def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
-    path = tmp_path_factory.mktemp("voices") / "noise.wav"
-    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
-    path.write_bytes(wav(noise.astype(np.float32), 24000))
-    return Voice("own", "Own", str(path), "What was said.")
-
-
 def setting(**options: object) -> Setting:
     return Setting(MODEL, catalogue.entry(MODEL).options_with(**options), seed=3)
 
@@ -73,27 +67,31 @@ def speech_tokens(said: Synthesis) -> tuple[int, ...]:
     return said.trace.decoding.tokens
 
 
-@pytest.mark.slow
-def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voice: Voice) -> None:
+def assert_streamed(model: CosySpeech, voice: Voice, setting: Callable[..., Setting]) -> Measurements:
+    """It speaks while it decodes, and sounds as at once."""
     pieces, said = collected(stream(model, TEXT, voice, setting()))
     # 24 kHz; one token is 40 ms.
     tokens = speech_tokens(said)
     assert len(said.samples) == 960 * len(tokens) and set(tokens) <= set(range(CODES))
     assert len(pieces) > 1 and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
-    assert np.abs(said.samples).max() > 0
-    assert said.measurements.tokens == len(tokens) and said.measurements.first_audio_seconds < said.measurements.seconds
-    measured = said.measurements
-    assert measured.vocoder_seconds > 0 and measured.flow_seconds > 0
-    assert measured.flow_seconds + measured.vocoder_seconds == pytest.approx(measured.decoder_seconds)
+    assert np.abs(said.samples).max() > 0 and said.measurements.flow_seconds > 0
     pieces, at_once = collected(stream(model, TEXT, voice, setting(stream=False)))
     assert len(pieces) == 1 and speech_tokens(at_once) == tokens
     np.testing.assert_allclose(said.samples, at_once.samples, atol=1e-4)
+    assert said.measurements.tokens == len(tokens)
+    return said.measurements
+
+
+@pytest.mark.slow
+def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voice: Voice) -> None:
+    measured = assert_streamed(model, voice, setting)
+    assert measured.first_audio_seconds < measured.seconds and measured.vocoder_seconds > 0
+    assert measured.flow_seconds + measured.vocoder_seconds == pytest.approx(measured.decoder_seconds)
 
 
 @pytest.mark.slow
 def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path: Path) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
+    root = Path(shutil.copytree(folder, tmp_path / MODEL))
     model = load_model(MODEL, folder=str(root), device="cpu")
     text_tokens = len(model._tokenizer.encode("Go."))
     assert len(speech_tokens(speak(model, voice, "Go."))) == 2 * text_tokens
@@ -119,37 +117,35 @@ def test_speed_shortens(model: CosySpeech, voice: Voice) -> None:
     assert len(fast.samples) == len(plain.samples) // 2
 
 
-@pytest.mark.slow
-def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
-    weights = language_weights()
+def assert_drafts_and_students(
+    root: Path, weights: dict[str, Tensor], student: dict[str, Tensor], voice: Voice, of: Setting
+) -> None:
+    """A draft of the first layer and a ``student`` of two, of the release with ``weights`` in ``root``, are used."""
     base = fingerprint(root / "llm.pt")
-    for kind in ("drafts", "students"):
-        (root / kind).mkdir()
-    layer = "llm.model.model.layers.0."
-    own = {name: value.clone() for name, value in weights.items() if name.startswith(layer)}
-    save_file(
-        own | {"llm_decoder.weight": weights["llm_decoder.weight"].clone()},
-        root / "drafts" / "lower.safetensors",
-        {"kind": "draft", "base": base, "retained": "[0, 2]", "trained": "[0]", "head": "true"},
-    )
-    student = language_weights(layers=2)
+    own = {name: value.clone() for name, value in weights.items() if name.startswith("llm.model.model.layers.0.")}
+    drafted = own | {"llm_decoder.weight": weights["llm_decoder.weight"].clone()}
     del student["llm.model.lm_head.weight"]
-    save_file(
-        student,
-        root / "students" / "shallow.safetensors",
-        {"kind": "student", "base": base, "retained": "[0, 2]", "stage": "recovered", "minutes": "1"},
-    )
-    model = load_model(MODEL, folder=str(root), device="cpu")
+    for kind, tensors, about in (
+        ("draft", drafted, {"trained": "[0]", "head": "true"}),
+        ("student", student, {"stage": "recovered", "minutes": "1"}),
+    ):
+        (root / f"{kind}s").mkdir()
+        about = {"kind": kind, "base": base, "retained": "[0, 2]"} | about
+        save_file(tensors, root / f"{kind}s" / "one.safetensors", about)
+    model = load_model(of.model, folder=str(root), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == 1
-    plain = speak(model, voice, "Go on.")
-    speculative = UsedTechnique("speculative", Values(tolerance=0.0))
-    drafted = speak(model, voice, "Go on.", setting().with_technique(speculative))
+    plain = speak(model, voice, "Go on.", of)
+    drafted = speak(model, voice, "Go on.", of.with_technique(UsedTechnique("speculative", Values(tolerance=0.0))))
     assert drafted.measurements.tokens > 0
     assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
-    pruned = speak(model, voice, "Go on.", setting().with_technique(UsedTechnique("spade", Values(depth=2))))
+    pruned = speak(model, voice, "Go on.", of.with_technique(UsedTechnique("spade", Values(depth=2))))
     assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
+
+
+@pytest.mark.slow
+def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(folder, tmp_path / MODEL))
+    assert_drafts_and_students(root, language_weights(), language_weights(layers=2), voice, setting())
 
 
 def test_a_fine_tune_needs_only_what_it_trained(
@@ -160,22 +156,19 @@ def test_a_fine_tune_needs_only_what_it_trained(
     tuned = tmp_path / "tuned"
     tuned.mkdir()
     torch.save({**language_weights(), "epoch": 3, "step": 900}, tuned / "llm.pt")
-    with pytest.raises(
-        CheckpointError, match=r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is there"
-    ):
-        load_model("CosyVoice2-0.5B", folder=str(tuned), device="cpu")
-    shutil.copytree(folder, own_place("CosyVoice2-0.5B"))
-    model = load_model("CosyVoice2-0.5B", folder=str(tuned), device="cpu")
+    with pytest.raises(CheckpointError, match=r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is"):
+        load_model(MODEL, folder=str(tuned), device="cpu")
+    shutil.copytree(folder, own_place(MODEL))
+    model = load_model(MODEL, folder=str(tuned), device="cpu")
     assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
-    assert recognised(tuned).id == id_of(str(tuned)) == recognised(folder).id == "CosyVoice2-0.5B"
+    assert recognised(tuned).id == id_of(str(tuned)) == recognised(folder).id == MODEL
     (tmp_path / "empty").mkdir()
     with pytest.raises(CheckpointError, match=r"lacks llm\.pt, flow\.pt"):
-        load_model("CosyVoice2-0.5B", folder=str(tmp_path / "empty"), device="cpu")
+        load_model(MODEL, folder=str(tmp_path / "empty"), device="cpu")
 
 
 def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Path) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
+    root = Path(shutil.copytree(folder, tmp_path / MODEL))
     (root / "flow.pt").unlink()
     (root / "CosyVoice-BlankEN" / "merges.txt").unlink()
     with pytest.raises(CheckpointError, match=r"it lacks flow\.pt, CosyVoice-BlankEN/merges\.txt"):
@@ -198,8 +191,7 @@ def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Pa
     ],
 )
 def test_weights_that_do_not_fit_are_named(folder: Path, tmp_path: Path, name: str, change: dict, words: str) -> None:
-    root = tmp_path / MODEL
-    shutil.copytree(folder, root)
+    root = Path(shutil.copytree(folder, tmp_path / MODEL))
     weights = torch.load(root / name, weights_only=True) | change
     torch.save({key: value for key, value in weights.items() if value is not None}, root / name)
     with pytest.raises(CheckpointError, match=words):

@@ -121,10 +121,15 @@ HEARD = VoicePrompt(
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("tokenizers")
     folder = tmp_path_factory.mktemp("blank")
     write_tokenizer(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> TextTokenizer:
     return TextTokenizer.load(folder)
 
 
@@ -244,19 +249,10 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("tokenizers")
-    folder = tmp_path_factory.mktemp("blank")
-    write_tokenizer(folder)
-    return folder
-
-
-def test_ids_are_those_of_transformers(folder: Path) -> None:
+def test_ids_are_those_of_transformers(folder: Path, tokenizer: TextTokenizer) -> None:
     transformers = pytest.importorskip("transformers")
     official = transformers.Qwen2TokenizerFast.from_pretrained(folder)
     official.add_tokens(list(ADDED), special_tokens=True)
-    tokenizer = TextTokenizer.load(folder)
     for one in TEXTS:
         assert tokenizer.encode(one) == official(one)["input_ids"], one
     assert tokenizer.count("hello") == 1
@@ -274,8 +270,7 @@ def test_a_tokenizer_that_is_missing_or_damaged_is_named(tmp_path: Path, name: s
         TextTokenizer.load(tmp_path)
 
 
-def test_a_table_that_is_too_small_is_refused(folder: Path) -> None:
-    tokenizer = TextTokenizer.load(folder)
+def test_a_table_that_is_too_small_is_refused(tokenizer: TextTokenizer) -> None:
     tokenizer.require_rows(tokenizer.size, "the table")
     with pytest.raises(CheckpointError, match="do not belong together"):
         tokenizer.require_rows(tokenizer.size - 1, "the table")

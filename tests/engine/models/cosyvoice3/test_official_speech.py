@@ -12,30 +12,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from paretone.errors import CheckpointError, TextError
 from paretone.export.language_bundle import token_names
-from paretone.files import wav
 from paretone.models import catalogue, load_model
-from paretone.models.base import Synthesis, Voice
+from paretone.models.base import Voice
 from paretone.models.cosyvoice2.adapter import CosyDecoder, CosySpeech
 from paretone.models.cosyvoice2.front_end import CosyPrompt
 from paretone.models.cosyvoice2.language_model import COSYVOICE_3, PromptIds
 from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.cosyvoice3.config import NAME, PREFIX, REINFORCED
 from paretone.models.files.checkpoints import fingerprint
-from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import synthesise
+from paretone.setting.setting import Setting
 from paretone.training.requests import Follower
 from paretone.training.teachers import read_teacher
 from tests.engine.models.cosyvoice2.small_release import CODES
+from tests.engine.models.cosyvoice2.test_official_speech import (
+    TEXT,
+    assert_drafts_and_students,
+    assert_streamed,
+    speak,
+    speech_tokens,
+)
 from tests.engine.models.cosyvoice3.small_release import language_weights, write_release
-from tests.engine.recorder import collected
-from tests.engine.speaking import stream
-
-TEXT = "Rain comes tomorrow."
 
 
 @pytest.fixture(scope="module")
@@ -52,25 +51,8 @@ def model(folder: Path) -> CosySpeech:
     return load_model(NAME, folder=str(folder), device="cpu")
 
 
-@pytest.fixture(scope="module")
-def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
-    path = tmp_path_factory.mktemp("voices") / "noise.wav"
-    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
-    path.write_bytes(wav(noise.astype(np.float32), 24000))
-    return Voice("own", "Own", str(path), "What was said.")
-
-
 def setting(**options: object) -> Setting:
     return Setting(NAME, catalogue.entry(NAME).options_with(**options), seed=3)
-
-
-def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
-    return synthesise(model, text, voice, of or setting())
-
-
-def speech_tokens(said: Synthesis) -> tuple[int, ...]:
-    assert said.trace.decoding is not None
-    return said.trace.decoding.tokens
 
 
 def prompt_of(model: CosySpeech, voice: Voice, **options: object) -> CosyPrompt:
@@ -79,15 +61,7 @@ def prompt_of(model: CosySpeech, voice: Voice, **options: object) -> CosyPrompt:
 
 
 def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voice: Voice) -> None:
-    pieces, said = collected(stream(model, TEXT, voice, setting()))
-    tokens = speech_tokens(said)
-    # 24 kHz; one token is 40 ms.
-    assert len(said.samples) == 960 * len(tokens) and set(tokens) <= set(range(CODES))
-    assert len(pieces) > 1 and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
-    assert np.abs(said.samples).max() > 0 and said.measurements.flow_seconds > 0
-    pieces, at_once = collected(stream(model, TEXT, voice, setting(stream=False)))
-    assert len(pieces) == 1 and speech_tokens(at_once) == tokens
-    np.testing.assert_allclose(said.samples, at_once.samples, atol=1e-4)
+    assert_streamed(model, voice, setting)
 
 
 def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: Voice) -> None:
@@ -103,7 +77,7 @@ def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: 
     assert instructed.ids == PromptIds(tuple(encode(f"{PREFIX} Softly.{mark}")))
     assert prompt_of(model, voice, mode="cross_lingual").ids == PromptIds(tuple(encode(PREFIX + mark)))
     with pytest.raises(TextError, match="inserted automatically"):
-        speak(model, voice, f"Go{mark} on.")
+        speak(model, voice, f"Go{mark} on.", setting())
 
 
 def test_steps_and_guidance_of_the_flow_are_options(model: CosySpeech, voice: Voice) -> None:
@@ -113,7 +87,7 @@ def test_steps_and_guidance_of_the_flow_are_options(model: CosySpeech, voice: Vo
     found = {}
     for name, options in {"plain": {}, "few": {"flow_steps": 2}, "alone": {"flow_guidance": 0.0}}.items():
         rows.clear()
-        tokens = speech_tokens(speak(model, voice, of=setting(stream=False, **options)))
+        tokens = speech_tokens(speak(model, voice, TEXT, setting(stream=False, **options)))
         found[name] = tokens, list(rows)
     hook.remove()
     assert found["plain"][1] == [2] * 10 and found["few"][1] == [2] * 2 and found["alone"][1] == [1] * 10
@@ -139,33 +113,15 @@ def test_long_silence_is_shortened_before_the_flow(model: CosySpeech, voice: Voi
 def test_the_reinforced_language_model_is_a_variant(folder: Path, voice: Voice, model: CosySpeech) -> None:
     reinforced = load_model(NAME, folder=str(folder), variant=REINFORCED, device="cpu")
     assert reinforced.info.variant == REINFORCED and reinforced.info.fingerprint == fingerprint(folder / "llm.rl.pt")
-    assert speech_tokens(speak(reinforced, voice)) != speech_tokens(speak(model, voice))
+    assert speech_tokens(speak(reinforced, voice, TEXT, setting())) != speech_tokens(
+        speak(model, voice, TEXT, setting())
+    )
 
 
 def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
-    root = tmp_path / NAME
-    shutil.copytree(folder, root)
-    weights, base, layer = language_weights(), fingerprint(root / "llm.pt"), "llm.model.model.layers."
-    for kind in ("drafts", "students"):
-        (root / kind).mkdir()
-    own = {name: value.clone() for name, value in weights.items() if name.startswith(f"{layer}0.")}
-    save_file(
-        own | {"llm_decoder.weight": weights["llm_decoder.weight"].clone()},
-        root / "drafts" / "lower.safetensors",
-        {"kind": "draft", "base": base, "retained": "[0, 2]", "trained": "[0]", "head": "true"},
-    )
-    student = {name: value.clone() for name, value in weights.items() if not name.startswith(f"{layer}2.")}
-    del student["llm.model.lm_head.weight"]
-    about = {"kind": "student", "base": base, "retained": "[0, 1]", "stage": "recovered", "minutes": "1"}
-    save_file(student, root / "students" / "shallow.safetensors", about)
-    model = load_model(NAME, folder=str(root), device="cpu")
-    assert len(model.info.drafts) == len(model.info.students) == 1
-    plain = speak(model, voice, "Go on.")
-    speculative = UsedTechnique("speculative", Values(tolerance=0.0))
-    drafted = speak(model, voice, "Go on.", setting().with_technique(speculative))
-    assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
-    pruned = speak(model, voice, "Go on.", setting().with_technique(UsedTechnique("spade", Values(depth=2))))
-    assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
+    root, weights = Path(shutil.copytree(folder, tmp_path / NAME)), language_weights()
+    student = {name: value.clone() for name, value in weights.items() if ".layers.2." not in name}
+    assert_drafts_and_students(root, weights, student, voice, setting())
 
 
 def test_its_sequences_for_training_begin_with_the_prefix(folder: Path, model: CosySpeech) -> None:
@@ -195,12 +151,11 @@ def test_a_fine_tune_needs_only_what_it_trained(
         load_model(NAME, folder=str(tuned), device="cpu")
     shutil.copytree(folder, catalogue.entry(NAME).folder)
     model = load_model(NAME, folder=str(tuned), device="cpu")
-    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
+    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice, TEXT, setting()).samples)
 
 
 def test_what_is_missing_or_of_the_other_release_is_named(folder: Path, tmp_path: Path) -> None:
-    root = tmp_path / NAME
-    shutil.copytree(folder, root)
+    root = Path(shutil.copytree(folder, tmp_path / NAME))
     (root / COSYVOICE3.tokenizer).unlink()
     with pytest.raises(CheckpointError, match=r"release of CosyVoice 3: it lacks speech_tokenizer_v3\.onnx"):
         load_model(NAME, folder=str(root), device="cpu")

@@ -26,23 +26,13 @@ from tests.workload import crossed
 
 TINY = BackboneConfig("DiT", 64, 2, 1, text_dim=32, conv_layers=1, text_mask_padding=True, text_num_embeds=10)
 TINY_E2 = BackboneConfig("UNetT", 64, 2, 1, ff_mult=4, pe_attn_head=1, text_num_embeds=10)
+ARCHITECTURE = {"dim": 64, "depth": 2, "heads": 1, "ff_mult": 2, "text_dim": 32, "conv_layers": 1}
 SIDECAR = {
-    "model": {
-        "name": "tiny",
-        "backbone": "DiT",
-        "tokenizer": "char",
-        "arch": {
-            "dim": 64,
-            "depth": 2,
-            "heads": 1,
-            "ff_mult": 2,
-            "text_dim": 32,
-            "conv_layers": 1,
-            "text_mask_padding": True,
-            "pe_attn_head": None,
-        },
-        "mel_spec": {"n_mel_channels": 100, "mel_spec_type": "bigvgan"},
-    }
+    "name": "tiny",
+    "backbone": "DiT",
+    "tokenizer": "char",
+    "arch": ARCHITECTURE | {"text_mask_padding": True, "pe_attn_head": None},
+    "mel_spec": {"n_mel_channels": 100, "mel_spec_type": "bigvgan"},
 }
 
 
@@ -127,15 +117,11 @@ def test_weights_that_fit_nothing_ask_for_a_description(tmp_path: Path) -> None:
 
 def test_a_sidecar_describes_any_size(tmp_path: Path) -> None:
     folder = released(tmp_path / "F5TTS_Base")
-    (folder / "model.yaml").write_text(yaml.safe_dump(SIDECAR))
+    (folder / "model.yaml").write_text(yaml.safe_dump({"model": SIDECAR}))
     found = read_f5_checkpoint(folder)
     assert found.config == TINY
-    assert (found.variant, found.tokenizer, found.mel_style, found.text_front_end) == (
-        "tiny",
-        "char",
-        "bigvgan",
-        "characters",
-    )
+    said = found.variant, found.tokenizer, found.mel_style, found.text_front_end
+    assert said == ("tiny", "char", "bigvgan", "characters")
 
 
 @pytest.mark.parametrize(
@@ -147,24 +133,15 @@ def test_a_sidecar_describes_any_size(tmp_path: Path) -> None:
         ({"surprise": 1}, "'surprise'"),
         ({"depth": 1_000_000_000}, "asks for more than its 54 weights"),
         ({"mel_spec": {"mel_spec_type": "wavenet"}}, "mel_spec_type should be one of vocos, bigvgan"),
+        ({"text_frontend": "phones"}, "no text front end 'phones' .* models of earlier versions"),
     ],
 )
 def test_a_faulty_sidecar_is_named(tmp_path: Path, change: dict, message: str) -> None:
     folder = released(tmp_path / "x")
-    model = SIDECAR["model"]
-    arch = model["arch"] | {key: value for key, value in change.items() if key in ("dim", "depth", "surprise")}
-    model = model | {"arch": arch} | {key: value for key, value in change.items() if key in model}
-    data = {"model": change["model"]} if "model" in change else {"model": model}
-    (folder / "model.yaml").write_text(yaml.safe_dump(data))
+    inner = change.keys() & {"dim", "depth", "surprise"}
+    model = SIDECAR | ({"arch": SIDECAR["arch"] | change} if inner else change)
+    (folder / "model.yaml").write_text(yaml.safe_dump({"model": model}))
     with pytest.raises(CheckpointError, match=message):
-        read_f5_checkpoint(folder)
-
-
-def test_a_model_of_an_earlier_version_says_that_its_phones_cannot_be_read(tmp_path: Path) -> None:
-    folder = released(tmp_path / "x")
-    data = {"model": SIDECAR["model"] | {"text_frontend": "phones"}}
-    (folder / "model.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(CheckpointError, match=r"no text front end 'phones' .* models of earlier versions"):
         read_f5_checkpoint(folder)
 
 

@@ -5,9 +5,9 @@ Sizes are small and weights are random: what it says is noise, but every step is
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -154,7 +154,6 @@ def test_a_draft_is_the_targets_layers_with_some_of_its_own(
         checkpoint.draft(weights)
 
 
-pytest.importorskip("tokenizers")
 MODEL = "Llasa-1B"
 TEXT = "A short sentence."
 HOP = 320
@@ -162,9 +161,7 @@ HOP = 320
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("models")
-    write_original_codec(root / "xcodec2")
-    return write_language_model(root / MODEL)
+    return written_release(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +203,8 @@ def test_it_speaks(model: LlasaSpeech) -> None:
     assert len(spoken.samples) == len(tokens) * HOP == spoken.measurements.tokens * HOP
     assert max(tokens) < CODES == decoding.codes
     assert model.info.layers == 3 and model.info.family == "language" and model.info.licence == "CC-BY-NC-4.0"
-    assert model.info.parameters == pytest.approx(
-        sum(v.numel() for v in load_file(model.info.checkpoint).values()), abs=64
-    )
+    stored = sum(one.numel() for one in load_file(model.info.checkpoint).values())
+    assert model.info.parameters == pytest.approx(stored, abs=64)
 
 
 def test_equal_seeds_speak_alike_and_others_do_not(model: LlasaSpeech) -> None:
@@ -285,21 +281,9 @@ def test_shards_and_untied_heads_are_read(folder: Path, model: LlasaSpeech, tmp_
     assert not np.array_equal(speak(untied).samples[:HOP], speak(model).samples[:HOP])
 
 
-def damaged(root: Path, change: str, **parts: object) -> Path:
+def written_release(root: Path, **parts: object) -> Path:
     write_original_codec(root / "xcodec2")
-    place = write_language_model(root / MODEL, **parts)
-    path = place / WEIGHTS
-    if change == "lacks":
-        weights = load_file(path)
-        del weights["model.layers.1.mlp.up_proj.weight"]
-        save_file(weights, path)
-    elif change == "has":
-        save_file(load_file(path) | {"model.layers.3.mlp.up_proj.weight": load_file(path)["model.norm.weight"]}, path)
-    elif change == "shape":
-        save_file(load_file(path) | {"model.norm.weight": load_file(path)["model.norm.weight"][:32].clone()}, path)
-    elif change == "cut":
-        path.write_bytes(path.read_bytes()[:-100])
-    return place
+    return write_language_model(root / MODEL, **parts)
 
 
 def refusal(place: Path) -> str:
@@ -309,22 +293,30 @@ def refusal(place: Path) -> str:
 
 
 def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
-    assert "1 weight missing: model.layers.1.mlp.up_proj.weight" in refusal(damaged(tmp_path / "a", "lacks"))
-    assert "1 weight unexpected: model.layers.3.mlp.up_proj.weight" in refusal(damaged(tmp_path / "b", "has"))
-    assert "model.norm.weight is 32 instead of 64" in refusal(damaged(tmp_path / "c", "shape"))
-    assert "is damaged or not complete" in refusal(damaged(tmp_path / "d", "cut"))
+    place = written_release(tmp_path)
+    whole, layer, more = load_file(place / WEIGHTS), "model.layers.1.mlp.up_proj.weight", "model.layers.3.mlp.up_proj"
+    norm = whole["model.norm.weight"]
+    for weights, said in (
+        ({name: value for name, value in whole.items() if name != layer}, f"1 weight missing: {layer}"),
+        (whole | {f"{more}.weight": norm.clone()}, f"1 weight unexpected: {more}.weight"),
+        (whole | {"model.norm.weight": norm[:32].clone()}, "model.norm.weight is 32 instead of 64"),
+    ):
+        save_file(weights, place / WEIGHTS)
+        assert said in refusal(place)
+    (place / WEIGHTS).write_bytes((place / WEIGHTS).read_bytes()[:-100])
+    assert "is damaged or not complete" in refusal(place)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    place = damaged(tmp_path / "a", "")
-    for name, said in (("tokenizer.json", "belongs in the folder of"), ("config.json", "belongs in the folder of")):
+    place = written_release(tmp_path / "a")
+    for name in ("tokenizer.json", "config.json"):
         content = (place / name).read_bytes()
         (place / name).unlink()
-        assert f"{place / name} is missing; it {said}" in refusal(place)
+        assert f"{place / name} is missing; it belongs in the folder of" in refusal(place)
         (place / name).write_bytes(content)
     (place / WEIGHTS).unlink()
     assert f"holds no weights; put {WEIGHTS} there" in refusal(place)
-    sharded = damaged(tmp_path / "b", "", shards=2)
+    sharded = written_release(tmp_path / "b", shards=2)
     (sharded / "model-00002-of-00002.safetensors").unlink()
     assert "lacks model-00002-of-00002.safetensors" in refusal(sharded)
     (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
@@ -333,7 +325,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
-    place = damaged(tmp_path, "")
+    place = written_release(tmp_path)
     config = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
     assert "its model knows 300 tokens, but its tokenizer 394" in refusal(place)
@@ -345,8 +337,7 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
 
 # --- Drafts and students ---------------------------------------------------------------------------------------------
 def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Path) -> None:
-    write_original_codec(tmp_path / "xcodec2")
-    place = write_language_model(tmp_path / MODEL, tied=False)
+    place = written_release(tmp_path, tied=False)
     base = hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest()
     layers = {"base": base, "retained": "[0, 2]"}
     trained = {name: value for name, value in load_file(place / WEIGHTS).items() if name.startswith("model.layers.0.")}
@@ -360,24 +351,13 @@ def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Pat
     model = load_model(MODEL, folder=str(place), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == len(model.info.foreign) == 1
     plain = setting(temperature=0.0)
-    speculative = plain.with_technique(
-        UsedTechnique("speculative", Values(tolerance=0.0, draft_length=3, adaptive=False))
-    )
+    knobs = Values(tolerance=0.0, draft_length=3, adaptive=False)
+    speculative = plain.with_technique(UsedTechnique("speculative", knobs))
     alone, drafted = speak(model, of=plain), speak(model, of=speculative)
     assert tokens_of(drafted) == tokens_of(alone) and len(set(tokens_of(alone))) > 1
     assert any(cycle.drafted for cycle in drafted.trace.decoding.passages[0])
     shallow = speak(model, of=plain.with_technique(UsedTechnique("spade", Values(depth=2))))
     assert tokens_of(shallow) != tokens_of(alone) and shallow.measurements.ops_ratio < 1
-
-
-pytest.importorskip("tokenizers")
-
-
-def written(folder: Path, change: dict | None = None, without: str = "") -> Path:
-    content = json.loads(TOKENIZER.read_text(encoding="utf-8"))
-    content["added_tokens"] = [one for one in content["added_tokens"] if one["content"] != without]
-    (folder / "tokenizer.json").write_text(json.dumps(content | (change or {})), encoding="utf-8")
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -403,20 +383,16 @@ def test_what_is_wrong_with_a_tokenizer_is_said(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(CheckpointError, match="cannot be read as a tokenizer"):
         LlasaTokenizer.read(tmp_path)
+    whole = json.loads(TOKENIZER.read_text(encoding="utf-8"))
     for mark in ("<|SPEECH_GENERATION_END|>", "<|s_0|>"):
+        kept = [one for one in whole["added_tokens"] if one["content"] != mark]
+        (tmp_path / "tokenizer.json").write_text(json.dumps(whole | {"added_tokens": kept}), encoding="utf-8")
         with pytest.raises(CheckpointError, match=r"lacks <\|.*; it is not the tokenizer of LLaSA") as error:
-            LlasaTokenizer.read(written(tmp_path, without=mark))
+            LlasaTokenizer.read(tmp_path)
         assert mark in str(error.value)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = builtins.__import__
-
-    def without_tokenizers(name: str, *rest: object) -> object:
-        if name == "tokenizers":
-            raise ImportError(name)
-        return original(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_tokenizers)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(CheckpointError, match=r"pip install 'paretone\[llasa\]"):
         LlasaTokenizer.read(TOKENIZER.parent)

@@ -110,31 +110,23 @@ def test_a_code_reaches_no_further_by_convolutions_than_is_said() -> None:
 
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
-def damaged(folder: Path, **changes: Tensor | None) -> Path:
-    path = write_original_codec(folder) / WEIGHTS
-    weights = load_file(path)
-    for name, value in changes.items():
-        if value is None:
-            del weights[name.replace("__", ".")]
-        else:
-            weights[name.replace("__", ".")] = value
-    save_file(weights, path)
-    return folder
-
-
-def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"1 weight missing: generator\.backbone\.embed\.bias"):
-        load_decoder(damaged(tmp_path / "a", generator__backbone__embed__bias=None))
-    with pytest.raises(CheckpointError, match=r"fc_post_a\.bias is 3 instead of 64"):
-        load_decoder(damaged(tmp_path / "b", fc_post_a__bias=torch.zeros(3)))
-    with pytest.raises(CheckpointError, match=r"unexpected: generator\.tail"):
-        load_decoder(damaged(tmp_path / "c", generator__tail=torch.zeros(3)))
-    with pytest.raises(CheckpointError, match=r"is not XCodec2: it holds decoder\.bias"):
-        load_decoder(damaged(tmp_path / "d", decoder__bias=torch.zeros(3)))
-    with pytest.raises(CheckpointError, match=r"lacks the weight fc_post_a\.weight"):
-        load_decoder(damaged(tmp_path / "e", fc_post_a__weight=None))
-    with pytest.raises(CheckpointError, match=r"values that are not numbers in fc_post_a\.bias"):
-        load_decoder(damaged(tmp_path / "f", fc_post_a__bias=torch.full((64,), torch.nan)))
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("generator.backbone.embed.bias", None, r"1 weight missing: generator\.backbone\.embed\.bias"),
+        ("fc_post_a.bias", torch.zeros(3), r"fc_post_a\.bias is 3 instead of 64"),
+        ("generator.tail", torch.zeros(3), r"unexpected: generator\.tail"),
+        ("decoder.bias", torch.zeros(3), r"is not XCodec2: it holds decoder\.bias"),
+        ("fc_post_a.weight", None, r"lacks the weight fc_post_a\.weight"),
+        ("fc_post_a.bias", torch.full((64,), torch.nan), r"values that are not numbers in fc_post_a\.bias"),
+    ],
+)
+def test_it_is_strict_about_names_and_shapes(tmp_path: Path, name: str, value: Tensor | None, words: str) -> None:
+    path = write_original_codec(tmp_path) / WEIGHTS
+    weights = load_file(path) | {name: value}
+    save_file({name: one for name, one in weights.items() if one is not None}, path)
+    with pytest.raises(CheckpointError, match=words):
+        load_decoder(tmp_path)
     with pytest.raises(CheckpointError, match="is missing: LLaSA's speech is decoded by XCodec2"):
         load_decoder(tmp_path / "nowhere")
 
@@ -147,9 +139,7 @@ def test_the_converted_release_lacks_nothing(tmp_path: Path) -> None:
     whole = dict(weights)
     del weights["acoustic_decoder.layers.1.self_attn.k_proj.weight"]
     save_file(weights, path)
-    with pytest.raises(
-        CheckpointError, match=r"lacks k_proj, which belongs next to generator\.backbone\.transformers\.1\.att\.c_attn"
-    ):
+    with pytest.raises(CheckpointError, match=r"lacks k_proj, which belongs next to .*transformers\.1\.att\.c_attn"):
         load_decoder(folder)
     save_file(whole, path)
     config = json.loads((folder / "config.json").read_text())
@@ -161,11 +151,7 @@ def test_the_converted_release_lacks_nothing(tmp_path: Path) -> None:
 # --- Streaming -------------------------------------------------------------------------------------------------------
 def streamed(decoder: XCodec2Decoder, codes: list[int], pieces: list[int], **how: object) -> np.ndarray:
     windows = WindowedDecoder(decoder, **how)
-    audio, start = [], 0
-    for piece in pieces:
-        audio.append(windows.push(codes[start : start + piece]))
-        start += piece
-    assert start == len(codes)
+    audio = [windows.push(piece.tolist()) for piece in torch.tensor(codes).split(pieces)]
     return np.concatenate([*audio, windows.finish()])
 
 

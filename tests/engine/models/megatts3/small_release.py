@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
+import numpy as np
 import torch
 import yaml
 from torch import Tensor, nn
 
+from paretone.files import wav
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.aligner import Aligner, AlignerConfig
 from paretone.models.megatts3.config import DiTConfig
@@ -83,19 +85,29 @@ def write_config(path: Path, entries: dict) -> None:
 def write_release(root: Path, encoder: bool = False) -> None:
     """All parts but the grapheme model."""
     write_config(root / "diffusion_transformer/config.yaml", TRANSFORMER_CONFIG)
-    save_checkpoint(
-        root / "diffusion_transformer/model_only_last.ckpt", "dit", random_weights(shapes_of(MegaDiT(SMALL_DIT)), 2)
-    )
-    save_checkpoint(
-        root / "aligner_lm/model_only_last.ckpt", "model", random_weights(shapes_of(Aligner(SMALL_ALIGNER)), 3)
-    )
     write_config(root / "duration_lm/config.yaml", DURATION_CONFIG)
     durations = DurationModel(DurationConfig.read(ConfigFile(DURATION_CONFIG, "small"), 174))
-    save_checkpoint(root / "duration_lm/model_only_last.ckpt", "dur_model", random_weights(shapes_of(durations), 4))
+    parts = {
+        "diffusion_transformer": ("dit", MegaDiT(SMALL_DIT)),
+        "aligner_lm": ("model", Aligner(SMALL_ALIGNER)),
+        "duration_lm": ("dur_model", durations),
+    }
+    for seed, (folder, (name, module)) in enumerate(parts.items(), 2):
+        save_checkpoint(root / folder / "model_only_last.ckpt", name, random_weights(shapes_of(module), seed))
     write_config(root / "wavvae/config.yaml", WAVVAE_CONFIG)
     name = "model_only_last.ckpt" if encoder else "decoder.ckpt"
     save_checkpoint(root / "wavvae" / name, "model_gen", wavvae_weights(encoder))
     (root / "g2p").mkdir(parents=True, exist_ok=True)
+
+
+def write_voice(path: Path, latents: bool = True) -> Path:
+    """A second and two thirds of noise, for which the release wants 54 latents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    path.write_bytes(wav((random.standard_normal(40000) * 0.1).astype(np.float32), 24000))
+    if latents:
+        np.save(path.with_suffix(".npy"), random.standard_normal((1, 55, 32)).astype(np.float32))
+    return path
 
 
 SPEECH_TOKENS = 802

@@ -37,7 +37,7 @@ def one_by_one(
     """As upstream, without what is kept between phones: everything so far is evaluated again for every phone."""
     prompt = made.read_text(prompt_phones, torch.full_like(prompt_phones, 3))
     text = torch.cat([prompt, made.read_text(phones, torch.full_like(phones, 3))], 1)
-    codes = [made.start_code, *(durations.clamp(max=127) + 1)[0].tolist()]
+    codes = [made.config.codes + 1, *(durations.clamp(max=127) + 1)[0].tolist()]
     while len(codes) <= text.shape[1]:
         outputs, _ = made(torch.tensor([codes]), text[:, : len(codes)])
         last = outputs[0, -1]

@@ -38,6 +38,7 @@ from tests.engine.models.megatts3.small_release import (
     write_config,
     write_folder,
     write_release,
+    write_voice,
 )
 from tests.workload import crossed
 
@@ -311,16 +312,6 @@ def test_inputs_that_are_never_given_may_have_weights(release: Path) -> None:
 MODEL = "MegaTTS3"
 TEXT = "A short sentence."
 STEPS = 3
-
-
-def write_voice(path: Path, latents: bool = True) -> Path:
-    """A second and two thirds of noise, for which the release wants 54 latents."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    random = np.random.default_rng(0)
-    path.write_bytes(wav((random.standard_normal(40000) * 0.1).astype(np.float32), 24000))
-    if latents:
-        np.save(path.with_suffix(".npy"), random.standard_normal((1, 55, 32)).astype(np.float32))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -113,17 +113,8 @@ def test_a_voice_is_continued_and_encoded_once(
 
 @pytest.mark.parametrize("ahead", workload([0, 20], [20]))
 def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpeech, ahead: int) -> None:
-    plan = used(
-        "blockwise",
-        block=16,
-        first_block=16,
-        first_steps=2,
-        later_steps=3,
-        adaptive=False,
-        look_ahead=ahead,
-        text_every=1,
-    )
-    pieces, synthesis = pieces_of(model, LONG, setting(plan))
+    steps = {"first_steps": 2, "later_steps": 3, "adaptive": False, "look_ahead": ahead, "text_every": 1}
+    pieces, synthesis = pieces_of(model, LONG, setting(used("blockwise", block=16, first_block=16, **steps)))
     trace, measured = synthesis.trace.demasking, synthesis.measurements
     (passage,) = trace.passages
     frames = passage.codes.shape[1]
@@ -327,11 +318,7 @@ def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
     assert observer.checks == 5
 
 
-def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:
-    copy = tmp_path / "copy"
-    shutil.copytree(root, copy)
-    harm(copy)
-    return copy
+NETWORK, CODEC = "model.safetensors", "audio_tokenizer/model.safetensors"
 
 
 @pytest.mark.parametrize(
@@ -339,24 +326,16 @@ def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:
     [
         (lambda root: (root / "tokenizer.json").unlink(), "tokenizer.json is missing"),
         (lambda root: (root / "config.json").write_text("{}"), "lacks 'model_type'"),
-        (lambda root: (root / "audio_tokenizer" / "model.safetensors").unlink(), "holds no weights"),
-        (
-            lambda root: (root / "audio_tokenizer" / "model.safetensors").write_bytes(
-                (root / "model.safetensors").read_bytes()
-            ),
-            "is not the codec of OmniVoice",
-        ),
-        (
-            lambda root: (root / "model.safetensors").write_bytes(
-                (root / "audio_tokenizer" / "model.safetensors").read_bytes()
-            ),
-            "does not fit this architecture",
-        ),
+        (lambda root: (root / CODEC).unlink(), "holds no weights"),
+        (lambda root: shutil.copy(root / NETWORK, root / CODEC), "is not the codec of OmniVoice"),
+        (lambda root: shutil.copy(root / CODEC, root / NETWORK), "does not fit this architecture"),
     ],
 )
-def test_damaged_releases_are_named(root: Path, tmp_path: Path, harm: Callable, said: str) -> None:
+def test_damaged_releases_are_named(root: Path, tmp_path: Path, harm: Callable[[Path], object], said: str) -> None:
+    copy = Path(shutil.copytree(root, tmp_path / "copy"))
+    harm(copy)
     with pytest.raises(CheckpointError, match=said):
-        load(damaged(root, tmp_path, harm))
+        load(copy)
 
 
 def test_sentences_of_several_scripts() -> None:
@@ -369,22 +348,11 @@ JOINING_RATE = 24000
 TENTH = JOINING_RATE // 10
 
 
-def tone(seconds: float, level: float = 0.4) -> np.ndarray:
-    return (level * np.sin(np.arange(int(seconds * JOINING_RATE)) / 9)).astype(np.float32)
-
-
-def silence(seconds: float) -> np.ndarray:
-    return np.zeros(int(seconds * JOINING_RATE), np.float32)
-
-
 @pytest.mark.parametrize("sizes", [(24000,), (1000, 3000, 20000), (500,) * 48])
 def test_pieces_come_to_the_same_however_they_come(sizes: tuple[int, ...]) -> None:
-    joiner, speech = StreamedPassages(JOINING_RATE, level=0.2), tone(1.0)
+    joiner, speech = StreamedPassages(JOINING_RATE, level=0.2), np.sin(np.arange(JOINING_RATE) / 9, dtype=np.float32)
     assert joiner.begin() == 0
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(joiner.push(speech[start : start + size]))
-        start += size
+    pieces = [joiner.push(part) for part in np.split(speech, np.cumsum(sizes)[:-1])]
     second = joiner.begin()
     pieces += [joiner.push(speech), joiner.finish()]
     whole = np.concatenate(pieces)
