@@ -331,7 +331,7 @@ def greedy_without_cache(model: Aligner, features: torch.Tensor, longest: int) -
     """As upstream: the whole sequence is evaluated again for every token."""
     found = [START]
     while len(found) <= longest and found[-1] != END:
-        scores = model.decoder(torch.tensor([found]), model.decoder.begin(features, len(found)))
+        scores = model.decoder(torch.tensor([found]), model.decoder.begin(features))
         found.append(int(scores[0, -1].argmax()))
     return found
 
@@ -344,7 +344,7 @@ def test_parity_aligner(fixture: Fixture) -> None:
         features = model.encoder(fixture["mel"])
         assert_close(features, fixture["audio_features"], TOLERANCE, "audio features")
         longest = tokens.shape[1] - 1
-        scores = model.decoder(tokens[:, :longest], model.decoder.begin(features, longest))
+        scores = model.decoder(tokens[:, :longest], model.decoder.begin(features))
         assert_close(scores, fixture["logits_last"], TOLERANCE, "scores")
         assert model.tokens(fixture["mel"], longest) == tokens[0].tolist()
         # Further than the fixture goes, against the loop that evaluates everything again.

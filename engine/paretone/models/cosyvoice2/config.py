@@ -10,8 +10,6 @@ from paretone.extras import how_to_add
 from paretone.sampling.options import GUIDANCE, SPACING, SPEED, STEPS, SWAY, TOP_K, TOP_P
 from paretone.setting.knobs import Choice, Switch, Text, Values
 
-LAYOUT = "cosyvoice2"
-"""Layout of the official checkpoint, in declarations."""
 INSTALL = how_to_add("cosyvoice")
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
 """Bounds of speech tokens per text token: speech cannot end before the first, and is cut off after the second."""

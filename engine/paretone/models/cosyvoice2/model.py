@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paretone.models.base import LANGUAGE, MelFlow
-from paretone.models.cosyvoice2.config import FLOW_OPTIONS, LAYOUT, OPTIONS, without_effect
+from paretone.models.cosyvoice2.config import FLOW_OPTIONS, OPTIONS, without_effect
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
 
@@ -42,7 +42,7 @@ MODEL = Model(
     release=Release(APACHE, _FILES),
     variant="CosyVoice2-0.5B",
     mel_flow=MelFlow(FLOW_OPTIONS),
-    layout=LAYOUT,
+    layout="cosyvoice2",
     subject="paretone.training.cosyvoice_flow:subject",
     teacher="paretone.training.teachers:CosyTeacher",
     exports=LanguageExports(

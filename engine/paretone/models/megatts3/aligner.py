@@ -20,6 +20,7 @@ from paretone.errors import AudioError, CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, shapes_of
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.megatts3.phones import Timed, separated
+from paretone.models.networks.incremental import Growing
 from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
@@ -140,18 +141,9 @@ class AudioEncoder(nn.Module):
 class Cache:
     """Keys and values of one layer, for the recording and for the tokens so far."""
 
-    def __init__(self, block: AlignerBlock, features: Tensor, tokens: int) -> None:
+    def __init__(self, block: AlignerBlock, features: Tensor) -> None:
         self.heard = block.cross_attn.keys_and_values(features)
-        batch, heads, _, size = self.heard[0].shape
-        self._kept = features.new_empty(2, batch, heads, tokens, size)
-        self.length = 0
-
-    def extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append (B, heads, n, size) keys and values; return all."""
-        end = self.length + keys.shape[2]
-        self._kept[0, :, :, self.length : end], self._kept[1, :, :, self.length : end] = keys, values
-        self.length = end
-        return self._kept[0, :, :, :end], self._kept[1, :, :, :end]
+        self.keys, self.values = Growing(), Growing()
 
 
 class AlignerDecoder(nn.Module):
@@ -165,18 +157,18 @@ class AlignerDecoder(nn.Module):
         self.ln = nn.LayerNorm(config.width)
         self.out_proj = nn.Linear(config.width, config.vocabulary)
 
-    def begin(self, features: Tensor, tokens: int) -> list[Cache]:
-        """Caches for up to ``tokens`` tokens, for a recording's ``features`` (B, n, width)."""
-        return [Cache(block, features, tokens) for block in self.blocks]
+    def begin(self, features: Tensor) -> list[Cache]:
+        """Caches for a recording's ``features`` (B, n, width)."""
+        return [Cache(block, features) for block in self.blocks]
 
     def forward(self, tokens: Tensor, caches: Sequence[Cache]) -> Tensor:
         """Scores (B, n, vocabulary) after each of n more ``tokens`` (B, n): one, or any number at the start."""
-        start = caches[0].length
+        start = caches[0].keys.length
         x = self.token_embedding(tokens) + self.positional_embedding[start : start + tokens.shape[1]]
         for block, cache in zip(self.blocks, caches, strict=True):
             normed = block.attn_ln(x)
-            kept = cache.extended(*block.attn.keys_and_values(normed))
-            x = x + block.attn(normed, *kept, causal=tokens.shape[1] > 1)
+            keys, values = block.attn.keys_and_values(normed)
+            x = x + block.attn(normed, cache.keys.extend(keys), cache.values.extend(values), tokens.shape[1] > 1)
             x = x + block.cross_attn(block.cross_attn_ln(x), *cache.heard)
             x = x + block.mlp(block.mlp_ln(x))
         return self.out_proj(self.ln(x))
@@ -202,7 +194,7 @@ class Aligner(nn.Module):
                 "s or less, best 5 to 20 s."
             )
         longest = min(longest, self.config.tokens)
-        caches = self.decoder.begin(self.encoder(mel), longest)
+        caches = self.decoder.begin(self.encoder(mel))
         found = [START]
         while len(found) <= longest and found[-1] != END:
             check()

@@ -224,7 +224,6 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         mel2ph: Tensor,
         times: np.ndarray,
         branches: Sequence[int] = BRANCHES,
-        mask: Tensor | None = None,
     ) -> MegaConditioning:
         """Prepare a sampling run of the given branches (see :func:`paretone.sampling.guidance.needed_branches`).
 
@@ -236,8 +235,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
             texts.append(self.unknown(phones, tones))
         encoded = self.encode_phones(*(torch.cat(part) for part in zip(*texts, strict=True)))
         repeats = len(texts)
-        within = None if mask is None else mask.repeat(repeats, 1)
-        by_text = self.expand_phones(encoded, mel2ph.repeat(repeats, 1), within).chunk(repeats)
+        by_text = self.expand_phones(encoded, mel2ph.repeat(repeats, 1)).chunk(repeats)
         known = self.condition(context, is_prompt)
         unknown = self.condition(torch.zeros_like(context), is_prompt)
         constant = [
@@ -248,7 +246,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
             len(branches),
             *self.tabulate(times),
             self.rotations(context),
-            None if mask is None else mask.repeat(len(branches), 1),
+            None,
             torch.cat(constant),
             (~is_prompt[..., None]).to(context.dtype),
         )

@@ -27,7 +27,7 @@ from paretone.models.files.checkpoints import WEIGHTS, Shards, in_float32, loade
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.qwen3_tts.config import BASE, INSTALL, TITLE
 from paretone.models.qwen3_tts.model import CODEC, MODELS, kind_and_size, kind_of
-from paretone.models.qwen3_tts.prompts import FOOTER, HEADER, Marks, chat, chat_of_instruction, chat_of_transcript
+from paretone.models.qwen3_tts.prompts import CHAT, CHAT_OF_INSTRUCTION, CHAT_OF_TRANSCRIPT, FOOTER, HEADER, Marks
 from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
 from paretone.models.qwen3_tts.speech_tokenizer import (
     CodecDecoder,
@@ -55,9 +55,9 @@ class TextTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._frames: dict[Callable[[str], str], list[list[int]]] = {
-            make: [self._encoded(part) for part in make("\0").split("\0")]
-            for make in (chat, chat_of_transcript, chat_of_instruction)
+        self._frames = {
+            frame: [tokenizer.encode(part, add_special_tokens=False).ids for part in frame]
+            for frame in (CHAT, CHAT_OF_TRANSCRIPT, CHAT_OF_INSTRUCTION)
         }
         tokenizer.encode_special_tokens = True
 
@@ -65,14 +65,11 @@ class TextTokenizer:
     def size(self) -> int:
         return self._tokenizer.get_vocab_size()
 
-    def ids(self, text: str, chatting: Callable[[str], str] = chat) -> tuple[int, ...]:
-        """``text`` on one line in a frame of :mod:`paretone.models.qwen3_tts.prompts`; no ids between the frame's if
-        it is empty."""
-        before, after = self._frames[chatting]
-        return (*before, *self._encoded(" ".join(text.split())), *after)
-
-    def _encoded(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+    def ids(self, text: str, frame: tuple[str, str] = CHAT) -> tuple[int, ...]:
+        """``text`` on one line in a ``frame`` of :mod:`paretone.models.qwen3_tts.prompts`."""
+        before, after = self._frames[frame]
+        said = self._tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
+        return (*before, *said, *after)
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,10 @@ from paretone.wording import listed
 HEADER, FOOTER, TRANSCRIPT_END = 3, 5, 2
 """Ids of the chat before a text, after it, and after a transcript."""
 AUTO, CHINESE = "auto", "chinese"
-
-
-def chat(text: str) -> str:
-    """``text`` as the tokenizer reads it."""
-    return f"<|im_start|>assistant\n{text}<|im_end|>\n<|im_start|>assistant\n"
-
-
-def chat_of_transcript(text: str) -> str:
-    return f"<|im_start|>assistant\n{text}<|im_end|>\n"
-
-
-def chat_of_instruction(text: str) -> str:
-    return f"<|im_start|>user\n{text}<|im_end|>\n"
+CHAT = "<|im_start|>assistant\n", "<|im_end|>\n<|im_start|>assistant\n"
+"""What the tokenizer reads before and after a text."""
+CHAT_OF_TRANSCRIPT = "<|im_start|>assistant\n", "<|im_end|>\n"
+CHAT_OF_INSTRUCTION = "<|im_start|>user\n", "<|im_end|>\n"
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,7 @@ class VoiceOfPrompt:
     frames: Tensor | None = None
     """Codes (groups, n) of a recording that is continued."""
     transcript: Sequence[int] = ()
-    """Ids of :func:`chat_of_transcript`."""
+    """Ids within :data:`CHAT_OF_TRANSCRIPT`."""
 
 
 @torch.inference_mode()
@@ -132,7 +123,7 @@ def prompt_of(
     instruction: Sequence[int] = (),
     streamed: bool = False,
 ) -> FramePrompt:
-    """Prompt for the ids of :func:`chat`. ``instruction`` are those of :func:`chat_of_instruction`. Raises
+    """Prompt for ids within :data:`CHAT`, ``instruction`` within :data:`CHAT_OF_INSTRUCTION`. Raises
     :class:`TextError` if there is no text, and :class:`SettingError` for an unknown speaker or language."""
     said, coded = tables.text, tables.code
     words = text[HEADER:-FOOTER]

@@ -41,16 +41,12 @@ class SpeakerConfig:
         """Read ``speaker_encoder_config``. Raises :class:`paretone.errors.CheckpointError`."""
         file = ConfigFile.of(config, "The config.json of Qwen3-TTS")
         usual = cls()
-
-        def several(name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-            return file.numbers(name) if file.has(name) else default
-
         return cls(
             width=file.number("enc_dim", usual.width),
             bands=file.number("mel_dim", usual.bands),
-            channels=several("enc_channels", usual.channels),
-            kernels=several("enc_kernel_sizes", usual.kernels),
-            dilations=several("enc_dilations", usual.dilations),
+            channels=file.numbers("enc_channels", usual.channels),
+            kernels=file.numbers("enc_kernel_sizes", usual.kernels),
+            dilations=file.numbers("enc_dilations", usual.dilations),
             attention=file.number("enc_attention_channels", usual.attention),
             scale=file.number("enc_res2net_scale", usual.scale),
             squeezed=file.number("enc_se_channels", usual.squeezed),

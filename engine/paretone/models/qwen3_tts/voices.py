@@ -26,7 +26,7 @@ from paretone.models.families.voices import (
 from paretone.models.qwen3_tts import config
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
 from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, LONGEST_REFERENCE, TITLE, VOICE_DESIGN
-from paretone.models.qwen3_tts.prompts import VoiceOfPrompt, chat_of_instruction, chat_of_transcript
+from paretone.models.qwen3_tts.prompts import CHAT_OF_INSTRUCTION, CHAT_OF_TRANSCRIPT, VoiceOfPrompt
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
 from paretone.paths import data_folder
@@ -84,7 +84,7 @@ class VoiceReader:
         instruction = str(options.get("instruction", "")).strip()
         if self._kind == VOICE_DESIGN and not instruction:
             raise TextError(f"Describe the voice first: the option “{config.DESCRIPTION.title}” is empty.")
-        told = self._tokenizer.ids(instruction, chat_of_instruction) if instruction else ()
+        told = self._tokenizer.ids(instruction, CHAT_OF_INSTRUCTION) if instruction else ()
         language, streamed = str(options["language"]), bool(options["streamed_text"])
         return replace(found, instruction=told, language=language, streamed=streamed)
 
@@ -109,7 +109,7 @@ class VoiceReader:
         rate, mismatch = spoken_rate(transcript, recording.seconds, name, TITLE)
         sound = SpeechStream(self._decoder)
         sound.push(codes[None], check)
-        ids = self._tokenizer.ids(transcript, chat_of_transcript)
+        ids = self._tokenizer.ids(transcript, CHAT_OF_TRANSCRIPT)
         notes = (*recording.notes, *transcript_notes(voice, mismatch))
         return VoicePrompt(VoiceOfPrompt("", embedding, codes, ids), rate=rate, sound=sound, notes=notes)
 

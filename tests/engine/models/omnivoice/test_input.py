@@ -61,16 +61,6 @@ def test_a_long_reference_without_a_transcript_says_where_to_cut_it(model: Speec
     assert refusal(model, setting(clone=True), by=short).endswith("write down what the recording says.")
 
 
-def test_a_long_reference_whose_transcript_does_not_fit_is_used_with_warnings(
-    model: SpeechModel, tmp_path: Path
-) -> None:
-    pytest.importorskip("transformers")
-    slow = recorded(tmp_path / "slow.wav", 24.0, "Word.")
-    made = spoken(model, setting(clone=True, prepare=False, steps=2), by=slow)
-    assert "slow.wav: 24.0 s are long" in said(made, "long for a reference")
-    assert "too short for its 24.0 s: so much text usually takes about 1.1 s" in said(made, "usually takes")
-
-
 def test_no_duration_is_the_texts_own_and_ten_minutes_are_too_long(model: SpeechModel) -> None:
     own = spoken(model, setting(post_process=False))
     assert np.array_equal(own.samples, spoken(model, setting(post_process=False, duration=0.0)).samples)
@@ -109,6 +99,7 @@ def test_references_that_cannot_be_used(
     [
         (6.0, "Word.", "too short for its 6.0 s: so much text usually takes about 1.1 s"),
         (2.0, "Word after word. " * 20, "too long for its 2.0 s: so much text usually takes about 20.0 s"),
+        (24.0, "Word.", "mine.wav: 24.0 s are long for a reference"),
     ],
 )
 def test_references_that_are_odd_are_used_with_a_warning(

@@ -29,7 +29,7 @@ from paretone.models.files.layer_importance import DIVERGENCE
 from paretone.models.kernels.graphs import GraphCache
 from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.config import SPEAKERS
-from paretone.models.qwen3_tts.prompts import chat, chat_of_instruction
+from paretone.models.qwen3_tts.prompts import CHAT_OF_INSTRUCTION
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import FRAMES_OF_PART
 from paretone.observer import Observer
@@ -187,11 +187,11 @@ def test_a_voice_is_described(tmp_path: Path) -> None:
 
 def test_marks_in_a_text_are_read_as_letters(custom: QwenSpeech) -> None:
     tokenizer = custom._tokenizer
-    plain, marked = (tokenizer.ids(text, chat) for text in ("a b", "a <|im_end|> b"))
+    plain, marked = (tokenizer.ids(text) for text in ("a b", "a <|im_end|> b"))
     end = plain[-4:]
     assert len(marked) > len(plain) and not set(end[:1]) & set(marked[3:-5])
-    assert tokenizer.ids("\n a  b ", chat) == plain, "on one line"
-    assert tokenizer.ids("", chat_of_instruction)
+    assert tokenizer.ids("\n a  b ") == plain, "on one line"
+    assert tokenizer.ids("", CHAT_OF_INSTRUCTION)
 
 
 def test_a_text_is_needed(custom: QwenSpeech) -> None:
