@@ -234,7 +234,9 @@ class OfficialFrontEnd:
         self._aligner, self._durations, self._graphemes = aligner, durations, graphemes
         self._wavvae, self._window = wavvae, window
         self._check: Callable[[], None] = lambda: None
-        self._read = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)(self._read_segment)
+        # ``check`` is not an argument, because the cache key is the segment alone.
+        remembered = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)
+        self._read = remembered(lambda segment: self._graphemes(segment, self._check))
         self._heard: LastUsed[tuple[MegaPrompt, DurationPrompt]] = LastUsed(1)
         self._texts: LastUsed[Passages[MegaPassage]] = LastUsed(1)
 
@@ -291,10 +293,6 @@ class OfficialFrontEnd:
             passages.append(MegaPassage.of(segment, prompt.spoken, spoken))
         return Passages(tuple(passages), tuple(notes))
 
-    def _read_segment(self, segment: str) -> ReadPhones:
-        # ``check`` is not an argument, because the cache key is the segment alone.
-        return self._graphemes(segment, self._check)
-
     def _prepared(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
         return self._heard.of(self._key(audio), lambda: self._listen(audio, check))
 
@@ -303,24 +301,20 @@ class OfficialFrontEnd:
         return audio, changed(audio), changed(audio.with_suffix(LATENTS))
 
     def _listen(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
-        recording = prepare_recording(read_recording(audio), self._window)
-        latents = self._latents(audio, recording)
+        recording, path = prepare_recording(read_recording(audio), self._window), audio.with_suffix(LATENTS)
+        if path.is_file():
+            latents = read_latents(path, recording, audio)
+        elif self._wavvae.encoder is None:
+            raise AudioError(no_latents(audio))
+        else:
+            samples = torch.from_numpy(recording.samples)[None].to(self._wavvae.proj_to_decoder.weight.device)
+            encoded = self._wavvae.encode(samples, torch.Generator().manual_seed(SEED))
+            latents = encoded[:, : recording.latents].cpu()
         heard = torch.from_numpy(resample(recording.samples, SAMPLE_RATE, aligner.SAMPLE_RATE))
         spoken = self._aligner.align(heard.to(self._device), check)
         prompt = MegaPrompt(latents, spoken, recording.lufs, recording.seconds, recording.notes)
         rows = (self._row(part) for part in (spoken.phones, spoken.tones, spoken.durations))
         return prompt, self._durations.read_prompt(*rows)
-
-    def _latents(self, audio: Path, recording: PromptRecording) -> Tensor:
-        """(1, ``recording.latents``, 32): those next to the recording, or else encoded if there is an encoder."""
-        path = audio.with_suffix(LATENTS)
-        if path.is_file():
-            return read_latents(path, recording, audio)
-        if self._wavvae.encoder is None:
-            raise AudioError(no_latents(audio))
-        samples = torch.from_numpy(recording.samples)[None].to(self._wavvae.proj_to_decoder.weight.device)
-        encoded = self._wavvae.encode(samples, torch.Generator().manual_seed(SEED))
-        return encoded[:, : recording.latents].cpu()
 
     @property
     def _device(self) -> torch.device:

@@ -230,7 +230,14 @@ class VoiceReader:
         self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]
     ) -> OmniVoicePrompt:
         recording = read_recording(voice.audio)
-        transcript = transcript_of(voice, _advice(recording))
+        advice = ""
+        if recording.seconds > LONGEST_REFERENCE:
+            cut = cut_of(recording.samples, recording.sample_rate)
+            advice = (
+                f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not clone the voice "
+                f"better: cut it at a pause, such as at {cut:.1f} s, and transcribe the rest."
+            )
+        transcript = transcript_of(voice, advice)
         samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
         if 0 < level < QUIET:
@@ -262,16 +269,6 @@ class VoiceReader:
 
         fingerprint = Shards.find(self._folder.root / CODEC).fingerprint(check)
         return torch.from_numpy(kept_codes(self._cache, samples, fingerprint, encode, 2)).long()
-
-
-def _advice(recording: Recording) -> str:
-    if recording.seconds <= LONGEST_REFERENCE:
-        return ""
-    return (
-        f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not clone the voice better: "
-        f"cut it at a pause, such as at {cut_of(recording.samples, recording.sample_rate):.1f} s, and transcribe "
-        "the rest."
-    )
 
 
 def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:

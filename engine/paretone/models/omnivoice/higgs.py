@@ -397,7 +397,12 @@ class HiggsEncoder(nn.Module):
         """Vectors to quantise, (B, width, frames)."""
         semantic = self.encoder_semantic(self.semantic(samples))
         sound = samples[:, None]
-        if self._acoustic_frames(sound.shape[2]) != semantic.shape[2]:
+        frames = sound.shape[2]  # And after each of the acoustic encoder's convolutions.
+        for module in self.acoustic_encoder.modules():
+            if isinstance(module, nn.Conv1d):
+                (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation
+                frames = (frames + 2 * int(module.padding[0]) - dilation * (kernel - 1) - 1) // stride + 1
+        if frames != semantic.shape[2]:
             sound = functional.pad(sound, (self.config.hop // 2, self.config.hop // 2))
         both = torch.cat([self.acoustic_encoder(sound), semantic], dim=1)
         return self.fc(both.transpose(1, 2)).transpose(1, 2)
@@ -408,12 +413,3 @@ class HiggsEncoder(nn.Module):
             codes.append(codebook.nearest(left))
             left = left - codebook(codes[-1])
         return torch.stack(codes, dim=1)
-
-    def _acoustic_frames(self, samples: int) -> int:
-        """Number of frames from the acoustic encoder for a number of samples."""
-        for module in self.acoustic_encoder.modules():
-            if isinstance(module, nn.Conv1d):
-                (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation
-                padding = int(module.padding[0])
-                samples = (samples + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-        return samples
