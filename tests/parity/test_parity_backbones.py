@@ -196,14 +196,6 @@ def is_text(description: dict) -> bool:
     return all({"text", "tokens", "ids"} <= set(row) for row in description.get("rows", [{}]))
 
 
-def has(entry: str) -> Callable[[dict], bool]:
-    return lambda description: entry in description
-
-
-def is_pipeline(description: dict) -> bool:
-    return all("gen_text_batches" in one for one in description.get("scenarios", [{}]))
-
-
 def vocabulary(fixture: Fixture) -> Vocabulary:
     """The vocabulary as far as the rows show it: missing tokens have the id of the space."""
     ids = {}
@@ -237,14 +229,14 @@ def test_parity_batches(fixture: Fixture) -> None:
         assert ids + [-1] * (len(row) - len(ids)) == row
 
 
-@pytest.mark.parametrize("fixture", fixtures("dit", has("chunk_text")))
+@pytest.mark.parametrize("fixture", fixtures("dit", lambda said: "chunk_text" in said))
 def test_parity_chunks(fixture: Fixture) -> None:
     for case in fixture.description["chunk_text"]:
         assert split(case["text"], case["max_chars"]) == case["chunks"]
 
 
 @pytest.mark.parametrize(("entry", "sway"), [("epss", 0.0), ("epss_sway_minus1", -1.0)])
-@pytest.mark.parametrize("fixture", fixtures("dit", has("epss")))
+@pytest.mark.parametrize("fixture", fixtures("dit", lambda said: "epss" in said))
 def test_parity_time_grids(fixture: Fixture, entry: str, sway: float) -> None:
     if entry not in fixture.description:
         pytest.skip(f"{fixture.name} has no grids {entry}")
@@ -252,7 +244,9 @@ def test_parity_time_grids(fixture: Fixture, entry: str, sway: float) -> None:
         assert np.array_equal(sampling_grid(int(steps), "epss", sway), np.array(grid, np.float32)), steps
 
 
-SCENARIOS = cases(fixtures("dit", is_pipeline), lambda fixture: range(len(fixture.description["scenarios"])))
+SCENARIOS = cases(
+    fixtures("dit", lambda said: "scenarios" in said), lambda fixture: range(len(fixture.description["scenarios"]))
+)
 
 
 @pytest.mark.parametrize(("fixture", "index"), SCENARIOS)

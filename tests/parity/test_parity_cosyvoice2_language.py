@@ -35,11 +35,7 @@ from tests.peers.cosyvoice2 import OfficialLoop
 EMBEDDED, LOSS = 1e-6, 1e-4
 
 
-def is_language_model(description: dict) -> bool:
-    return {"qwen2_config", "qwen2lm", "bistream"} <= set(description)
-
-
-LANGUAGE_MODELS = fixtures("ar", is_language_model)
+LANGUAGE_MODELS = fixtures("ar", lambda said: {"qwen2_config", "qwen2lm", "bistream"} <= said.keys())
 VERSION_3 = fixtures("cosyvoice3", lambda said: "cosyvoice3lm" in said)
 both = pytest.mark.parametrize("fixture", [*LANGUAGE_MODELS, *VERSION_3])
 prompts = pytest.mark.parametrize("fixture", LANGUAGE_MODELS)
@@ -271,10 +267,6 @@ def test_parity_cosyvoice2_ras(fixture: Fixture, variant: str, name: str) -> Non
         assert (nucleus > 0).sum() == case["nucleus_size"]
 
 
-def is_text(description: dict) -> bool:
-    return "tokenizer_stand_in" in description
-
-
 def count(piece: str) -> int:
     """Words and signs, which the fixture counted instead of tokens."""
     return len(re.findall(r"\w+|[^\w\s]", piece))
@@ -292,7 +284,7 @@ def assert_texts(fixture: Fixture) -> None:
     assert [list(pieces(row["joined"], count)) for row in rows] == [row["split"] for row in rows]
 
 
-@pytest.mark.parametrize("fixture", fixtures("ar", is_text))
+@pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "tokenizer_stand_in" in said))
 def test_parity_cosyvoice2_text(fixture: Fixture) -> None:
     sizes = fixture.description["params"]
     assert (sizes["token_max_n"], sizes["token_min_n"], sizes["merge_len"]) == (LONGEST, ENOUGH, SHORTEST)

@@ -30,12 +30,7 @@ from paretone.models.networks.incremental import Memory
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures
 
-
-def is_front_end(description: dict) -> bool:
-    return {"whisper", "kaldi"} <= set(description)
-
-
-front_ends = pytest.mark.parametrize("fixture", fixtures("ar", is_front_end))
+front_ends = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: {"whisper", "kaldi"} <= said.keys()))
 
 
 @front_ends
@@ -185,10 +180,6 @@ def build_vocoder(fixture: Fixture) -> Hift:
     return Hift.official(hift_config(fixture.description["config"]), fixture.weights, fixture.name)
 
 
-def is_hift(description: dict) -> bool:
-    return "f0_cond_channels" in description.get("config", {})
-
-
 class Recorded:
     """The noise that upstream drew."""
 
@@ -199,7 +190,7 @@ class Recorded:
         return self._noise
 
 
-vocoders = pytest.mark.parametrize("fixture", fixtures("ar", is_hift))
+vocoders = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "f0_cond_channels" in said.get("config", {})))
 
 
 @vocoders
@@ -232,14 +223,9 @@ def test_parity_cosyvoice2_hift_speech(fixture: Fixture) -> None:
     vocoder, mel = build_vocoder(fixture), fixture["mel"]
     cached = fixture["zero.source"].clone()
     cached[..., : fixture["cache.cache_source"].shape[-1]] = fixture["cache.cache_source"]
-    cases = {
-        "zero": (mel, fixture["zero.source"]),
-        "noise": (mel, fixture["noise.source"]),
-        "cache": (mel, cached),
-        "decode_only": (mel, fixture["decode_only.source"]),
-        "loud": (4 * mel, 60 * fixture["decode_only.source"]),
-    }
-    for name, (frames, source) in cases.items():
+    zero, noise, alone = (fixture[f"{name}.source"] for name in ("zero", "noise", "decode_only"))
+    given = {"zero": (mel, zero), "noise": (mel, noise), "cache": (mel, cached), "decode_only": (mel, alone)}
+    for name, (frames, source) in (given | {"loud": (4 * mel, 60 * alone)}).items():
         assert_close(vocoder.decode(frames, source, Progress(last=True)), fixture[f"{name}.speech"], TOLERANCE, name)
 
 
@@ -320,11 +306,8 @@ def build_both(fixture: Fixture) -> tuple[TokenToMel, Hift]:
     return flow, build_vocoder(fixture.beside("cosyvoice2_hift"))
 
 
-def is_stream(description: dict) -> bool:
-    return "first_request" in description
-
-
-streams = pytest.mark.parametrize("fixture", fixtures("ar", is_stream))
+STREAMS = fixtures("ar", lambda said: "first_request" in said)
+streams = pytest.mark.parametrize("fixture", STREAMS)
 
 
 @streams
@@ -359,9 +342,7 @@ def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> N
     assert_close(audio, torch.from_numpy(decoder.whole(tokens).samples), OWN, "streamed audio")
 
 
-@pytest.mark.parametrize(
-    ("fixture", "name"), cases(fixtures("ar", is_stream), lambda one: filter(SPEED.fullmatch, one.names))
-)
+@pytest.mark.parametrize(("fixture", "name"), cases(STREAMS, lambda one: filter(SPEED.fullmatch, one.names)))
 def test_parity_cosyvoice2_stream_not_streamed(fixture: Fixture, name: str) -> None:
     percent = SPEED.fullmatch(name)["percent"]
     speed = int(percent) / 100 if percent else 1.0

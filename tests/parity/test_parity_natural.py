@@ -158,23 +158,28 @@ def test_spectra_with_the_same_rounding_are_the_same(decoder: NaturalDecoder, or
     assert min(differences) < 1e-3
 
 
+def excitation(original: Original) -> tuple[Tensor, Tensor]:
+    """Pulses of the pitch, and their spectra."""
+    train, transform = PulseTrain(), PulseSpectra()
+    pulses = torch.cat([train.push(torch.from_numpy(original.pitch)), train.finish()])
+    return pulses, torch.cat([transform.push(pulses), transform.finish()])
+
+
 def test_pulses_and_their_spectra_are_the_same(originals: list[Original]):
     from hibari import dsp
 
     for original in originals:
-        train, transform = PulseTrain(), PulseSpectra()
-        pulses = torch.cat([train.push(torch.from_numpy(original.pitch)), train.finish()])
+        pulses, shaped = excitation(original)
         # Where a harmonic passes 11 kHz, rounding decides whether a sample has it.
         assert np.mean(np.abs(pulses.numpy() - dsp.pulses(original.pitch)) > 1e-3) < 1e-4
-        made = torch.cat([transform.push(pulses), transform.finish()]).numpy()
-        np.testing.assert_allclose(made, dsp.stft(dsp.pulses(original.pitch), len(original.pitch)).T, atol=5e-3)
+        np.testing.assert_allclose(
+            shaped.numpy(), dsp.stft(dsp.pulses(original.pitch), len(original.pitch)).T, atol=5e-3
+        )
 
 
 def test_audio_of_the_same_spectra_is_the_same(decoder: NaturalDecoder, originals: list[Original]):
     for original in originals:
-        train, transform = PulseTrain(), PulseSpectra()
-        pulses = torch.cat([train.push(torch.from_numpy(original.pitch)), train.finish()])
-        shaped = torch.cat([transform.push(pulses), transform.finish()])
+        _, shaped = excitation(original)
         spectra = Spectra(*(torch.from_numpy(one.T.copy()) for one in original.own_spectra))
         ours = decoder._audio(spectra.spectrum(shaped, original.noise)).numpy()
         assert signal_to_noise(ours, original.audio) > 50
@@ -182,15 +187,12 @@ def test_audio_of_the_same_spectra_is_the_same(decoder: NaturalDecoder, original
 
 def test_audio_of_the_hidden_frames_is_that_of_the_original(decoder: NaturalDecoder, originals: list[Original]):
     for original in originals:
-        noise = GivenNoise(original.noise)
-        ours = decoder.decode_hidden(torch.from_numpy(original.hidden), torch.from_numpy(original.pitch), noise=noise)
+        given = torch.from_numpy(original.hidden), torch.from_numpy(original.pitch)
+        ours = decoder.decode_hidden(*given, noise=GivenNoise(original.noise))
         assert len(ours) == len(original.pitch) * HOP
         assert signal_to_noise(ours.numpy(), original.audio) > 24
         with rounding_as_the_original(decoder):
-            noise = GivenNoise(original.noise)
-            same = decoder.decode_hidden(
-                torch.from_numpy(original.hidden), torch.from_numpy(original.pitch), noise=noise
-            )
+            same = decoder.decode_hidden(*given, noise=GivenNoise(original.noise))
         assert signal_to_noise(same.numpy(), original.audio) > 30
 
 
@@ -219,9 +221,8 @@ def teacher() -> object:
 
 
 def test_the_record_is_what_the_teacher_reads(teacher: hibari.Hibari) -> None:
-    assert [
-        one.text for one in references()[:: workload(1, 7)] if " ".join(teacher.phonemize(one.text)) != one.teacher
-    ] == []
+    some = references()[:: workload(1, 7)]
+    assert [one.text for one in some if " ".join(teacher.phonemize(one.text)) != one.teacher] == []
 
 
 def test_unknown_words_are_read_alike(teacher: hibari.Hibari) -> None:

@@ -252,8 +252,7 @@ def decoder_of(fixture: Fixture) -> HiggsDecoder:
 @torch.inference_mode()
 def test_parity_higgs_v2_decoding(fixture: Fixture) -> None:
     decoder, codes = decoder_of(fixture), fixture["audio_codes"]
-    config = decoder.config
-    said = [fixture.description[name] for name in ("num_quantizers", "frame_rate", "hop_length")]
+    config, said = decoder.config, [fixture.description[one] for one in ("num_quantizers", "frame_rate", "hop_length")]
     assert [config.codebooks, config.frame_rate, config.hop] == said
     summed = decoder.summed(codes)
     assert_close(summed, fixture["decode.quantized"], CODEC, "the sum of the codes")

@@ -91,26 +91,20 @@ SPOKEN = phone_number("E0aa")
 COMMA, STOP, SILENCE = phone_number("，"), phone_number("。"), phone_number("sil")
 
 
-def settle(
-    codes: list[int],
-    phones: list[int],
-    first: bool = False,
-    last: bool = False,
-    tempo: Tempo = Tempo(),
-    seed: int = 0,
-) -> list[int]:
-    return settled_durations(codes, phones, 128, first, last, tempo, torch.Generator().manual_seed(seed))
+def settle(codes: list[int], phones: list[int], seed: int = 0, **how: object) -> list[int]:
+    how = {"is_first": False, "is_last": False, "tempo": Tempo()} | how
+    return settled_durations(codes, phones, 128, **how, generator=torch.Generator().manual_seed(seed))
 
 
 def test_a_seam_is_longer_and_the_very_end_is_bounded() -> None:
     assert settle([9, 9], [SPOKEN] * 2) == [8, 8 + 32]
-    assert settle([9, 9], [SPOKEN] * 2, last=True) == [8, 64]
-    assert settle([9, 129], [SPOKEN] * 2, last=True) == [8, 127 + 1]
+    assert settle([9, 9], [SPOKEN] * 2, is_last=True) == [8, 64]
+    assert settle([9, 129], [SPOKEN] * 2, is_last=True) == [8, 127 + 1]
 
 
 def test_pauses_have_a_least_length_and_the_first_silence_a_fixed_one() -> None:
     assert settle([5, 5, 5, 41], [SILENCE, COMMA, STOP, SPOKEN]) == [64, 32, 64, 40 + 32]
-    assert settle([5, 5, 5, 41], [SILENCE, COMMA, STOP, SPOKEN], first=True) == [8, 32, 64, 72]
+    assert settle([5, 5, 5, 41], [SILENCE, COMMA, STOP, SPOKEN], is_first=True) == [8, 32, 64, 72]
     assert settle([101, 41], [STOP, SPOKEN]) == [100, 40 + 32 + 4]
 
 

@@ -27,7 +27,6 @@ from paretone.models.megatts3.front_end import PromptRecording, prepare_recordin
 from paretone.models.megatts3.wavvae import PaddedConv1d, WavVAE, sampled_latents
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
-from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.megatts3.small_release import (
     SMALL_ALIGNER,
     SMALL_DIT,
@@ -87,16 +86,12 @@ def test_latents_are_read_and_cut(
     assert np.array_equal(found.numpy(), stored[:, : prompt.latents].astype(np.float32))
 
 
-@pytest.mark.parametrize("count", [20, -1])
-def test_latents_of_another_recording_are_refused_with_both_numbers(
-    prompt: PromptRecording, audio: Path, count: int
-) -> None:
-    stored = prompt.latents + count if count in (-1, 3) else count
-    np.save(audio.with_suffix(".npy"), stored_latents(stored))
-    with pytest.raises(
-        AudioError, match=rf"has {stored} latents .*voice\.wav needs {prompt.latents} .*belong together"
-    ):
-        read_latents(audio.with_suffix(".npy"), prompt, audio)
+def test_latents_of_another_recording_are_refused_with_both_numbers(prompt: PromptRecording, audio: Path) -> None:
+    for stored in (20, prompt.latents - 1):
+        np.save(audio.with_suffix(".npy"), stored_latents(stored))
+        words = rf"has {stored} latents .*voice\.wav needs {prompt.latents} .*belong together"
+        with pytest.raises(AudioError, match=words):
+            read_latents(audio.with_suffix(".npy"), prompt, audio)
 
 
 @pytest.mark.parametrize(
@@ -339,14 +334,8 @@ def setting(**changes: object) -> Setting:
     return Setting(MODEL, catalogue.entry(MODEL).options_with(steps=STEPS, **changes), seed=3)
 
 
-def own(path: Path) -> Voice:
-    return Voice("own", "Own", str(path), "")
-
-
-def speak(
-    model: MegaSpeech, who: Voice, text: str = TEXT, of: Setting | None = None, *tables: StrategyTable
-) -> Synthesis:
-    return synthesise(model, text, who, of or setting(), tables)
+def speak(model: MegaSpeech, who: Voice, of: Setting | None = None) -> Synthesis:
+    return synthesise(model, TEXT, who, of or setting())
 
 
 @pytest.mark.slow
@@ -392,7 +381,7 @@ def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tm
     shutil.copytree(folder / "g2p", root / "g2p", dirs_exist_ok=True)
     model = load_model(MODEL, folder=str(root), device="cpu")
     audio = write_voice(tmp_path / "mine.wav", latents=False)
-    said = speak(model, own(audio))
+    said = speak(model, Voice("own", "Own", str(audio), ""))
     assert np.abs(said.samples).max() > 0
 
 
