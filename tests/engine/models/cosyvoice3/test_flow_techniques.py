@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.errors import Cancelled, ProfileError, SettingError
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
@@ -46,12 +44,14 @@ from paretone.training.requests import Follower
 from paretone.training.session import Intervals
 from paretone.views import compute_view
 from paretone.views.view import Task
+from tests.engine import recorder
 from tests.engine.command_line import Console
 from tests.engine.models.cosyvoice2.small_release import FLOW as FLOW_2
 from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice3.small_release import FLOW as FLOW_3
 from tests.engine.models.cosyvoice3.small_release import write_release
+from tests.engine.models.f5 import plain_dit
 from tests.packages import needs
 
 pytestmark = needs("onnx", "onnxruntime", "tokenizers")
@@ -196,9 +196,8 @@ def test_operations_of_an_evaluation_are_those_of_the_matrix_products(flow: Toke
         planned.planned(),
     )
     run, sampler = planned._started(planned.planned(), part)
-    with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        flow.estimator.velocity(sampler.noise, 0, run)
-    assert flow.estimator.operations(frames, 2).evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
+    spent = plain_dit.counted(lambda: flow.estimator.velocity(sampler.noise, 0, run))
+    assert flow.estimator.operations(frames, 2).evaluation == pytest.approx(spent, rel=1e-6)
     later = flow.estimator.operations(10, 2, before=14).evaluation + flow.estimator.operations(14, 2).evaluation
     assert 0.5 < later / flow.estimator.operations(frames, 2).evaluation < 1, "earlier frames see no later ones"
 
@@ -305,25 +304,13 @@ def test_the_command_line_calibrates_and_speaks(model: CosySpeech, paretone: Con
     assert "at the end instead of in a stream" in paretone.out(*given, "--technique", "first_block:threshold=1")
 
 
-class Stopping(Observer):
-    def __init__(self, after: int) -> None:
-        self.left = after
-
-    def check(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise Cancelled
-
-
 def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with pytest.raises(Cancelled):
-        calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), Stopping(60))
+        calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), recorder.Follower(61))
     script = scripted(model, TEXT, VOICE, setting(stream=False))
-    seen: list[int] = []
 
     class AtStep(Observer):
         def check(self) -> None:
-            seen.append(len(calls))
             if len(calls) == 3:
                 raise Cancelled
 

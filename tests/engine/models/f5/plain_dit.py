@@ -1,4 +1,5 @@
-"""F5's DiT written down as the facts say it, with nothing saved: what the exact savings are compared with.
+"""F5's DiT written down as the facts say it, with nothing saved: what the exact savings are compared with. And what
+holds for the layers of every diffusion transformer.
 
 Each branch is its own pass; times, text, projections, modulation and rotations are computed anew for every evaluation.
 """
@@ -6,16 +7,19 @@ Each branch is its own pass; times, text, projections, modulation and rotations 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.kernels import products
-from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
 from paretone.models.networks.layers import SelfAttention
 
 
@@ -43,16 +47,28 @@ def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float
     given = torch.zeros_like(prompt) if drop else prompt
     projected = dit.input_embed.proj(torch.cat([x, given, text], dim=-1))
     hidden = dit.input_embed.conv_pos_embed.conv1d(projected.transpose(1, 2)).transpose(1, 2) + projected
-    entered = hidden
-    for block in dit.transformer_blocks:
-        parts = block.attn_norm.linear(F.silu(vector)).chunk(6, dim=-1)
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = (part[:, None] for part in parts)
-        hidden = hidden + gate * plain_attention(block.attn, plain_norm(hidden) * (1 + scale) + shift)
-        hidden = hidden + gate_forward * block.ff(plain_norm(hidden) * (1 + scale_forward) + shift_forward)
+    entered, hidden = hidden, plain_layers(dit, hidden, vector, lambda forward, x: forward(x))
     if dit.long_skip_connection is not None:
         hidden = dit.long_skip_connection(torch.cat([hidden, entered], dim=-1))
-    scale, shift = (part[:, None] for part in dit.norm_out.linear(F.silu(vector)).chunk(2, dim=-1))
-    return dit.proj_out(plain_norm(hidden) * (1 + scale) + shift)
+    return dit.proj_out(plain_end(dit, hidden, vector))
+
+
+def plain_layers(
+    backbone: DiffusionTransformer, hidden: Tensor, vector: Tensor, forward: Callable[[nn.Module, Tensor], Tensor]
+) -> Tensor:
+    """All layers at the time that ``vector`` embeds; ``forward`` runs a feed-forward network."""
+    for norm, attention, network in backbone.blocks:
+        parts = norm.linear(F.silu(vector)).chunk(6, dim=-1)
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = (part[:, None] for part in parts)
+        hidden = hidden + gate * plain_attention(attention, plain_norm(hidden) * (1 + scale) + shift)
+        hidden = hidden + gate_forward * forward(network, plain_norm(hidden) * (1 + scale_forward) + shift_forward)
+    return hidden
+
+
+def plain_end(backbone: DiffusionTransformer, hidden: Tensor, vector: Tensor) -> Tensor:
+    """The final norm."""
+    scale, shift = (part[:, None] for part in backbone.final_norm.linear(F.silu(vector)).chunk(2, dim=-1))
+    return plain_norm(hidden) * (1 + scale) + shift
 
 
 def plain_attention(attention: SelfAttention, x: Tensor) -> Tensor:
@@ -80,6 +96,27 @@ def _rotated(x: Tensor) -> Tensor:
 
 def plain_norm(x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], eps=1e-6)
+
+
+def require_own_maps(
+    backbone: DiffusionTransformer, layer: int, state: Tensor, run: Conditioning
+) -> tuple[Tensor, Tensor]:
+    """The attention maps of a layer are those of its attention: return its input and the maps."""
+    seen: dict[str, Tensor] = {}
+    hidden = backbone.enter(state, 0, run)
+    backbone.layer(layer, hidden, 0, run, probe=lambda _, name, value: seen.update({name: value}))
+    given = seen["attention_input"]
+    query, key, _ = backbone.block(layer).attention.queries_keys_values(given, run.rotary)
+    expected = (query @ key.transpose(2, 3) / query.shape[-1] ** 0.5).softmax(-1).mean(1)
+    torch.testing.assert_close(backbone.attention_maps(layer, given, run, 512), expected, atol=1e-6, rtol=0)
+    return given, expected
+
+
+def counted(compute: Callable[[], object]) -> int:
+    """Operations by torch's counter, which does not know the fused attention kernels of a CPU."""
+    with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        compute()
+    return counter.get_total_flops()
 
 
 def small_dit(seed: int = 0, **changes: object) -> DiT:

@@ -9,8 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
@@ -23,7 +21,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.models.f5.plain_dit import plain_velocity, prepare, small_dit
+from tests.engine.models.f5.plain_dit import counted, plain_velocity, prepare, require_own_maps, small_dit
 from tests.workload import crossed
 
 TOLERANCE = 1e-5
@@ -105,17 +103,8 @@ def test_attention_maps_are_those_of_the_attention(inputs) -> None:
     state, prompt, ids = inputs
     dit = small_dit()
     run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
-    seen: dict[str, Tensor] = {}
-
-    def probe(layer: int, name: str, value: Tensor) -> None:
-        seen[name] = value
-
-    dit.layer(1, dit.enter(state, 0, run), 0, run, probe=probe)
-    attention = dit.transformer_blocks[1].attn
-    query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
-    expected = (query @ key.transpose(2, 3) / 32**0.5).softmax(-1).mean(1)
-    assert torch.allclose(dit.attention_maps(1, seen["attention_input"], run, 512), expected, atol=1e-6)
-    pooled = dit.attention_maps(1, seen["attention_input"], run, 10)
+    given, expected = require_own_maps(dit, 1, state, run)
+    pooled = dit.attention_maps(1, given, run, 10)
     assert pooled.shape == (2, 10, 10)
     assert torch.allclose(pooled.sum(-1), torch.ones(2, 10), atol=1e-5)
     assert torch.allclose(pooled[:, 0, 0], expected[:, :4, :4].sum(-1).mean(-1), atol=1e-6)
@@ -125,11 +114,8 @@ def test_operations_are_those_of_the_matrix_products(inputs) -> None:
     state, prompt, ids = inputs
     dit: DiT = small_dit()
     run = dit.begin(prompt, ids, np.array([0.5], np.float32), guided=True)
-    # The counter does not know the fused attention kernels of a CPU.
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        dit.velocity(state, 0, run)
-    counted = dit.operations(FRAMES, guided=True)
-    assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
+    spent = counted(lambda: dit.velocity(state, 0, run))
+    assert dit.operations(FRAMES, guided=True).evaluation == pytest.approx(spent, rel=1e-6)
 
 
 # --- Layers -----------------------------------------------------------------------------------------------------------
@@ -218,9 +204,7 @@ def test_skipping_a_step_that_repeats_is_exact(backbone: UNetT, skip: SkipAction
 def test_operations_are_those_that_torch_counts(guided: bool, depth: int) -> None:
     backbone = UNetT(replace(CONFIG, depth=depth)).eval()
     run = backbone.begin(prompt(), IDS, TIMES, guided)
-    counter = FlopCounterMode(display=False)
-    with sdpa_kernel(SDPBackend.MATH), counter, torch.inference_mode():  # fused attention is not counted
-        backbone.velocity(torch.randn(1, FLAT_FRAMES, 100), 0, run)
     announced = backbone.operations(FLAT_FRAMES, guided)
     assert announced.branches == 1 + guided
-    assert counter.get_total_flops() == pytest.approx(announced.evaluation, rel=1e-3)
+    spent = counted(lambda: backbone.velocity(torch.randn(1, FLAT_FRAMES, 100), 0, run))
+    assert announced.evaluation == pytest.approx(spent, rel=1e-3)

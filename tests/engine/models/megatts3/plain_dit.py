@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from tests.engine.models.f5.plain_dit import plain_attention, plain_norm
+from tests.engine.models.f5.plain_dit import plain_end, plain_layers
 
 SMALL = DiTConfig(
     dim=64,
@@ -90,14 +90,8 @@ def plain_velocity(model: MegaDiT, inputs: Inputs, time: float, branch: int, sta
     condition = model.local_cond_project(torch.cat([context, model.ctx_mask_proj(mask)], dim=-1))
     hidden = model.x_prenet(state * (1 - mask)) + model.prenet(condition) + plain_text(model, phones, tones, inputs)
     vector = model.f5_time_embed(torch.tensor([time]))
-    for layer in model.encoder.layers:
-        parts = layer.attention_norm.linear(F.silu(vector)).chunk(6, dim=-1)
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = (part[:, None] for part in parts)
-        hidden = hidden + gate * plain_attention(layer.attention, plain_norm(hidden) * (1 + scale) + shift)
-        fed = plain_norm(hidden) * (1 + scale_forward) + shift_forward
-        hidden = hidden + gate_forward * layer.feed_forward.w2(F.silu(layer.feed_forward.w1(fed)))
-    scale, shift = (part[:, None] for part in model.encoder.norm.linear(F.silu(vector)).chunk(2, dim=-1))
-    return model.postnet(model.encoder.out_proj(plain_norm(hidden) * (1 + scale) + shift))
+    hidden = plain_layers(model, hidden, vector, lambda forward, x: forward.w2(F.silu(forward.w1(x))))
+    return model.postnet(model.encoder.out_proj(plain_end(model, hidden, vector)))
 
 
 def plain_text(model: MegaDiT, phones: Tensor, tones: Tensor, inputs: Inputs) -> Tensor:

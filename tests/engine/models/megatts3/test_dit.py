@@ -10,8 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.errors import CheckpointError
 from paretone.models.megatts3.config import OPTIONS, DiTConfig
@@ -20,7 +18,7 @@ from paretone.models.megatts3.phones import PhoneEncoder, RelativeAttention
 from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.setting.knobs import defaults
-from tests.engine.models.f5.plain_dit import prepare
+from tests.engine.models.f5.plain_dit import counted, prepare, require_own_maps
 from tests.engine.models.megatts3.plain_dit import SMALL, Inputs, plain_velocity, random_inputs, small_mega_dit
 from tests.workload import workload
 
@@ -91,28 +89,17 @@ def test_layers_leave_their_input_alone_unless_told(inputs: Inputs) -> None:
 def test_attention_maps_are_those_of_the_attention(inputs: Inputs) -> None:
     model = small_mega_dit()
     run = model.begin(*inputs.conditions, sampling_grid(4)[:-1])
-    seen: dict[str, Tensor] = {}
-    model.layer(
-        0, model.enter(inputs.state, 0, run), 0, run, probe=lambda layer, name, value: seen.update({name: value})
-    )
-    attention = model.encoder.layers[0].attention
-    query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
-    expected = (query @ key.transpose(2, 3) / (SMALL.dim // SMALL.heads) ** 0.5).softmax(-1).mean(1)
-    assert largest(model.attention_maps(0, seen["attention_input"], run, 512), expected) < TOLERANCE
-    unsplit = model.attention_map_inputs(0, seen["attention_input"])
-    assert torch.equal(unsplit[0], attention.wq(seen["attention_input"]))
-    assert torch.equal(unsplit[1], attention.wk(seen["attention_input"]))
+    given, _ = require_own_maps(model, 0, inputs.state, run)
+    attention, unsplit = model.encoder.layers[0].attention, model.attention_map_inputs(0, given)
+    assert torch.equal(unsplit[0], attention.wq(given)) and torch.equal(unsplit[1], attention.wk(given))
 
 
 @pytest.mark.parametrize("branches", [(0,), (0, 1, 2)], ids=["one", "three"])
 def test_operations_are_those_of_the_matrix_products(inputs: Inputs, branches: tuple[int, ...]) -> None:
     model = small_mega_dit()
     run = model.begin(*inputs.conditions, np.array([0.5], np.float32), branches)
-    # The counter does not know the fused attention kernels of a CPU.
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        model.velocity(inputs.state, 0, run)
-    counted = model.operations(inputs.frames, len(branches))
-    assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
+    spent = counted(lambda: model.velocity(inputs.state, 0, run))
+    assert model.operations(inputs.frames, len(branches)).evaluation == pytest.approx(spent, rel=1e-6)
 
 
 # --- Configuration ----------------------------------------------------------------------------------------------------

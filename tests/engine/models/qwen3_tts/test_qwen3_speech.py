@@ -46,7 +46,7 @@ from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
 from paretone.training.teachers import require_teacher
 from tests.engine.command_line import Console, loaded
-from tests.engine.recorder import collected
+from tests.engine.recorder import Follower, collected
 from tests.engine.speaking import spoken_together, stream
 from tests.parity.fixtures import golden_folder
 
@@ -201,30 +201,11 @@ def test_a_text_is_needed(custom: QwenSpeech) -> None:
 
 
 def test_it_stops_within_one_frame(custom: QwenSpeech) -> None:
-    class Impatient(Observer):
-        frames = 0
-
-        def check(self) -> None:
-            if self.frames == 3:
-                raise Cancelled
-            self.frames += 1
-
-    impatient = Impatient()
     script = scripted(custom, f"{TEXT} " * 2, RYAN, setting(CUSTOM))
     with pytest.raises(Cancelled) as stopped:
-        custom.speak(script, impatient)
-    assert finished_part(stopped.value) is None and impatient.frames == 3
+        custom.speak(script, Follower(4))
+    assert finished_part(stopped.value) is None
     assert len(speak(custom, RYAN).samples), "and speaks again"
-
-
-def stopping(at: int) -> Callable[[], None]:
-    left = iter(range(at))
-
-    def check() -> None:
-        if next(left, None) is None:
-            raise Cancelled
-
-    return check
 
 
 def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
@@ -237,11 +218,11 @@ def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
     assert len(heard) == rows * FRAME
     assert np.array_equal(custom.heard(codes, TEXT, RYAN, plan, lambda: parts.append(0)), heard) and len(parts) == 3
     with pytest.raises(Cancelled):
-        custom.heard(codes, TEXT, RYAN, plan, stopping(2))
+        custom.heard(codes, TEXT, RYAN, plan, Follower(3).check)
     encoder, samples = clone._voices._folder.encoder(), torch.zeros(40000)
     with pytest.raises(Cancelled):
-        encoder(samples, stopping(5))
-    assert encoder(samples, stopping(1000)).shape[-1] == -(-40000 // FRAME)
+        encoder(samples, Follower(6).check)
+    assert encoder(samples, Follower(1001).check).shape[-1] == -(-40000 // FRAME)
 
 
 def test_it_speaks_in_bfloat16_as_on_a_card(recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
