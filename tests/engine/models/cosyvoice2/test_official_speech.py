@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from paretone.errors import CheckpointError
-from paretone.models import catalogue, load_model
+from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import id_of, recognised
 from paretone.models.cosyvoice2.adapter import CosySpeech
@@ -28,16 +28,18 @@ from paretone.models.networks.causal import CausalConfig
 from paretone.paths import own_place
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
-from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
 from paretone.speaking import synthesise
+from tests.engine.models import official
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
+from tests.engine.models.official import load, refused, used
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 
 MODEL = "CosyVoice2-0.5B"
 TEXT = "Rain comes tomorrow."
+setting = partial(official.setting, MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> CosySpeech:
-    return load_model(MODEL, folder=str(folder), device="cpu")
-
-
-def setting(**options: object) -> Setting:
-    return Setting(MODEL, catalogue.entry(MODEL).options_with(**options), seed=3)
+    return load(MODEL, folder)
 
 
 def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
@@ -92,11 +90,11 @@ def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voi
 @pytest.mark.slow
 def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path: Path) -> None:
     root = Path(shutil.copytree(folder, tmp_path / MODEL))
-    model = load_model(MODEL, folder=str(root), device="cpu")
+    model = load(MODEL, root)
     text_tokens = len(model._tokenizer.encode("Go."))
     assert len(speech_tokens(speak(model, voice, "Go."))) == 2 * text_tokens
     torch.save(language_weights(end=-100.0), root / "llm.pt")
-    endless = speak(load_model(MODEL, folder=str(root), device="cpu"), voice, "Go.")
+    endless = speak(load(MODEL, root), voice, "Go.")
     assert len(speech_tokens(endless)) <= 20 * text_tokens
     assert any("did not end by itself" in note or "stopped" in note for note in endless.notes)
 
@@ -135,10 +133,10 @@ def assert_drafts_and_students(
     model = load_model(of.model, folder=str(root), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == 1
     plain = speak(model, voice, "Go on.", of)
-    drafted = speak(model, voice, "Go on.", of.with_technique(UsedTechnique("speculative", Values(tolerance=0.0))))
+    drafted = speak(model, voice, "Go on.", of.with_technique(used("speculative", tolerance=0.0)))
     assert drafted.measurements.tokens > 0
     assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
-    pruned = speak(model, voice, "Go on.", of.with_technique(UsedTechnique("spade", Values(depth=2))))
+    pruned = speak(model, voice, "Go on.", of.with_technique(used("spade", depth=2)))
     assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
 
 
@@ -156,29 +154,25 @@ def test_a_fine_tune_needs_only_what_it_trained(
     tuned = tmp_path / "tuned"
     tuned.mkdir()
     torch.save({**language_weights(), "epoch": 3, "step": 900}, tuned / "llm.pt")
-    with pytest.raises(CheckpointError, match=r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is"):
-        load_model(MODEL, folder=str(tuned), device="cpu")
+    refused(MODEL, tuned, r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is")
     shutil.copytree(folder, own_place(MODEL))
-    model = load_model(MODEL, folder=str(tuned), device="cpu")
+    model = load(MODEL, tuned)
     assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
     assert recognised(tuned).id == id_of(str(tuned)) == recognised(folder).id == MODEL
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match=r"lacks llm\.pt, flow\.pt"):
-        load_model(MODEL, folder=str(tmp_path / "empty"), device="cpu")
+    refused(MODEL, tmp_path / "empty", r"lacks llm\.pt, flow\.pt")
 
 
 def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(folder, tmp_path / MODEL))
     (root / "flow.pt").unlink()
     (root / "CosyVoice-BlankEN" / "merges.txt").unlink()
-    with pytest.raises(CheckpointError, match=r"it lacks flow\.pt, CosyVoice-BlankEN/merges\.txt"):
-        load_model(MODEL, folder=str(root), device="cpu")
+    refused(MODEL, root, r"it lacks flow\.pt, CosyVoice-BlankEN/merges\.txt")
     for name in ("flow.pt", "CosyVoice-BlankEN/merges.txt"):
         shutil.copy(folder / name, root / name)
     path = root / "CosyVoice-BlankEN" / "config.json"
     path.write_text(path.read_text().replace('"qwen2"', '"gpt2"'))
-    with pytest.raises(CheckpointError, match=r"config\.json has model_type .*; only 'qwen2' is supported"):
-        load_model(MODEL, folder=str(root), device="cpu")
+    refused(MODEL, root, r"config\.json has model_type .*; only 'qwen2' is supported")
 
 
 @pytest.mark.parametrize(
@@ -194,15 +188,13 @@ def test_weights_that_do_not_fit_are_named(folder: Path, tmp_path: Path, name: s
     root = Path(shutil.copytree(folder, tmp_path / MODEL))
     weights = torch.load(root / name, weights_only=True) | change
     torch.save({key: value for key, value in weights.items() if value is not None}, root / name)
-    with pytest.raises(CheckpointError, match=words):
-        load_model(MODEL, folder=str(root), device="cpu")
+    refused(MODEL, root, words)
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_packages_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(CheckpointError, match=rf"{package}, .* pip install 'paretone\[cosyvoice\]"):
-        load_model(MODEL, folder=str(folder), device="cpu")
+    refused(MODEL, folder, rf"{package}, .* pip install 'paretone\[cosyvoice\]")
 
 
 IDS = (5, 6, 7)

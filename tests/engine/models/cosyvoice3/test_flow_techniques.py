@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,12 +47,14 @@ from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine import recorder
 from tests.engine.command_line import Console
+from tests.engine.models import official
 from tests.engine.models.cosyvoice2.small_release import FLOW as FLOW_2
 from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice3.small_release import FLOW as FLOW_3
 from tests.engine.models.cosyvoice3.small_release import write_release
 from tests.engine.models.f5 import plain_dit
+from tests.engine.models.official import load, used
 from tests.packages import needs
 
 pytestmark = needs("onnx", "onnxruntime", "tokenizers")
@@ -71,18 +74,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> CosySpeech:
-    return load_model(NAME, folder=str(folder), device="cpu")
+    return load(NAME, folder)
 
 
 VOICE = catalogue.voices("CosyVoice2-0.5B")[0]
-
-
-def setting(*used: UsedTechnique, **options: object) -> Setting:
-    return Setting(NAME, catalogue.entry(NAME).options_with(**options), used, seed=3)
-
-
-def using(name: str, **knobs: object) -> UsedTechnique:
-    return UsedTechnique(name, Values(knobs))
+setting = partial(official.setting, NAME)
 
 
 def mel(model: CosySpeech, of: Setting, *artefacts: Artefact) -> np.ndarray:
@@ -118,45 +114,45 @@ def test_the_flow_is_a_model_of_its_own_to_techniques(model: CosySpeech) -> None
     assert names >= expected | caches | {"searched_grid", "speculative"} and "separate_guidance" not in names
     flow = model.info.of_flow
     assert (flow.layers, flow.title) == (LAYERS, "CosyVoice 3's flow") and flow.fingerprint != model.info.fingerprint
-    few = resolve(model.info, setting(using("steps", steps=5), using("guidance_interval", steps=2)))
+    few = resolve(model.info, setting(used("steps", steps=5), used("guidance_interval", steps=2)))
     assert few.options == few.reference and few.flow.options["steps"] == 5 and few.flow.guidance.steps == 2
-    assert "no fewer" in resolve(model.info, setting(using("steps", steps=12))).notes[0]
+    assert "no fewer" in resolve(model.info, setting(used("steps", steps=12))).notes[0]
 
 
 @pytest.mark.parametrize(
-    "used",
+    "technique",
     [
-        using("first_block", threshold=0.0),
-        using("dual_block_cache", residual_diff_threshold=0.0),
-        using("error_curve", threshold=0.0),
-        using("steps", steps=10, spacing="uniform"),
-        using("guidance_interval", steps=10),
+        used("first_block", threshold=0.0),
+        used("dual_block_cache", residual_diff_threshold=0.0),
+        used("error_curve", threshold=0.0),
+        used("steps", steps=10, spacing="uniform"),
+        used("guidance_interval", steps=10),
     ],
     ids=lambda one: one.technique,
 )
-def test_what_skips_nothing_changes_no_bit(model: CosySpeech, used: UsedTechnique) -> None:
-    said = speak(model, setting(used, stream=False))
+def test_what_skips_nothing_changes_no_bit(model: CosySpeech, technique: UsedTechnique) -> None:
+    said = speak(model, setting(technique, stream=False))
     plain = speak(model, setting(stream=False))
     assert np.array_equal(said.samples, plain.samples)
     assert any("Nothing" in note for note in said.notes), said.notes
 
 
 @pytest.mark.parametrize(
-    ("used", "full"),
+    ("technique", "full"),
     [
-        (using("first_block", threshold=20.0), STEPS),
-        (using("dual_block_cache", residual_diff_threshold=1.0, max_warmup_steps=2), STEPS),
-        (using("error_curve", threshold=20.0), STEPS),
-        (using("steps", steps=5), 6),
-        (using("guidance_interval", steps=2), STEPS + 1),
+        (used("first_block", threshold=20.0), STEPS),
+        (used("dual_block_cache", residual_diff_threshold=1.0, max_warmup_steps=2), STEPS),
+        (used("error_curve", threshold=20.0), STEPS),
+        (used("steps", steps=5), 6),
+        (used("guidance_interval", steps=2), STEPS + 1),
     ],
     ids=lambda one: getattr(one, "technique", ""),
 )
-def test_what_skips_computes_less_and_sounds_otherwise(model: CosySpeech, used: UsedTechnique, full: int) -> None:
-    make_ready(model, setting(used), VOICE)
+def test_what_skips_computes_less_and_sounds_otherwise(model: CosySpeech, technique: UsedTechnique, full: int) -> None:
+    make_ready(model, setting(technique), VOICE)
     plain = mel(model, setting(stream=False))
     with counted(model) as calls:
-        said = speak(model, setting(used, stream=False))
+        said = speak(model, setting(technique, stream=False))
     assert 0 < len(calls) < full or {rows for rows, _ in calls} == {1, 2}
     assert said.trace.drawn_mel.shape == plain.shape and np.abs(said.trace.drawn_mel - plain).max() > 1e-3
     assert not any(note.startswith("Nothing") for note in said.notes)
@@ -183,7 +179,7 @@ def test_a_table_of_nothing_changes_no_bit_and_skips_are_the_same_in_a_stream(mo
         return 1 - speak(model, of, *artefacts).measurements.ops_ratio
 
     assert saved(setting()) == 0 < saved(skipping(table), table) < 1 - ratio, "tokens count too"
-    halved = saved(setting(using("steps", steps=5), stream=False))
+    halved = saved(setting(used("steps", steps=5), stream=False))
     assert saved(skipping(table, stream=False), table) == pytest.approx((1 - ratio) / 0.5 * halved)
 
 
@@ -205,31 +201,31 @@ def test_operations_of_an_evaluation_are_those_of_the_matrix_products(flow: Toke
 def test_multistep_and_guidance_that_saturates(model: CosySpeech) -> None:
     plain = mel(model, setting())
     np.testing.assert_allclose(mel(model, setting(stream=False)), plain, atol=CLOSE)
-    solved = setting(using("multistep", method="ab2"))
+    solved = setting(used("multistep", method="ab2"))
     np.testing.assert_allclose(
         mel(model, solved), mel(model, replace(solved, options=setting(stream=False).options)), atol=CLOSE
     )
     assert np.abs(mel(model, solved) - plain).max() > 1e-3
-    saturated = resolve(model.info, setting(using("saturating_guidance", threshold=2.0)))
+    saturated = resolve(model.info, setting(used("saturating_guidance", threshold=2.0)))
     assert saturated.reference["stream"] and not saturated.options["stream"] and "at the end" in saturated.notes[0]
     with counted(model) as calls:
-        speak(model, setting(using("saturating_guidance", threshold=2.0)))
+        speak(model, setting(used("saturating_guidance", threshold=2.0)))
     assert {rows for rows, _ in calls} == {1, 2} and len(calls) == STEPS
 
 
 def test_calibration_makes_a_table_that_profiles_carry(model: CosySpeech, folder: Path, tmp_path: Path) -> None:
-    asked = setting(using("ditreducio", threshold=2.0))
+    asked = setting(used("ditreducio", threshold=2.0))
     record = calibrate_model(model, [Utterance("Go on.", VOICE)], asked, SILENT)
     table = record.table
     assert (table.layers, table.steps) == (LAYERS, STEPS) and table.count(TS) and record.sentences[0].prompt_frames > 0
     assert table.compatibility.fingerprint == model.info.of_flow.fingerprint
-    used = setting(UsedTechnique("ditreducio", asked.techniques[0].knobs, table.fingerprint))
+    chosen = setting(UsedTechnique("ditreducio", asked.techniques[0].knobs, table.fingerprint))
     path = tmp_path / "fast.paretone.json"
-    Profile.of(used, model.info, (table,)).save(path)
+    Profile.of(chosen, model.info, (table,)).save(path)
     profile = Profile.load(path)
     said = profile.synthesise(TEXT, VOICE, device="cpu", folder=str(folder))
-    np.testing.assert_allclose(said.samples, speak(model, used, table).samples, atol=CLOSE)
-    strict = calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio", threshold=0.0)), SILENT)
+    np.testing.assert_allclose(said.samples, speak(model, chosen, table).samples, atol=CLOSE)
+    strict = calibrate_model(model, [Utterance("Go on.", VOICE)], setting(used("ditreducio", threshold=0.0)), SILENT)
     assert not strict.table.count(TS) + strict.table.count(BS)
     other = replace(table, compatibility=replace(table.compatibility, fingerprint="e" * 64))
     with pytest.raises(ProfileError, match="belongs to checkpoint"):
@@ -260,14 +256,14 @@ def test_guidance_is_learnt_and_one_branch_speaks(folder: Path, tmp_path: Path, 
     assert set(read_float_weights(path)) == {name for name in own if name.startswith("decoder.estimator.")}
     told = metadata_of(path)
     assert (told["base"], told["cfg_free"]) == (fingerprint(folder / FLOW), "true")
-    model = load_model(NAME, folder=str(folder), device="cpu")
+    model = load(NAME, folder)
     (found,) = (one for one in model.look_for_weights().weight_sets if one.fingerprint == fingerprint(path))
     assert found.equivalent_guidance == pytest.approx(0.7, rel=1e-5)
-    used = setting(UsedTechnique("guidance_free", Values(weight=0.41), found.fingerprint), stream=False)
-    assert not resolve(model.info, used).notes, "as the baseline is guided"
-    make_ready(model, used)
+    chosen = setting(UsedTechnique("guidance_free", Values(weight=0.41), found.fingerprint), stream=False)
+    assert not resolve(model.info, chosen).notes, "as the baseline is guided"
+    make_ready(model, chosen)
     with counted(model) as calls:
-        said = mel(model, used)
+        said = mel(model, chosen)
     assert not calls, "other weights run"
     plain = mel(model, setting(stream=False))
     alone = mel(model, setting(stream=False, flow_guidance=0.0))
@@ -306,7 +302,7 @@ def test_the_command_line_calibrates_and_speaks(model: CosySpeech, paretone: Con
 
 def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with pytest.raises(Cancelled):
-        calibrate_model(model, [Utterance("Go on.", VOICE)], setting(using("ditreducio")), recorder.Follower(61))
+        calibrate_model(model, [Utterance("Go on.", VOICE)], setting(used("ditreducio")), recorder.Follower(61))
     script = scripted(model, TEXT, VOICE, setting(stream=False))
 
     class AtStep(Observer):
@@ -317,29 +313,29 @@ def test_calibration_and_the_flow_stop_when_asked(model: CosySpeech) -> None:
     with counted(model) as calls, pytest.raises(Cancelled):
         model.speak(script, AtStep())
     assert len(calls) == 3, "within one step"
-    measures = resolve(model.info, setting(using("error_curve", threshold=0.7), flow_steps=9))
+    measures = resolve(model.info, setting(used("error_curve", threshold=0.7), flow_steps=9))
     with counted(model) as calls, pytest.raises(Cancelled):
         model.replanned(script, measures, AtStep())
     assert len(calls) == 3, "while it measures"
 
 
 def test_times_are_searched(model: CosySpeech) -> None:
-    asked = setting(using("searched_grid", evaluations=2, passes=1))
+    asked = setting(used("searched_grid", evaluations=2, passes=1))
     found = search_grid(model, [Utterance("Go on.", VOICE)], asked, SILENT)
-    used = setting(UsedTechnique("searched_grid", asked.techniques[0].knobs, found.grid.fingerprint))
+    chosen = setting(UsedTechnique("searched_grid", asked.techniques[0].knobs, found.grid.fingerprint))
     with counted(model) as calls:
-        speak(model, replace(used, options=setting(stream=False).options), found.grid)
+        speak(model, replace(chosen, options=setting(stream=False).options), found.grid)
     assert len(calls) == 2 and found.best.value[0] <= min(one.trial.value[0] for one in found.starts)
     assert found.grid.compatibility.fingerprint == model.info.of_flow.fingerprint
 
 
 def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
-    both = conflict(setting(using("first_block"), using("dual_block_cache")))
+    both = conflict(setting(used("first_block"), used("dual_block_cache")))
     assert both is not None and "both decide about skipping" in both
     with pytest.raises(SettingError, match="calibrate first, or import one"):
-        resolve(model.info, setting(using("ditreducio")))
+        resolve(model.info, setting(used("ditreducio")))
     with pytest.raises(SettingError, match="Guidance is off"):
-        resolve(model.info, setting(using("guidance_interval"), flow_guidance=0.0))
+        resolve(model.info, setting(used("guidance_interval"), flow_guidance=0.0))
     root = tmp_path / "CosyVoice2-0.5B"
     root.mkdir()
     write_release_2(root)
@@ -348,12 +344,12 @@ def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
     names = {one.name for one in applying_to("language", second.info.knobs, second.info.mel_flow)}
     assert {"steps", "multistep", "guidance_interval"} <= names and not {"ditreducio", "first_block"} & names
     with pytest.raises(SettingError, match="CosyVoice 2's flow is not a diffusion transformer"):
-        resolve(second.info, Setting(root.name, options, (using("first_block"),)))
+        resolve(second.info, Setting(root.name, options, (used("first_block"),)))
     unguided = replace(second.info.mel_flow, options=second.info.mel_flow.options[:-1])
     with pytest.raises(SettingError, match="CosyVoice 2's flow has no option guidance; CFG-free needs it"):
-        resolve(replace(second.info, mel_flow=unguided), Setting(root.name, options, (using("guidance_free"),)))
+        resolve(replace(second.info, mel_flow=unguided), Setting(root.name, options, (used("guidance_free"),)))
     plain = synthesise(second, TEXT, VOICE, Setting(root.name, options, seed=3))
-    few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (using("steps", steps=5),), seed=3))
+    few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (used("steps", steps=5),), seed=3))
     assert few.trace.drawn_mel.shape == plain.trace.drawn_mel.shape
     assert np.abs(few.trace.drawn_mel - plain.trace.drawn_mel).max() > 1e-3 and torch.is_tensor(second._flow.noise)
 
@@ -376,7 +372,7 @@ def test_the_roofline_takes_the_flow_apart(model: CosySpeech) -> None:
     def measured(of: Setting) -> RooflineReport:
         return measure_roofline(RooflineTarget(model, Utterance("Go on.", VOICE), of), SILENT, rounds=2)
 
-    report = measured(setting(using("steps", steps=5)))
+    report = measured(setting(used("steps", steps=5)))
     found = {one.name: one for one in report.phases}
     assert list(found) == ["prefill", "decode", "flow-conditioning", "flow-evaluation", "flow-decoder"]
     flow = found["flow-evaluation"]

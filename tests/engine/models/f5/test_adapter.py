@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,11 @@ import torch
 from paretone.errors import AudioError, TextError
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
-from paretone.models.catalogue import entry, voice, voices
+from paretone.models.catalogue import voice, voices
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.techniques.ditreducio.table import StrategyTable
+from tests.engine.models import official
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 from tests.engine.techniques.ditreducio.observing import Recorder
@@ -37,8 +39,7 @@ def model() -> SpeechModel:
     return load_model("f5-mini", device="cpu")
 
 
-def setting(**changes: object) -> Setting:
-    return Setting("f5-mini", entry("f5-mini").options_with(steps=2, spacing="uniform", **changes), seed=7)
+setting = partial(official.setting, "f5-mini", seed=7, steps=2, spacing="uniform")
 
 
 def quick(**changes: object) -> Setting:

@@ -16,7 +16,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from paretone.errors import AudioError, CheckpointError, TextError
-from paretone.models import catalogue, load_model
 from paretone.models.base import DraftWeights, StudentWeights, Synthesis, Voice
 from paretone.models.families.language_network import LanguageNetwork, drafting
 from paretone.models.families.voices import spoken_bytes
@@ -34,6 +33,7 @@ from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
+from tests.engine.models import official
 from tests.engine.models.llasa.small_release import (
     CODES,
     CONFIG,
@@ -48,6 +48,7 @@ from tests.engine.models.llasa.small_release import (
     write_original_codec,
     write_recording,
 )
+from tests.engine.models.official import load, refused, used
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 
@@ -166,11 +167,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> LlasaSpeech:
-    return load_model(MODEL, folder=str(folder), device="cpu")
+    return load(MODEL, folder)
 
 
 def setting(seed: int = 1, **changes: object) -> Setting:
-    return Setting(MODEL, catalogue.entry(MODEL).options_with(**({"clone": False} | changes)), seed=seed)
+    return official.setting(MODEL, seed=seed, **({"clone": False} | changes))
 
 
 def own(path: Path, transcript: str = "It says this.") -> Voice:
@@ -273,23 +274,17 @@ def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: P
 # --- Reading ---------------------------------------------------------------------------------------------------------
 def test_shards_and_untied_heads_are_read(folder: Path, model: LlasaSpeech, tmp_path: Path) -> None:
     write_original_codec(tmp_path / "xcodec2")
-    sharded = load_model(MODEL, folder=str(write_language_model(tmp_path / "Llasa-3B", shards=3)), device="cpu")
+    sharded = load(MODEL, write_language_model(tmp_path / "Llasa-3B", shards=3))
     assert np.array_equal(speak(sharded).samples, speak(model).samples)
     assert sharded.info.checkpoint == str(tmp_path / "Llasa-3B")
     assert sharded.info.fingerprint != model.info.fingerprint and len(sharded.info.fingerprint) == 64
-    untied = load_model(MODEL, folder=str(write_language_model(tmp_path / "Llasa-8B", tied=False)), device="cpu")
+    untied = load(MODEL, write_language_model(tmp_path / "Llasa-8B", tied=False))
     assert not np.array_equal(speak(untied).samples[:HOP], speak(model).samples[:HOP])
 
 
 def written_release(root: Path, **parts: object) -> Path:
     write_original_codec(root / "xcodec2")
     return write_language_model(root / MODEL, **parts)
-
-
-def refusal(place: Path) -> str:
-    with pytest.raises(CheckpointError) as error:
-        load_model(MODEL, folder=str(place), device="cpu")
-    return str(error.value)
 
 
 def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
@@ -302,9 +297,9 @@ def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
         (whole | {"model.norm.weight": norm[:32].clone()}, "model.norm.weight is 32 instead of 64"),
     ):
         save_file(weights, place / WEIGHTS)
-        assert said in refusal(place)
+        assert said in refused(MODEL, place)
     (place / WEIGHTS).write_bytes((place / WEIGHTS).read_bytes()[:-100])
-    assert "is damaged or not complete" in refusal(place)
+    assert "is damaged or not complete" in refused(MODEL, place)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -312,27 +307,27 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     for name in ("tokenizer.json", "config.json"):
         content = (place / name).read_bytes()
         (place / name).unlink()
-        assert f"{place / name} is missing; it belongs in the folder of" in refusal(place)
+        assert f"{place / name} is missing; it belongs in the folder of" in refused(MODEL, place)
         (place / name).write_bytes(content)
     (place / WEIGHTS).unlink()
-    assert f"holds no weights; put {WEIGHTS} there" in refusal(place)
+    assert f"holds no weights; put {WEIGHTS} there" in refused(MODEL, place)
     sharded = written_release(tmp_path / "b", shards=2)
     (sharded / "model-00002-of-00002.safetensors").unlink()
-    assert "lacks model-00002-of-00002.safetensors" in refusal(sharded)
+    assert "lacks model-00002-of-00002.safetensors" in refused(MODEL, sharded)
     (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
-    assert "is not a list of shards" in refusal(sharded)
-    assert "is a file, but LLaSA is a folder" in refusal(sharded / INDEX)
+    assert "is not a list of shards" in refused(MODEL, sharded)
+    assert "is a file, but LLaSA is a folder" in refused(MODEL, sharded / INDEX)
 
 
 def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
     place = written_release(tmp_path)
     config = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
-    assert "its model knows 300 tokens, but its tokenizer 394" in refusal(place)
+    assert "its model knows 300 tokens, but its tokenizer 394" in refused(MODEL, place)
     (place / "config.json").write_text(json.dumps(config | {"model_type": "mistral"}))
-    assert "only 'llama' is supported" in refusal(place)
+    assert "only 'llama' is supported" in refused(MODEL, place)
     (place / "config.json").write_text("[")
-    assert "cannot be read as a configuration" in refusal(place)
+    assert "cannot be read as a configuration" in refused(MODEL, place)
 
 
 # --- Drafts and students ---------------------------------------------------------------------------------------------
@@ -348,7 +343,7 @@ def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Pat
     ):
         (place / name).mkdir(exist_ok=True)
         save_file(tensors, place / name / f"{len(tensors)}.safetensors", metadata=said)
-    model = load_model(MODEL, folder=str(place), device="cpu")
+    model = load(MODEL, place)
     assert len(model.info.drafts) == len(model.info.students) == len(model.info.foreign) == 1
     plain = setting(temperature=0.0)
     knobs = Values(tolerance=0.0, draft_length=3, adaptive=False)
@@ -356,7 +351,7 @@ def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Pat
     alone, drafted = speak(model, of=plain), speak(model, of=speculative)
     assert tokens_of(drafted) == tokens_of(alone) and len(set(tokens_of(alone))) > 1
     assert any(cycle.drafted for cycle in drafted.trace.decoding.passages[0])
-    shallow = speak(model, of=plain.with_technique(UsedTechnique("spade", Values(depth=2))))
+    shallow = speak(model, of=plain.with_technique(used("spade", depth=2)))
     assert tokens_of(shallow) != tokens_of(alone) and shallow.measurements.ops_ratio < 1
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,8 @@ import torch
 
 from paretone.errors import AudioError, ProfileError, SettingError, TextError
 from paretone.measure.loudness import integrated_loudness
-from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance, Voice
-from paretone.models.catalogue import entry, voice, voices
+from paretone.models.catalogue import voice, voices
 from paretone.models.megatts3.adapter import MegaSpeech
 from paretone.models.minis.natural_decoder import HOP, NaturalDecoder
 from paretone.models.minis.natural_vocoder import GROUP, GROUP_HOP, MARGIN
@@ -30,6 +30,7 @@ from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio, resolve, technique
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
+from tests.engine.models import official
 from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
@@ -49,11 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> MegaSpeech:
-    return load_model(MINI, folder=str(folder), device="cpu")
+    return official.load(MINI, folder)
 
 
-def setting(seed: int = 7, **changes: object) -> Setting:
-    return Setting(MINI, entry(MINI).options_with(steps=STEPS, **changes), seed=seed)
+setting = partial(official.setting, MINI, seed=7, steps=STEPS)
 
 
 def speak(
@@ -97,7 +97,7 @@ def test_a_sentence_is_as_long_as_its_phones_and_as_loud_as_the_prompt(model: Me
 
 
 def test_equal_settings_give_equal_samples_and_other_seeds_others(model: MegaSpeech) -> None:
-    first, second, other = (speak(model, of=setting(seed))[1].samples for seed in (7, 7, 8))
+    first, second, other = (speak(model, of=setting(seed=seed))[1].samples for seed in (7, 7, 8))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 from paretone.audio.recording import Recording
 from paretone.errors import AudioError, CheckpointError, SettingError
 from paretone.files import wav
-from paretone.models import catalogue, load_model
+from paretone.models import catalogue
 from paretone.models.base import Synthesis, Voice
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.adapter import MegaSpeech
@@ -27,6 +28,7 @@ from paretone.models.megatts3.front_end import PromptRecording, prepare_recordin
 from paretone.models.megatts3.wavvae import PaddedConv1d, WavVAE, sampled_latents
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
+from tests.engine.models import official
 from tests.engine.models.megatts3.small_release import (
     SMALL_ALIGNER,
     SMALL_DIT,
@@ -321,7 +323,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> MegaSpeech:
-    return load_model(MODEL, folder=str(folder), device="cpu")
+    return official.load(MODEL, folder)
 
 
 @pytest.fixture(autouse=True)
@@ -330,8 +332,7 @@ def short_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphemes, "LONGEST", 6)
 
 
-def setting(**changes: object) -> Setting:
-    return Setting(MODEL, catalogue.entry(MODEL).options_with(steps=STEPS, **changes), seed=3)
+setting = partial(official.setting, MODEL, steps=STEPS)
 
 
 def speak(model: MegaSpeech, who: Voice, of: Setting | None = None) -> Synthesis:
@@ -379,7 +380,7 @@ def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tm
     root = tmp_path / MODEL
     write_release(root, encoder=True)
     shutil.copytree(folder / "g2p", root / "g2p", dirs_exist_ok=True)
-    model = load_model(MODEL, folder=str(root), device="cpu")
+    model = official.load(MODEL, root)
     audio = write_voice(tmp_path / "mine.wav", latents=False)
     said = speak(model, Voice("own", "Own", str(audio), ""))
     assert np.abs(said.samples).max() > 0
@@ -388,8 +389,7 @@ def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tm
 def test_without_transformers_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_release(tmp_path / MODEL)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[megatts3\]"):
-        load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
+    official.refused(MODEL, tmp_path / MODEL, r"pip install 'paretone\[megatts3\]")
 
 
 def test_a_release_without_voices_says_where_to_put_them(tmp_path: Path) -> None:

@@ -12,15 +12,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
-from paretone.models.catalogue import entry, voice
+from paretone.models.catalogue import voice
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.observer import Observer
-from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
+from tests.engine.models import official
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
 CODES = 64
@@ -72,19 +71,12 @@ def write_release(root: Path, seed: int = 0, layers: int = 2) -> Path:
 
 
 def load(root: Path) -> OmniVoiceSpeech:
-    return load_model("OmniVoice", folder=str(root), device="cpu")
+    return official.load("OmniVoice", root)
 
 
 def setting(*techniques: UsedTechnique, seed: int = 0, **options: object) -> Setting:
     """Without a voice, in few steps, where nothing else is said."""
-    chosen = Setting("OmniVoice", entry("OmniVoice").options_with(**{"clone": False, "steps": 6, **options}), seed=seed)
-    for one in techniques:
-        chosen = chosen.with_technique(one)
-    return chosen
-
-
-def used(name: str, **knobs: object) -> UsedTechnique:
-    return UsedTechnique(name, Values(knobs))
+    return official.setting("OmniVoice", *techniques, seed=seed, **{"clone": False, "steps": 6, **options})
 
 
 def spoken(

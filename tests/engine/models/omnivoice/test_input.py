@@ -11,7 +11,8 @@ import soundfile
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.setting.setting import Setting
-from tests.engine.models.omnivoice.small_release import TEXT, load, setting, spoken, used, write_release
+from tests.engine.models.official import used
+from tests.engine.models.omnivoice.small_release import TEXT, load, setting, spoken, write_release
 
 RATE = 24000
 

@@ -29,7 +29,8 @@ from paretone.speaking import make_ready, scripted
 from paretone.techniques import resolve, technique
 from paretone.views import compute_view
 from paretone.views.view import Task
-from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
+from tests.engine.models.official import used
+from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, write_release
 from tests.engine.recorder import Follower, collected
 from tests.engine.speaking import stream
 from tests.workload import workload
@@ -145,7 +146,7 @@ def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) 
 
 
 def test_sentences_are_heard_one_after_another(model: OmniVoiceSpeech) -> None:
-    pieces, synthesis = pieces_of(model, LONG, setting(UsedTechnique("sentencewise")))
+    pieces, synthesis = pieces_of(model, LONG, setting(used("sentencewise")))
     assert synthesis.trace.chunk_texts == tuple(f"{one.strip()}." for one in LONG.split(".") if one)
     # Each sentence, and the silence after the last.
     assert len(pieces) == 4
@@ -263,7 +264,7 @@ def test_blocks_compute_text_and_reference_at_their_first_step_and_every_nth(
 def test_graphs_and_compiled_code_compute_text_and_reference_at_every_step(model: OmniVoiceSpeech) -> None:
     info = replace(model.info, lacking=())
     for other in ("graphs", "compilation"):
-        plan = resolve(info, setting(used("blockwise"), UsedTechnique(other)))
+        plan = resolve(info, setting(used("blockwise"), used(other)))
         assert plan.run is None
         title = technique(other).title
         assert f"Text and reference were computed at every step: {title} takes whole passes." in plan.notes
@@ -308,7 +309,7 @@ def test_the_first_codebooks_are_heard_alone(model: OmniVoiceSpeech) -> None:
 
 def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
     observer = Follower()
-    spoken(model, setting(UsedTechnique("sentencewise")), "Rice is served. It is hot.", observer)
+    spoken(model, setting(used("sentencewise")), "Rice is served. It is hot.", observer)
     done = [one.steps_done for one in observer.reports]
     assert done == list(range(1, 13)) and observer.reports[-1].steps_in_all == 12
     assert {one.tokens for one in observer.reports} == {None}

@@ -21,9 +21,8 @@ from paretone import device, models
 from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError, TrainingError
 from paretone.files import wav
 from paretone.measure.roofline.language_stages import language_stages
-from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance, Voice, finished_part
-from paretone.models.catalogue import entry, recognised, voice, voice_or_recording, voice_problem, voices
+from paretone.models.catalogue import recognised, voice, voice_or_recording, voice_problem, voices
 from paretone.models.families.language_network import TokenModel
 from paretone.models.files.layer_importance import DIVERGENCE
 from paretone.models.kernels.graphs import GraphCache
@@ -37,15 +36,15 @@ from paretone.sampling.autoregressive import decode
 from paretone.sampling.frame_speculation import speculate_frames
 from paretone.sampling.tokens import Nucleus
 from paretone.sampling.verification import by_token
-from paretone.setting.knobs import Values
 from paretone.setting.plan import InnerDrafts
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.studies import definition
 from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
 from paretone.training.teachers import require_teacher
 from tests.engine.command_line import Console, loaded
+from tests.engine.models.official import load, refused, setting, used
 from tests.engine.recorder import Follower, collected
 from tests.engine.speaking import spoken_together, stream
 from tests.parity.fixtures import golden_folder
@@ -75,24 +74,17 @@ def changed(root: Path, to: Path, **changes: object) -> Path:
 
 @pytest.fixture(scope="module")
 def clone() -> QwenSpeech:
-    return load_model(BASE, folder=str(folder_of("base")), device="cpu")
+    return load(BASE, folder_of("base"))
 
 
 @pytest.fixture(scope="module")
 def custom() -> QwenSpeech:
-    return load_model(CUSTOM, folder=str(folder_of("custom_voice")), device="cpu")
+    return load(CUSTOM, folder_of("custom_voice"))
 
 
 @pytest.fixture(scope="module")
 def recording(voice: Voice) -> Voice:
     return replace(voice, transcript="What was said here.")
-
-
-def setting(model: str, *techniques: UsedTechnique, **options: object) -> Setting:
-    chosen = Setting(model, entry(model).options_with(**options), seed=3)
-    for one in techniques:
-        chosen = chosen.with_technique(one)
-    return chosen
 
 
 def speak(model: QwenSpeech, who: Voice, *techniques: UsedTechnique, text: str = TEXT, **options: object) -> Synthesis:
@@ -105,11 +97,9 @@ def test_releases_are_recognised_by_their_description(tmp_path: Path) -> None:
     found = recognised(small)
     assert found.id == "Qwen3-TTS-12Hz-0.6B-CustomVoice"
     assert "instruction" not in {one.name for one in found.options}, "upstream drops it for this one"
-    with pytest.raises(CheckpointError, match=r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B Custom"):
-        load_model(BASE, folder=str(small), device="cpu")
+    refused(BASE, small, r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B Custom")
     strange = changed(folder_of("custom_voice"), tmp_path / "strange", tts_model_size="9b")
-    with pytest.raises(CheckpointError, match="names no known release; choose another folder"):
-        load_model(BASE, folder=str(strange), device="cpu")
+    refused(BASE, strange, "names no known release; choose another folder")
 
 
 def test_audio_is_the_same_for_every_number_of_frames_per_call(clone: QwenSpeech, recording: Voice) -> None:
@@ -159,7 +149,7 @@ def test_a_dialect_must_be_a_language(tmp_path: Path) -> None:
     talker = json.loads((root / "config.json").read_text(encoding="utf-8"))["talker_config"]
     dialects = {"spk_is_dialect": {"Ryan": "Unheard_Dialect", "Dylan": "Beijing_Dialect"}}
     folder = changed(root, tmp_path / "own", talker_config=talker | dialects)
-    model = load_model(CUSTOM, folder=str(folder), device="cpu")
+    model = load(CUSTOM, folder)
     with pytest.raises(SettingError, match="knows no language 'unheard_dialect'; it knows"):
         speak(model, RYAN)
     assert len(speak(model, DYLAN).samples)
@@ -176,7 +166,7 @@ def test_its_voices_stand_in_for_recordings(custom: QwenSpeech, recording: Voice
 
 def test_a_voice_is_described(tmp_path: Path) -> None:
     folder = changed(folder_of("custom_voice"), tmp_path / "design", tts_model_type="voice_design")
-    model = load_model(DESIGN, folder=str(folder), device="cpu")
+    model = load(DESIGN, folder)
     (described,) = voices(DESIGN, str(folder))
     for blank in ("", " \n"):
         with pytest.raises(TextError, match="Describe the voice first"):
@@ -228,7 +218,7 @@ def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
 def test_it_speaks_in_bfloat16_as_on_a_card(recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Recordings and audio stay float32, so both types meet."""
     monkeypatch.setattr(device, "computed_in", lambda of: torch.bfloat16)
-    model = load_model(BASE, folder=str(folder_of("base")), device="cpu")
+    model = load(BASE, folder_of("base"))
     assert model.own.tokens.predictor.tables.dtype == torch.bfloat16 and model.info.precision == "bfloat16"
     for continued in (True, False):
         assert np.isfinite(speak(model, recording, **{"continue": continued}).samples).all()
@@ -267,10 +257,6 @@ def test_a_voice_is_kept(clone: QwenSpeech, recording: Voice, monkeypatch: pytes
 
 
 # --- Techniques -------------------------------------------------------------------------------------------------------
-def used(name: str, **knobs: object) -> UsedTechnique:
-    return UsedTechnique(name, Values(knobs))
-
-
 @pytest.mark.parametrize("most", [1, 5, 64])
 def test_drafts_within_frames_change_nothing(custom: QwenSpeech, most: int) -> None:
     plain = speak(custom, RYAN)
@@ -414,17 +400,11 @@ def copied(tmp_path: Path) -> Path:
     return Path(shutil.copytree(folder_of("custom_voice"), tmp_path / "copy"))
 
 
-def refused(folder: Path, model: str = CUSTOM) -> str:
-    with pytest.raises(CheckpointError) as error:
-        load_model(model, folder=str(folder), device="cpu")
-    return str(error.value)
-
-
 @pytest.mark.parametrize("name", ["config.json", "merges.txt", "tokenizer_config.json", "speech_tokenizer/config.json"])
 def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
     folder = copied(tmp_path)
     (folder / name).unlink()
-    assert name in refused(folder)
+    assert name in refused(CUSTOM, folder)
 
 
 def rewritten(path: Path, change) -> None:
@@ -438,14 +418,14 @@ def test_weights_are_read_strictly(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     path = folder / "model.safetensors"
     rewritten(path, lambda weights: weights.pop("talker.codec_head.weight"))
-    assert "codec_head.weight" in refused(folder)
+    assert "codec_head.weight" in refused(CUSTOM, folder)
     shutil.copy(folder_of("custom_voice") / path.name, path)
     rewritten(path, lambda weights: weights.update(strange=torch.ones(2)))
-    assert "holds 'strange'" in refused(folder)
+    assert "holds 'strange'" in refused(CUSTOM, folder)
     shutil.copy(folder_of("custom_voice") / path.name, path)
     codec = folder / "speech_tokenizer" / path.name
     rewritten(codec, lambda weights: weights.pop("decoder.pre_conv.conv.bias"))
-    assert "pre_conv.conv.bias" in refused(folder)
+    assert "pre_conv.conv.bias" in refused(CUSTOM, folder)
 
 
 def test_a_codec_of_another_number_of_codes_is_refused(tmp_path: Path, recording: Voice) -> None:
@@ -454,7 +434,7 @@ def test_a_codec_of_another_number_of_codes_is_refused(tmp_path: Path, recording
     described = json.loads(path.read_text(encoding="utf-8"))
     kept = described["encoder_valid_num_quantizers"]
     path.write_text(json.dumps(described | {"encoder_valid_num_quantizers": kept - 1}), encoding="utf-8")
-    model = load_model(BASE, folder=str(folder), device="cpu")
+    model = load(BASE, folder)
     noise = tmp_path / "new.wav"
     noise.write_bytes(wav(np.full(20000, 0.1, np.float32), SAMPLE_RATE))
     with pytest.raises(CheckpointError, match=f"in {kept - 1} codes a frame, but the model reads {kept}"):
@@ -466,11 +446,11 @@ def test_a_tokenizer_of_another_release_is_refused(tmp_path: Path) -> None:
     path = folder / "vocab.json"
     words = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(words | {"zzz": len(words)}), encoding="utf-8")
-    assert "has another id" in refused(folder)
+    assert "has another id" in refused(CUSTOM, folder)
 
 
 def test_a_file_in_place_of_the_folder_is_refused() -> None:
-    assert "choose the one that holds config.json" in refused(folder_of("custom_voice") / "model.safetensors")
+    assert "choose the one that holds config.json" in refused(CUSTOM, folder_of("custom_voice") / "model.safetensors")
 
 
 # --- On the command line and from Python ------------------------------------------------------------------------------

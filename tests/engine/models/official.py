@@ -1,0 +1,33 @@
+"""Releases in their folders: read, refused, and set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paretone.errors import CheckpointError
+from paretone.models import catalogue, load_model
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+
+
+def load(model: str, folder: Path) -> Any:
+    return load_model(model, folder=str(folder), device="cpu")
+
+
+def refused(model: str, folder: Path, pattern: str = "") -> str:
+    """Why a release is not loaded, which matches ``pattern``."""
+    with pytest.raises(CheckpointError, match=pattern) as error:
+        load(model, folder)
+    return str(error.value)
+
+
+def setting(model: str, *techniques: UsedTechnique, seed: int = 3, **options: object) -> Setting:
+    ordered = tuple(sorted(techniques, key=lambda one: one.technique))
+    return Setting(model, catalogue.entry(model).options_with(**options), ordered, seed=seed)
+
+
+def used(name: str, **knobs: object) -> UsedTechnique:
+    return UsedTechnique(name, Values(knobs))
