@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from paretone.files import wav
 from paretone.models.base import Voice
+from tests.engine.models.official import write_noise
 
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     """Noise as the user's own recording."""
-    path = tmp_path_factory.mktemp("voices") / "noise.wav"
-    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
-    path.write_bytes(wav(noise.astype(np.float32), 24000))
+    path = write_noise(tmp_path_factory.mktemp("voices") / "noise.wav")
     return Voice("own", "Own", str(path), "What was said.")

@@ -1,13 +1,15 @@
-"""Releases in their folders: read, refused, and set."""
+"""Releases in their folders: read, refused, and set; recordings of nobody."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paretone.errors import CheckpointError
+from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -31,3 +33,10 @@ def setting(model: str, *techniques: UsedTechnique, seed: int = 3, **options: ob
 
 def used(name: str, **knobs: object) -> UsedTechnique:
     return UsedTechnique(name, Values(knobs))
+
+
+def write_noise(path: Path, seconds: float = 5 / 3, rate: int = 24000, seed: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(seed).standard_normal(round(seconds * rate)) * 0.1
+    path.write_bytes(wav(noise.astype(np.float32), rate))
+    return path

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from paretone.errors import AudioError, CheckpointError, TextError
-from paretone.files import wav
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2 import text
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCT, USUAL_TOKENS, ZERO_SHOT
@@ -19,6 +18,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Reco
 from paretone.models.cosyvoice2.text import ADDED, END_OF_PROMPT, NUMBERS_NOTE, TextTokenizer, read_text
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
 from tests.engine.models.cosyvoice2.small_release import write_recording_encoder, write_tokenizer
+from tests.engine.models.official import write_noise
 
 CODES, WIDTH = 100, 24
 
@@ -33,13 +33,7 @@ def release(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def audio(tmp_path: Path) -> Path:
-    return write_recording(tmp_path / "voice.wav", seconds=1.7)
-
-
-def write_recording(path: Path, seconds: float, rate: int = 24000, seed: int = 0) -> Path:
-    noise = np.random.default_rng(seed).standard_normal(round(seconds * rate)) * 0.1
-    path.write_bytes(wav(noise.astype(np.float32), rate))
-    return path
+    return write_noise(tmp_path / "voice.wav", seconds=1.7)
 
 
 class CountingEncoder(RecordingEncoder):
@@ -75,7 +69,7 @@ def test_a_recording_is_heard_once_for_all(release: Path, audio: Path, tmp_path:
     assert fresh.tokens == first.tokens
     assert torch.equal(fresh.acoustic.speaker, first.acoustic.speaker)
     assert torch.equal(fresh.acoustic.mel, first.acoustic.mel)
-    prompts(write_recording(tmp_path / "other.wav", 1.7, seed=1))
+    prompts(write_noise(tmp_path / "other.wav", 1.7, seed=1))
     assert encoder.heard == 2
 
 
@@ -95,7 +89,7 @@ def test_a_damaged_memory_is_no_harm(release: Path, audio: Path, tmp_path: Path)
 def test_recordings_that_are_too_long_are_refused(release: Path, tmp_path: Path) -> None:
     prompts = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")
     with pytest.raises(AudioError, match=r"lasts 31 s, but CosyVoice takes at most 30 s"):
-        prompts(write_recording(tmp_path / "long.wav", 31, 8000))
+        prompts(write_noise(tmp_path / "long.wav", 31, 8000))
 
 
 def test_tokens_beyond_the_language_model_are_refused(release: Path, audio: Path, tmp_path: Path) -> None:

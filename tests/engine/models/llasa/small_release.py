@@ -9,12 +9,10 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from paretone.files import wav
 from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
 from paretone.models.llasa.checkpoint import EMBEDDING, HEAD
@@ -140,12 +138,3 @@ def write_converted_codec(folder: Path) -> Path:
             torch.nn.init.normal_(parameter, std=parameter[0].numel() ** -0.5)
     model.save_pretrained(folder)
     return folder
-
-
-def write_recording(path: Path, seconds: float = 1.3, rate: int = 16000) -> Path:
-    """A hum with noise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    times = np.arange(int(seconds * rate)) / rate
-    noise = np.random.default_rng(0).standard_normal(len(times))
-    path.write_bytes(wav((0.2 * np.sin(700 * times) + 0.05 * noise).astype(np.float32), rate))
-    return path

@@ -46,9 +46,8 @@ from tests.engine.models.llasa.small_release import (
     student_tensors,
     write_language_model,
     write_original_codec,
-    write_recording,
 )
-from tests.engine.models.official import load, refused, used
+from tests.engine.models.official import load, refused, used, write_noise
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 
@@ -259,13 +258,13 @@ def test_numbers_take_longer_than_they_look() -> None:
 # --- Voices ----------------------------------------------------------------------------------------------------------
 def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    recording, cloning = write_recording(tmp_path / "own.wav"), setting(clone=True)
+    recording, cloning = write_noise(tmp_path / "own.wav", 1.3, 16000), setting(clone=True)
     with pytest.raises(TextError, match="has no transcript"):
         speak(model, of=cloning, who=own(recording, " "))
     with pytest.raises(CheckpointError, match=r"can only decode here: .* HKUSTAudio/xcodec2-hf"):
         speak(model, of=cloning, who=own(recording))
     with pytest.raises(AudioError, match="lasts 21 s, but LLaSA has room for 20 s"):
-        speak(model, of=cloning, who=own(write_recording(tmp_path / "long.wav", 21)))
+        speak(model, of=cloning, who=own(write_noise(tmp_path / "long.wav", 21, 16000)))
     with pytest.raises(AudioError, match="is missing"):
         make_ready(model, cloning, own(tmp_path / "none.wav"))
     make_ready(model, setting(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.

@@ -41,8 +41,8 @@ from tests.engine.models.llasa.small_release import (
     write_converted_codec,
     write_language_model,
     write_original_codec,
-    write_recording,
 )
+from tests.engine.models.official import write_noise
 from tests.packages import needs
 
 pytestmark = needs("transformers")
@@ -203,7 +203,7 @@ def codec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def samples(tmp_path: Path) -> np.ndarray:
-    return read_recording(write_recording(tmp_path / "voice.wav", 0.7)).samples
+    return read_recording(write_noise(tmp_path / "voice.wav", 0.7, 16000)).samples
 
 
 def test_codes_are_those_of_the_official_pipeline(codec: Path, samples: np.ndarray, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
     (tmp_path / "xcodec2").symlink_to(codec)
     model = load_model("Llasa-1B", folder=str(with_all_codes(tmp_path / "Llasa-1B")), device="cpu")
     options = catalogue.entry("Llasa-1B").options_with(stream_codes=20)
-    voice = Voice("own", "Own", str(write_recording(tmp_path / "own.wav", 1.5)), "It says just this.")
+    voice = Voice("own", "Own", str(write_noise(tmp_path / "own.wav", 1.5, 16000)), "It says just this.")
     make_ready(model, Setting("Llasa-1B", options), voice)
     assert len(list((data_folder() / "cache" / "xcodec2").glob("*.npy"))) == 1
 

@@ -10,7 +10,6 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from paretone.files import wav
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.aligner import Aligner, AlignerConfig
 from paretone.models.megatts3.config import DiTConfig
@@ -18,6 +17,7 @@ from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.duration_model import DurationConfig, DurationModel
 from paretone.models.megatts3.wavvae import Encoder, WavVAE, WavVAEConfig
 from paretone.models.networks.layers import stored_shapes
+from tests.engine.models.official import write_noise
 
 TRANSFORMER_CONFIG = {"win_size": 1200, "frames_multiple": 8}
 WAVVAE_CONFIG = {
@@ -102,11 +102,9 @@ def write_release(root: Path, encoder: bool = False) -> None:
 
 def write_voice(path: Path, latents: bool = True) -> Path:
     """A second and two thirds of noise, for which the release wants 54 latents."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    random = np.random.default_rng(0)
-    path.write_bytes(wav((random.standard_normal(40000) * 0.1).astype(np.float32), 24000))
+    write_noise(path)
     if latents:
-        np.save(path.with_suffix(".npy"), random.standard_normal((1, 55, 32)).astype(np.float32))
+        np.save(path.with_suffix(".npy"), np.random.default_rng(1).standard_normal((1, 55, 32)).astype(np.float32))
     return path
 
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from paretone.audio.recording import Recording
 from paretone.errors import AudioError, CheckpointError, SettingError
-from paretone.files import wav
 from paretone.models import catalogue
 from paretone.models.base import Synthesis, Voice
 from paretone.models.megatts3 import graphemes
@@ -58,9 +57,7 @@ def prompt() -> PromptRecording:
 
 @pytest.fixture
 def audio(tmp_path: Path) -> Path:
-    path = tmp_path / "voice.wav"
-    path.write_bytes(wav(recording(60000).samples, 24000))
-    return path
+    return official.write_noise(tmp_path / "voice.wav", 2.5)
 
 
 def stored_latents(count: int, dtype: object = np.float32) -> np.ndarray:

@@ -19,7 +19,6 @@ from safetensors.torch import load_file, save_file
 import paretone
 from paretone import device, models
 from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError, TrainingError
-from paretone.files import wav
 from paretone.measure.roofline.language_stages import language_stages
 from paretone.models.base import Synthesis, Utterance, Voice, finished_part
 from paretone.models.catalogue import recognised, voice, voice_or_recording, voice_problem, voices
@@ -29,7 +28,6 @@ from paretone.models.kernels.graphs import GraphCache
 from paretone.models.qwen3_tts.adapter import QwenSpeech
 from paretone.models.qwen3_tts.config import SPEAKERS
 from paretone.models.qwen3_tts.prompts import CHAT_OF_INSTRUCTION
-from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import FRAMES_OF_PART
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import decode
@@ -44,7 +42,7 @@ from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
 from paretone.training.teachers import require_teacher
 from tests.engine.command_line import Console, loaded
-from tests.engine.models.official import load, refused, setting, used
+from tests.engine.models.official import load, refused, setting, used, write_noise
 from tests.engine.recorder import Follower, collected
 from tests.engine.speaking import spoken_together, stream
 from tests.parity.fixtures import golden_folder
@@ -435,8 +433,7 @@ def test_a_codec_of_another_number_of_codes_is_refused(tmp_path: Path, recording
     kept = described["encoder_valid_num_quantizers"]
     path.write_text(json.dumps(described | {"encoder_valid_num_quantizers": kept - 1}), encoding="utf-8")
     model = load(BASE, folder)
-    noise = tmp_path / "new.wav"
-    noise.write_bytes(wav(np.full(20000, 0.1, np.float32), SAMPLE_RATE))
+    noise = write_noise(tmp_path / "new.wav", seed=1)
     with pytest.raises(CheckpointError, match=f"in {kept - 1} codes a frame, but the model reads {kept}"):
         speak(model, replace(recording, audio=str(noise)))
 
