@@ -27,7 +27,7 @@ from paretone.models.cosyvoice2.speech_tokenizer import (
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.incremental import Memory
-from tests.engine.models.cosyvoice2.small_release import NoNoise
+from tests.engine.models.cosyvoice2.small_release import NoNoise, seeing_everything
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures
 
 front_ends = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: {"whisper", "kaldi"} <= said.keys()))
@@ -99,7 +99,8 @@ def prompt_of(fixture: Fixture) -> AcousticPrompt:
 
 
 def decoded(model: TokenFlow, fixture: Fixture, chunked: bool, final: bool, count: int | None = None) -> Tensor:
-    stream, tokens = MelStream(model, prompt_of(fixture), chunked), fixture["token"][0].tolist()[:count]
+    stream = MelStream(model if chunked else seeing_everything(model), prompt_of(fixture))
+    tokens = fixture["token"][0].tolist()[:count]
     if not final:
         return stream.unfinished(tokens)
     return torch.cat([stream.push(tokens), stream.finish()], dim=-1)
@@ -118,7 +119,7 @@ def test_parity_cosyvoice2_flow_without_prompt(fixture: Fixture) -> None:
 
 def assert_without_prompt(model: TokenFlow, fixture: Fixture) -> None:
     prompt = AcousticPrompt(fixture["prompt_token"][:, :0], fixture["prompt_feat"][:, :0], fixture["embedding"])
-    stream = MelStream(model, prompt, chunked=False)
+    stream = MelStream(seeing_everything(model), prompt)
     assert stream.push(fixture["token"][0].tolist()).shape[-1] == 0
     assert_close(stream.finish(), fixture["noprompt.feat"], TOLERANCE, "noprompt")
 
@@ -126,30 +127,33 @@ def assert_without_prompt(model: TokenFlow, fixture: Fixture) -> None:
 @pytest.mark.parametrize("case", CASES)
 @flows
 def test_parity_cosyvoice2_flow_encoder_and_every_step(fixture: Fixture, case: str) -> None:
-    model, (chunked, final) = build_flow(fixture), CASES[case].values()
+    model, final = flow_of(case, build_flow(fixture)), CASES[case]["final"]
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) if final else len(tokens) - model.config.look_ahead
     memory, ahead = Memory(), None if final else model.embed(tokens[kept:])
-    hidden = model.encoder(model.embed(tokens[:kept]), ahead, 0, chunked, memory)
+    hidden = model.encoder(model.embed(tokens[:kept]), ahead, 0, memory)
     assert_close(hidden, fixture[f"{case}.encoder_out"], TOLERANCE, "encoder_out")
-    assert_every_step(model, fixture, case, model.encoder_proj(hidden).mT, Memory)
+    assert_every_step(model, fixture, case, model.encoder_proj(hidden).mT)
 
 
-def assert_every_step(
-    model: TokenFlow, fixture: Fixture, case: str, encoded: Tensor, memory: Callable[[], Memory]
-) -> None:
+def flow_of(case: str, model: TokenFlow) -> TokenFlow:
+    return model if CASES[case]["chunked"] else seeing_everything(model)
+
+
+@torch.inference_mode()
+def assert_every_step(model: TokenFlow, fixture: Fixture, case: str, encoded: Tensor) -> None:
     """The conditions, the times, the noise and, from each recorded state, the velocity and the next state."""
-    chunked = CASES[case]["chunked"]
     assert_close(encoded, fixture[f"{case}.mu"], TOLERANCE, "mu")
     speaker = model.speaker(fixture["embedding"])
     assert_close(speaker, fixture["spks"], TOLERANCE, "spks")
-    times = torch.from_numpy(MelStream(model, prompt_of(fixture), chunked).script.times)
+    times = torch.from_numpy(MelStream(model, prompt_of(fixture)).script.times)
     assert_close(times[:-1], fixture["t_per_step"], 1e-7, "t_per_step")
     given = conditions(encoded, speaker, fixture["cond"][..., : encoded.shape[-1]])
-    states, table = fixture[f"{case}.x_in_per_step"], model.estimator.time_table(fixture["t_per_step"])
+    states, table = fixture[f"{case}.x_in_per_step"], model.estimator.schedule(fixture["t_per_step"].numpy())
+    run = model.estimator.begin(given, table, 0, [Memory(closing=True) for _ in states])
     assert_close(model.noise[..., : states.shape[-1]], states[:1], 1e-6, "noise")
     for step, state in enumerate(states):
-        velocity = model.estimator(state[None], given, table[step], 0, chunked, memory())
+        velocity = model.estimator.velocity(state[None].mT, step, run).mT
         if (name := f"{case}.velocity_step{step}") in fixture:
             assert_close(velocity, fixture[name], TOLERANCE, name)
         if step + 1 < len(states):
@@ -260,7 +264,7 @@ class UpstreamStream:
 
     def finish(self) -> Tensor:
         """The last chunk; attention sees everything."""
-        return self._vocoded(MelStream(self._flow, self._prompt, chunked=False).whole(self._tokens), last=True)
+        return self._vocoded(MelStream(seeing_everything(self._flow), self._prompt).whole(self._tokens), last=True)
 
     @property
     def _next_hop(self) -> int:
@@ -347,6 +351,6 @@ def test_parity_cosyvoice2_stream_not_streamed(fixture: Fixture, name: str) -> N
     percent = SPEED.fullmatch(name)["percent"]
     speed = int(percent) / 100 if percent else 1.0
     flow, vocoder = build_both(fixture)
-    mel = MelStream(flow, prompt_of(fixture), chunked=False).whole(fixture["token"].tolist())
+    mel = MelStream(seeing_everything(flow), prompt_of(fixture)).whole(fixture["token"].tolist())
     audio = AudioStream(vocoder, NoNoise(vocoder.config)).push(sped_up(mel, speed), last=True)
     assert_close(audio, fixture[name], STREAMED, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -12,9 +11,10 @@ from torch import Tensor
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.mel_flow import MelStream
 from paretone.models.cosyvoice3.config import ESTIMATOR, FlowConfig
-from paretone.models.cosyvoice3.flow import CausalDiT, TokenToMel
+from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.incremental import Memory
+from tests.engine.models.cosyvoice2.small_release import seeing_everything
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_cosyvoice2_sound import (
     CASES,
@@ -22,6 +22,7 @@ from tests.parity.test_parity_cosyvoice2_sound import (
     assert_every_step,
     assert_without_prompt,
     decoded,
+    flow_of,
     prompt_of,
 )
 
@@ -51,13 +52,14 @@ flows = pytest.mark.parametrize("fixture", fixtures("cosyvoice3", lambda said: "
 
 
 def assert_at_once(
-    estimator: CausalDiT, fixture: Fixture, run: str, states: Tensor, times: Tensor, chunked: bool, expected: Tensor
+    model: TokenToMel, fixture: Fixture, run: str, states: Tensor, times: Tensor, chunked: bool, expected: Tensor
 ) -> None:
     """Velocities of ``states`` under the conditions of ``run``, within its mask."""
     encoded, speakers, prompt, mask = (fixture[f"{run}.{name}"] for name in ("mu", "spks", "cond", "mask"))
     together = torch.cat([encoded, speakers[..., None].expand_as(encoded), prompt], dim=1)
     within = mask[:, 0].bool()
-    found = estimator.at_once(states, together, times, within, chunked)
+    estimator = (model if chunked else seeing_everything(model)).estimator
+    found = estimator.at_once(states, together, times, within)
     valid = within[:, None].expand_as(found)
     assert_close(found[valid], expected[valid], TOLERANCE, f"velocities of {run}, {chunked=}")
 
@@ -65,11 +67,11 @@ def assert_at_once(
 @pytest.mark.parametrize("chunked", [False, True], ids=["whole", "stream"])
 @flows
 def test_parity_cosyvoice3_estimator_at_several_lengths(fixture: Fixture, chunked: bool) -> None:
-    estimator: CausalDiT = build_flow(fixture).estimator
+    model = build_flow(fixture)
     for length in map(str, fixture.description["estimator_lengths"]):
         run = f"dit{length}"
         expected = fixture[f"{run}.{'stream' if chunked else 'whole'}"]
-        assert_at_once(estimator, fixture, run, fixture[f"{run}.x"], fixture[f"{run}.t"], chunked, expected)
+        assert_at_once(model, fixture, run, fixture[f"{run}.x"], fixture[f"{run}.t"], chunked, expected)
 
 
 @flows
@@ -77,20 +79,20 @@ def test_parity_cosyvoice3_look_ahead(fixture: Fixture) -> None:
     model = build_flow(fixture)
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) - model.config.look_ahead
-    whole = model.encode(tokens, (), 0, True, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
+    whole = model.encode(tokens, (), 0, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
     assert_close(whole, fixture["ahead_final"], TOLERANCE, "ahead_final")
-    more = model.encode(tokens[:kept], tokens[kept:], 0, True, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
+    more = model.encode(tokens[:kept], tokens[kept:], 0, Memory(closing=True))[..., ::FRAMES_PER_TOKEN].mT
     assert_close(more, fixture["ahead_more"], TOLERANCE, "ahead_more")
 
 
 @pytest.mark.parametrize("case", CASES)
 @flows
 def test_parity_cosyvoice3_flow_every_step(fixture: Fixture, case: str) -> None:
-    model, (chunked, final) = build_flow(fixture), CASES[case].values()
+    model, final = flow_of(case, build_flow(fixture)), CASES[case]["final"]
     tokens = torch.cat([fixture["prompt_token"], fixture["token"]], dim=1)[0].tolist()
     kept = len(tokens) if final else len(tokens) - model.config.look_ahead
-    encoded = model.encode(tokens[:kept], tokens[kept:], 0, chunked, Memory(closing=True))
-    assert_every_step(model, fixture, case, encoded, partial(Memory, closing=True))
+    encoded = model.encode(tokens[:kept], tokens[kept:], 0, Memory(closing=True))
+    assert_every_step(model, fixture, case, encoded)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -124,7 +126,7 @@ def test_parity_cosyvoice3_chunks_as_they_come(fixture: Fixture) -> None:
 
 @flows
 def test_parity_cosyvoice3_training(fixture: Fixture) -> None:
-    estimator: CausalDiT = build_flow(fixture).estimator
+    model = build_flow(fixture)
     states, times = fixture["train_whole.y"], fixture["train.t"]
     for name, chunked in (("train_whole", False), ("train_stream", True)):
-        assert_at_once(estimator, fixture, "train_whole", states, times, chunked, fixture[f"{name}.pred"])
+        assert_at_once(model, fixture, "train_whole", states, times, chunked, fixture[f"{name}.pred"])

@@ -12,7 +12,7 @@ from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, Progress
 from paretone.models.cosyvoice2.mel_flow import MelStream
 from paretone.models.cosyvoice3.flow import TokenToMel
-from tests.engine.models.cosyvoice2.small_release import NoNoise
+from tests.engine.models.cosyvoice2.small_release import NoNoise, seeing_everything
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_cosyvoice2_sound import STREAMED, TOLERANCE, hift_config, prompt_of
 from tests.parity.test_parity_cosyvoice3_flow import build_flow
@@ -120,11 +120,11 @@ def test_parity_cosyvoice3_stream_is_the_chunk_masked_whole(fixture: Fixture) ->
 @streams
 def test_parity_cosyvoice3_stream_as_upstream_until_its_last_call(fixture: Fixture) -> None:
     flow, vocoder = build_both(fixture)
-    tokens, offset, parts = fixture["token_kept"].tolist(), 0, []
+    whole, tokens, offset, parts = seeing_everything(flow), fixture["token_kept"].tolist(), 0, []
     heard = torch.zeros(1, flow.config.bands, 0)
     """Frames of earlier calls stay as they were."""
     for call in fixture.description["first_request"]:
-        stream, end = MelStream(flow, prompt_of(fixture), chunked=call["stream"]), call["tokens_given"]
+        stream, end = MelStream(flow if call["stream"] else whole, prompt_of(fixture)), call["tokens_given"]
         mel = stream.whole(tokens[:end]) if call["finalize"] else stream.unfinished(tokens[:end])
         heard = torch.cat([heard, mel[..., heard.shape[-1] :]], dim=-1)
         assert heard.shape[-1] == call["mel_frames_so_far"]
@@ -139,7 +139,7 @@ def test_parity_cosyvoice3_stream_as_upstream_until_its_last_call(fixture: Fixtu
 @streams
 def test_parity_cosyvoice3_not_streamed(fixture: Fixture, name: str) -> None:
     flow, vocoder = build_both(fixture)
-    mel = MelStream(flow, prompt_of(fixture), chunked=False).whole(fixture["token_kept"].tolist())
+    mel = MelStream(seeing_everything(flow), prompt_of(fixture)).whole(fixture["token_kept"].tolist())
     speed = fixture.description["speed"] if name == "speed" else 1.0
     audio = AudioStream(vocoder, NoNoise(vocoder.config)).push(sped_up(mel, speed), last=True)
     assert_close(audio, fixture[f"{name}_speech"], STREAMED, name)

@@ -29,6 +29,7 @@ from paretone.models.cosyvoice3.config import FlowConfig
 from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.networks.incremental import Memory
 from paretone.models.networks.shapes import uninitialised
+from tests.engine.models.cosyvoice2.small_release import seeing_everything
 from tests.peers.rounds import (
     OFFICIAL,
     OURS,
@@ -169,7 +170,7 @@ class OfficialFlow:
     def _solved(
         self, prompt: AcousticPrompt, tokens: list[int], ahead: list[int] | tuple[()], streaming: bool
     ) -> Tensor:
-        mu = self._flow.encode(tokens, ahead, 0, True, Memory(closing=True))
+        mu = self._flow.encode(tokens, ahead, 0, Memory(closing=True))
         frames = mu.shape[-1]
         spks = self._flow.speaker(prompt.speaker)
         cond = torch.zeros_like(mu)
@@ -191,7 +192,7 @@ class OfficialFlow:
 
 
 def ours(planned: PlannedMel, prompt: AcousticPrompt, tokens: list[int], streamed: bool) -> Tensor:
-    stream = MelStream(planned, prompt, chunked=streamed)
+    stream = MelStream(planned, prompt)
     if not streamed:
         return stream.whole(tokens)
     return torch.cat([*(stream.push([one]) for one in tokens), stream.finish()], dim=-1)
@@ -209,7 +210,7 @@ def ways_of(flow: TokenToMel, count: int, streamed: bool) -> dict[str, Callable[
     theirs = official.streamed if streamed else official.at_once
     return {
         OFFICIAL: partial(theirs, prompt, ids[PROMPT:]),
-        OURS: partial(ours, PlannedMel(flow), prompt, ids[PROMPT:], streamed),
+        OURS: partial(ours, PlannedMel(flow if streamed else seeing_everything(flow)), prompt, ids[PROMPT:], streamed),
     }
 
 

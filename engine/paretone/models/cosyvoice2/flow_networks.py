@@ -162,21 +162,19 @@ class UpsamplingEncoder(nn.Module):
         self.up_embed = InputLayer(config.width)
         self.up_encoders = Modules(EncoderLayer(config) for _ in range(config.upsampled_layers))
 
-    def forward(self, x: Tensor, ahead: Tensor | None, first: int, chunked: bool, memory: Memory) -> Tensor:
+    def forward(self, x: Tensor, ahead: Tensor | None, first: int, memory: Memory) -> Tensor:
         """Hidden frames (1, 2 · n, width) of the embedded tokens ``x`` (1, n, width), which follow the ``first`` ones.
 
-        ``ahead`` (1, look_ahead, width) are the next embedded tokens, ``None`` at the end of the request. Without
-        ``chunked``, attention sees everything, which is correct only for complete requests.
+        ``ahead`` (1, look_ahead, width) are the next embedded tokens, ``None`` at the end of the request.
         """
-        count, chunk = x.shape[1], self.chunk if chunked else None
+        count = x.shape[1]
         x = self.embed(x)
         x = self.pre_lookahead_layer(x, None if ahead is None else self.embed(ahead), memory)
-        mask = chunk_mask(first, count, chunk, x.device)
+        mask = chunk_mask(first, count, self.chunk, x.device)
         for layer in self.encoders:
             x = layer(x, mask, memory)
         x = self.up_embed(self.up_layer(x, memory))
-        wider = None if chunk is None else chunk * FRAMES_PER_TOKEN
-        mask = chunk_mask(first * FRAMES_PER_TOKEN, x.shape[1], wider, x.device)
+        mask = chunk_mask(first * FRAMES_PER_TOKEN, x.shape[1], self.chunk * FRAMES_PER_TOKEN, x.device)
         for layer in self.up_encoders:
             x = layer(x, mask, memory)
         return self.after_norm(x)
@@ -314,60 +312,37 @@ class EstimatorRun:
 
     branches: int
     conditions: Tensor
-    times: Any
+    times: Tensor
     first: int
-    chunked: bool
     memories: Sequence[Memory]
 
 
 class FlowEstimator(nn.Module):
     """A network of the velocity, run part by part. CosyVoice 2 and 3 have different ones."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._scheduled: tuple[bytes, Any] | None = None
-
-    def schedule(self, times: np.ndarray) -> Any:
-        """What depends on the ``times`` (n,) of all evaluations, kept for later parts; weights for intervals take those
-        between them."""
-        if self._scheduled is None or self._scheduled[0] != times.tobytes():
-            parameter = next(self.parameters())
-            starts = torch.from_numpy(times).to(parameter.device, parameter.dtype)
-            self._scheduled = times.tobytes(), self.time_table(intervals(starts) if self.takes_intervals else starts)
-        return self._scheduled[1]
-
     @property
     def takes_intervals(self) -> bool:
         raise NotImplementedError
 
-    def begin(self, conditions: Tensor, times: Any, first: int, chunked: bool, memories: Sequence[Memory]) -> Any:
-        """Prepare the evaluations of the frames after ``first``: ``conditions`` (branches, 3 · bands, frames), the
-        result of :meth:`schedule`, and the past of each evaluation."""
-        return EstimatorRun(len(conditions), conditions, times, first, chunked, memories)
+    def schedule(self, times: np.ndarray) -> Any:
+        """What depends on the ``times`` (n,) of all evaluations, kept for later parts; weights for intervals take those
+        between them."""
+        raise NotImplementedError
+
+    def begin(self, conditions: Tensor, times: Any, first: int, memories: Sequence[Memory]) -> Any:
+        """Prepare the evaluations of the frames after ``first``: ``conditions`` (branches, 3 · bands, frames) from
+        :func:`conditions`, or only its first branch, the result of :meth:`schedule`, and the past of each
+        evaluation."""
+        raise NotImplementedError
 
     def velocity(
         self, x: Tensor, evaluation: int, run: Any, plans: Any = None, memory: Any = None, probe: Any = None
     ) -> Tensor:
-        """See :class:`paretone.sampling.flow.Evaluated`; it has no layers to skip or to see."""
-        memories = run.memories[evaluation]
-        return self(x.mT, run.conditions, run.times[evaluation], run.first, run.chunked, memories).mT
+        """See :class:`paretone.sampling.flow.Evaluated`."""
+        raise NotImplementedError
 
     def operations(self, frames: int, branches: int = BRANCHES, before: int = 0) -> OperationCounts:
         """Of one evaluation of ``frames`` that see those ``before``, too."""
-        raise NotImplementedError
-
-    def forward(
-        self, state: Tensor, conditions: Tensor, times: Any, first: int, chunked: bool, memory: Memory
-    ) -> Tensor:
-        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
-
-        ``conditions`` from :func:`conditions`, or only its first branch;
-        ``times`` is one row of :meth:`time_table`. ``memory`` belongs to one solver step.
-        """
-        raise NotImplementedError
-
-    def time_table(self, times: Tensor) -> Any:
-        """What depends on each of ``times``, (n,) or intervals (n, 2), row by row."""
         raise NotImplementedError
 
     def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
@@ -413,6 +388,7 @@ class Estimator(FlowEstimator):
     def __init__(self, config: EstimatorConfig, bands: int, chunk: int) -> None:
         super().__init__()
         self.bands, self.chunk = bands, chunk
+        self._scheduled: tuple[bytes, Tensor] | None = None
         inputs, channels = (1 + CONDITIONS) * bands, config.channels
         time_width = 4 * channels
 
@@ -444,6 +420,22 @@ class Estimator(FlowEstimator):
     def residuals(self) -> list[Residual]:
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
+    def schedule(self, times: np.ndarray) -> Tensor:
+        if self._scheduled is None or self._scheduled[0] != times.tobytes():
+            parameter = next(self.parameters())
+            starts = torch.from_numpy(times).to(parameter.device, parameter.dtype)
+            self._scheduled = times.tobytes(), self.time_table(intervals(starts) if self.takes_intervals else starts)
+        return self._scheduled[1]
+
+    def begin(self, conditions: Tensor, times: Tensor, first: int, memories: Sequence[Memory]) -> EstimatorRun:
+        return EstimatorRun(len(conditions), conditions, times, first, memories)
+
+    def velocity(
+        self, x: Tensor, evaluation: int, run: EstimatorRun, plans: Any = None, memory: Any = None, probe: Any = None
+    ) -> Tensor:
+        """See :class:`FlowEstimator`; it has no layers to skip or to see."""
+        return self(x.mT, run.conditions, run.times[evaluation], run.first, run.memories[evaluation]).mT
+
     def time_table(self, times: Tensor) -> Tensor:
         """Time embeddings of each stage at each of ``times``, (n,) or intervals (n, 2), as (n, stages, channels)."""
         # The same number of rows as upstream; another number rounds differently.
@@ -470,12 +462,10 @@ class Estimator(FlowEstimator):
         alone, seen = self._products
         return OperationCounts(0.0, 0.0, 2.0 * frames * (alone + (before + frames) * seen), 0, branches)
 
-    def forward(
-        self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory
-    ) -> Tensor:
-        """See :class:`FlowEstimator`; ``times`` are (stages, channels)."""
-        chunk = self.chunk if chunked else None
-        mask = chunk_mask(first, state.shape[-1], chunk, state.device)
+    def forward(self, state: Tensor, conditions: Tensor, times: Tensor, first: int, memory: Memory) -> Tensor:
+        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``; ``times`` are a row of
+        :meth:`time_table`, and ``memory`` belongs to one solver step."""
+        mask = chunk_mask(first, state.shape[-1], self.chunk, state.device)
         return self._passed(state.expand(len(conditions), -1, -1), conditions, times, mask, memory)
 
     def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:

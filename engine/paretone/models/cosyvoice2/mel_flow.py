@@ -48,7 +48,6 @@ class MelPart:
     """(BRANCHES, 3 · bands, frames)."""
     first: int
     """Frames before."""
-    chunked: bool
     memories: Sequence[Memory]
     """Past of each evaluation."""
     text: str = ""
@@ -93,7 +92,7 @@ class PlannedMel(PlannedFlow):
         prompt = prompt.to(self._device)
         everything = [*prompt.tokens[0].tolist(), *tokens]
         given = conditions_of_part(self.flow.encoded(everything), 0, self.flow.speaker(prompt.speaker), prompt.mel.mT)
-        return MelPart(given, 0, True, self.memories(script, closing=True), text)
+        return MelPart(given, 0, self.memories(script, closing=True), text)
 
     # --- As a flow model ----------------------------------------------------------------------------------------------
     def _begin(
@@ -107,7 +106,7 @@ class PlannedMel(PlannedFlow):
     ) -> Any:
         rows = slice(None if is_guided(options["guidance"]) else 1)
         given = passage.conditions[rows if branches is None else [int(one > ALL) for one in branches]]
-        return backbone.begin(given, backbone.schedule(times), passage.first, passage.chunked, passage.memories)
+        return backbone.begin(given, backbone.schedule(times), passage.first, passage.memories)
 
     def _sampler(self, passage: MelPart, times: np.ndarray, seed: int, options: Values) -> Sampler:
         noise = self.flow.noise[..., passage.first : passage.first + passage.frames].mT
@@ -145,19 +144,16 @@ class PlannedMel(PlannedFlow):
 class MelStream:
     """Mel frames of one request in parts, equal to computing at once.
 
-    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are complete. This takes
-    memory, mainly for the estimator's keys and values, for each solver step and both guidance branches: in the release
-    4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
-    :meth:`paretone.models.networks.incremental.Memory.projected`). With ``at_once``, :meth:`push` only collects
-    tokens, and no state is kept. Without ``chunked``, attention sees everything, as upstream does for requests that are
-    not streamed.
+    Tokens become frames as soon as their chunk and the look-ahead are complete. This takes memory, mainly for the
+    estimator's keys and values, for each solver step and both guidance branches: in the release 4.6 MB for each of the
+    first 500 frames, and 1.1 MB for each later one (see :meth:`paretone.models.networks.incremental.Memory.projected`).
+    With ``at_once``, :meth:`push` only collects tokens, and no state is kept.
     """
 
     def __init__(
         self,
         flow: PlannedMel | TokenFlow,
         prompt: AcousticPrompt,
-        chunked: bool = True,
         at_once: bool = False,
         script: FlowScript | None = None,
         check: Callable[[], None] = lambda: None,
@@ -174,8 +170,7 @@ class MelStream:
                 f"has {prompt.mel.shape[1]}; read the recording again."
             )
         self.script = script or self._flow.planned()
-        decides = self.script.plan.decides
-        self._chunked, self._at_once = chunked, at_once or decides or not chunked
+        self._at_once = at_once or self.script.plan.decides
         self._prompt = prompt.mel.mT
         self._tokens: list[int] = prompt.tokens[0].tolist()
         self._done = 0
@@ -232,10 +227,10 @@ class MelStream:
         for memory in (self._memory, *self._step_memories):
             memory.closing = last
         ahead = self._tokens[end : end + model.config.look_ahead]
-        encoded = model.encode(self._tokens[first:end], ahead, first, self._chunked, self._memory)
+        encoded = model.encode(self._tokens[first:end], ahead, first, self._memory)
         frames = FRAMES_PER_TOKEN * first
         given = conditions_of_part(encoded, frames, self._speaker, self._prompt)
-        part = MelPart(given, frames, self._chunked, self._step_memories)
+        part = MelPart(given, frames, self._step_memories)
         state, evaluations = self._flow.sampled(self.script, part, lambda step, state: self._check())
         self.saved |= evaluations.saved
         self.operations += sum(evaluations.operations)

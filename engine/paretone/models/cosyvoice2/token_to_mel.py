@@ -72,14 +72,14 @@ class TokenFlow(nn.Module):
     def estimator(self) -> FlowEstimator:
         return cast("FlowEstimator", self.decoder["estimator"])
 
-    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, memory: Memory) -> Tensor:
         """The estimator's input (1, bands, 2 · n) for ``tokens``, which follow the ``first`` ones. ``ahead`` are the
-        next tokens, none at the end; without ``chunked``, attention sees everything."""
+        next tokens, none at the end."""
         raise NotImplementedError
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:
-        """:meth:`encode` for a complete request, with streaming's attention."""
-        return self.encode(tokens, (), 0, True, Memory(closing=True))
+        """:meth:`encode` for a complete request."""
+        return self.encode(tokens, (), 0, Memory(closing=True))
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """(n,) to (1, n, width)."""
@@ -105,9 +105,9 @@ class TokenToMel(TokenFlow):
         config = self.config
         return Estimator(config.estimator, config.bands, config.chunk * FRAMES_PER_TOKEN)
 
-    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
-        return self.encoder_proj(self.encoder(self.embed(tokens), following, first, chunked, memory)).mT
+        return self.encoder_proj(self.encoder(self.embed(tokens), following, first, memory)).mT
 
 
 # Trained weights of an estimator.

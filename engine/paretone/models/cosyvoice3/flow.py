@@ -104,12 +104,6 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
     def add_interval(self) -> None:
         add_interval(self)
 
-    def time_table(self, times: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """AdaLN vectors at each of ``times``, (n,) or intervals (n, 2): those of the layers (1, layers, 6, width), and
-        of the final norm (1, 2, width)."""
-        layers, final = self.modulations(self.time_embed(times))
-        return [(layers[row : row + 1], final[row : row + 1]) for row in range(len(times))]
-
     def schedule(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
         return self.tabulate(times)
 
@@ -118,7 +112,6 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         conditions: Tensor,
         times: tuple[Tensor, Tensor],
         first: int,
-        chunked: bool,
         memories: Sequence[Memory],
         within: Tensor | None = None,
     ) -> CausalRun:
@@ -126,8 +119,7 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         evaluations."""
         encoded, speaker, prompt = conditions.mT.chunk(CONDITIONS, dim=-1)
         count = conditions.shape[-1]
-        chunk = self.config.chunk * FRAMES_PER_TOKEN if chunked else None
-        seen = chunk_mask(first, count, chunk, conditions.device)
+        seen = chunk_mask(first, count, self.config.chunk * FRAMES_PER_TOKEN, conditions.device)
         if within is not None:
             seen = within[:, None, None] if seen is None else within[:, None, None] & seen
         given = torch.cat([prompt, encoded, speaker], dim=-1)
@@ -162,26 +154,9 @@ class CausalDiT(NamedLikeF5[CausalRun], FlowEstimator):
         scale, shift = run.final_modulations[evaluation]
         return self.proj_out(modulation(shift, scale)(hidden))
 
-    def forward(
-        self,
-        state: Tensor,
-        conditions: Tensor,
-        times: tuple[Tensor, Tensor],
-        first: int,
-        chunked: bool,
-        memory: Memory,
-    ) -> Tensor:
-        """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`."""
-        run = self.begin(conditions, times, first, chunked, [memory])
-        return self.velocity(state.mT, 0, run).mT
-
-    def at_once(
-        self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor, chunked: bool = True
-    ) -> Tensor:
-        """See :class:`paretone.models.cosyvoice2.flow_networks.FlowEstimator`; without ``chunked``, attention sees
-        everything."""
+    def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
         empty = states.new_empty(0)
-        run = self.begin(conditions, (empty, empty), 0, chunked, [Memory(closing=True)], within)
+        run = self.begin(conditions, (empty, empty), 0, [Memory(closing=True)], within)
         hidden, final = self.pass_layers(
             self.enter(states.mT, 0, run), times, lambda index, entering: self.attend(index, entering, 0, run)
         )
@@ -213,7 +188,7 @@ class TokenToMel(TokenFlow):
     def new_estimator(self) -> CausalDiT:
         return CausalDiT(self.config)
 
-    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, chunked: bool, memory: Memory) -> Tensor:
+    def encode(self, tokens: Sequence[int], ahead: Sequence[int], first: int, memory: Memory) -> Tensor:
         following = self.embed(ahead) if ahead else None
         hidden = self.pre_lookahead_layer(self.embed(tokens), following, memory)
         return hidden.repeat_interleave(FRAMES_PER_TOKEN, dim=1).mT

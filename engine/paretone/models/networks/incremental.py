@@ -132,11 +132,10 @@ class CausalTransposedConv(nn.ConvTranspose1d):
         return full[..., overlap * stride : (overlap + x.shape[-1]) * stride]
 
 
-def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
+def chunk_mask(first: int, count: int, chunk: int, device: torch.device) -> Tensor | None:
     """Positions that those from ``first`` may attend to: (count, first + count) bool. A position sees its own chunk and
-    all earlier ones; everything if ``chunk`` is ``None``. Returns ``None`` if all is visible, as for a single added
-    chunk."""
-    if chunk is None or first // chunk == (first + count - 1) // chunk:
+    all earlier ones. Returns ``None`` if all is visible, as for a single added chunk."""
+    if first // chunk == (first + count - 1) // chunk:
         return None
     ends = (torch.arange(first, first + count, device=device) // chunk + 1) * chunk
     return torch.arange(first + count, device=device) < ends[:, None]

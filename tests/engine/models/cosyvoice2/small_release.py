@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, Fl
 from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
 from paretone.models.cosyvoice2.language_model import STOPS
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, TokenToMel
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 
@@ -118,6 +119,13 @@ def small_flow() -> TokenToMel:
         torch.nn.init.normal_(layer.self_attn.pos_bias_u)
         torch.nn.init.normal_(layer.self_attn.pos_bias_v)
     return model.eval().requires_grad_(False)
+
+
+def seeing_everything(flow: TokenFlow) -> TokenFlow:
+    """The flow with attention over the whole request, as upstream has it for requests that are not streamed."""
+    whole = type(flow)(replace(flow.config, chunk=10**6))
+    whole.load_state_dict(flow.state_dict())
+    return whole.to(flow.noise).eval().requires_grad_(False)
 
 
 def small_vocoder() -> Hift:

@@ -150,7 +150,7 @@ def test_frames_come_with_every_chunk_as_soon_as_the_look_ahead_is_there(flow: T
 
 
 def test_refuses_more_than_five_minutes(flow: TokenToMel) -> None:
-    stream = MelStream(flow, small_prompt(7), chunked=False)
+    stream = MelStream(flow, small_prompt(7), at_once=True)
     stream.push([0] * (7500 - 7))
     with pytest.raises(TextError, match="300 seconds"):
         stream.push([0])

@@ -74,11 +74,11 @@ def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> N
     student, times = with_interval(flow), torch.tensor([0.1, 0.6])
     state = torch.randn(1, 8, 12, generator=torch.Generator().manual_seed(2))
     given = conditions(state + 1, torch.ones(1, 8), state * 0.5)
-    own = flow.estimator(state, given, flow.estimator.time_table(times)[1], 0, True, Memory())
+    own = flow.estimator(state, given, flow.estimator.time_table(times)[1], 0, Memory())
     assert own.abs().max() > 0.01 and own.shape == (2, 8, 12)
     for ends in (times, torch.ones(2)):  # r = t, and, as nothing is learnt yet, any r.
         table = student.time_table(torch.stack([times, ends], dim=-1))
-        assert student(state, given, table[1], 0, True, Memory()).equal(own)
+        assert student(state, given, table[1], 0, Memory()).equal(own)
 
 
 def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_the_noise(flow: TokenToMel) -> None:
@@ -111,9 +111,7 @@ def test_items_of_a_batch_are_what_they_are_alone(flow: TokenToMel) -> None:
     together = flow.estimator.at_once(states, given, times, within)
     for row, length in enumerate(lengths):
         table = flow.estimator.time_table(times[row : row + 1])[0]
-        alone = flow.estimator(
-            states[row : row + 1, :, :length], given[row : row + 1, :, :length], table, 0, True, Memory()
-        )
+        alone = flow.estimator(states[row : row + 1, :, :length], given[row : row + 1, :, :length], table, 0, Memory())
         torch.testing.assert_close(together[row : row + 1, :, :length], alone, atol=1e-5, rtol=1e-4)
 
 
