@@ -28,7 +28,7 @@ _END_OF_TURN = "<|eot_id|>"
 _OPENING, _CLOSING = "<|", "|>"
 
 
-def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "") -> str:
+def rendered(text: str, transcript: str = "", speaker: str = "") -> str:
     """The prompt for ``text``. With the ``transcript`` of a reference, its codes follow the prompt, and the model
     continues from the end of the reference. ``speaker`` is one of a fine-tuned checkpoint's speakers.
 
@@ -44,7 +44,7 @@ def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "
         (
             "<|begin_of_text|>",
             _HEADER.format(role="system"),
-            f"Cutting Knowledge Date: December 2023\nToday Date: {date}\n\n",
+            f"Cutting Knowledge Date: December 2023\nToday Date: {DATE}\n\n",
             _END_OF_TURN,
             _HEADER.format(role="user"),
             f"Convert the text to speech:{TEXT_START}{spoken}{TEXT_END}",
