@@ -21,12 +21,13 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import ditreducio
 from tests.engine import speaking
+from tests.engine.models.official import used
 from tests.engine.models.omnivoice import small_release
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
 from tests.engine.session.small_jobs import calibrate
 
-BLOCKS = small_release.used("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
+BLOCKS = used("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
 
 
 @dataclass(frozen=True)

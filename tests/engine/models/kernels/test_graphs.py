@@ -28,6 +28,7 @@ from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
+from tests.engine.models.official import used
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
 from tests.workload import crossed, workload
@@ -313,7 +314,7 @@ def test_drafts_are_recorded_too(tmp_path):
     assert record.replayed > found.measurements.target_passes
 
 
-BLOCKS = small_release.used(
+BLOCKS = used(
     "blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False, look_ahead=16, text_every=1
 )
 
@@ -323,7 +324,7 @@ def omnivoice(tmp_path_factory: pytest.TempPathFactory):
     return masked(tmp_path_factory.mktemp("graphs"), Again())
 
 
-@pytest.mark.parametrize("techniques", [(), (small_release.used("guidance_stride"),), (BLOCKS,)])
+@pytest.mark.parametrize("techniques", [(), (used("guidance_stride"),), (BLOCKS,)])
 def test_masked_models_say_the_same(omnivoice, techniques):
     plain = small_release.setting(*techniques)
     expected = small_release.spoken(omnivoice, plain)
