@@ -98,16 +98,16 @@ class TradeoffPanel(ShownPanel):
         self._show_page()
 
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
-        known, read, self._read = self.pool.origins["source"], self._read, True
+        known, first, self._read = self.pool.origins["source"], not self.pool.own.any(), True
         self.pool = Pool(points, self._published, heard)
         new = {one.model for one in points if one.source not in known}
-        if read and new and self.filter.model not in new:  # What was just opened is shown.
+        if new and not first and self.filter.model not in new:  # What was just opened is shown.
             self.filter = replace(self.filter, model="")
         if not self.options_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
             self.options = replace(self.options, x="speed_up" if studies else "real_time_factor")
         self._take_what_was_awaited()
-        if not read:
+        if first:
             self._show_models()
         self._show(choices=True)
 
