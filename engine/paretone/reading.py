@@ -223,9 +223,12 @@ def named_first(names: Collection[object], count: int) -> str:
 
 _TOO_DEEP = f"lists and tables lie more than {DEEPEST} levels within each other"
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISFIFO, "a pipe"), (stat.S_ISDIR, "a folder"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
-)  # fmt: skip
+)
 
 
 def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:

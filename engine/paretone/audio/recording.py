@@ -26,11 +26,14 @@ USUAL_RATES = 16000
 
 
 _OTHER_FORMATS = (
-    (4, b"ftyp", "an MPEG-4 file (m4a, mp4, AAC)"), (0, b"\xff\xf1", "an AAC file"), (0, b"\xff\xf9", "an AAC file"),
+    (4, b"ftyp", "an MPEG-4 file (m4a, mp4, AAC)"),
+    (0, b"\xff\xf1", "an AAC file"),
+    (0, b"\xff\xf9", "an AAC file"),
     (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "a Windows Media file (WMA)"),
-    (0, b"\x1a\x45\xdf\xa3", "a Matroska or WebM file"), (0, b"#!AMR", "an AMR file"),
+    (0, b"\x1a\x45\xdf\xa3", "a Matroska or WebM file"),
+    (0, b"#!AMR", "an AMR file"),
     (0, b"MAC ", "a Monkey's Audio file"),
-)  # fmt: skip
+)
 """Common sound formats that libsndfile cannot read, by first bytes at an offset."""
 
 

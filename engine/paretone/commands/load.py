@@ -40,11 +40,16 @@ _SHOWN = (
     *("requests_per_second", "audio_seconds_per_second"),
 )
 _TITLES = {
-    "first_audio_p50": "first audio p50 (s)", "first_audio_p95": "p95", "latency_p50": "latency p50 (s)",
-    "latency_p95": "p95 ", "real_time_factor_p50": "RTF (wall over audio)", "underrun_seconds_0_ms": "underruns (s)",
-    "underrun_seconds_300_ms": "with 0.3 s of buffer", "requests_per_second": "requests/s",
+    "first_audio_p50": "first audio p50 (s)",
+    "first_audio_p95": "p95",
+    "latency_p50": "latency p50 (s)",
+    "latency_p95": "p95 ",
+    "real_time_factor_p50": "RTF (wall over audio)",
+    "underrun_seconds_0_ms": "underruns (s)",
+    "underrun_seconds_300_ms": "with 0.3 s of buffer",
+    "requests_per_second": "requests/s",
     "audio_seconds_per_second": "audio s/s",
-}  # fmt: skip
+}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -168,10 +168,16 @@ def test_what_is_no_audio_is_refused(tmp_path: Path, content: bytes) -> None:
         read_recording(path)
 
 
-@pytest.mark.parametrize(("content", "named"), [
-    (b"\x00\x00\x00\x1cftypM4A \x00\x00\x02\x00", "MPEG-4"), (b"\xff\xf1\x50\x80", "AAC"),
-    (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "WMA"), (b"\x1a\x45\xdf\xa3", "WebM"), (b"#!AMR\n", "AMR"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"\x00\x00\x00\x1cftypM4A \x00\x00\x02\x00", "MPEG-4"),
+        (b"\xff\xf1\x50\x80", "AAC"),
+        (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "WMA"),
+        (b"\x1a\x45\xdf\xa3", "WebM"),
+        (b"#!AMR\n", "AMR"),
+    ],
+)
 def test_a_sound_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path, content: bytes, named: str) -> None:
     path = tmp_path / "my voice.m4a"
     path.write_bytes(content + bytes(3000))

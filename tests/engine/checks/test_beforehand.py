@@ -100,11 +100,17 @@ def test_settings_that_collapse_are_named_by_their_plans() -> None:
     assert collapses(foreseen(setting("f5-mini"), info), info) == ("It is too old.",)
 
 
-@pytest.mark.parametrize(("capability", "built", "runs"), [
-    ((8, 6), ["sm_75", "sm_80", "sm_90"], True), ((6, 1), ["sm_75", "sm_80", "sm_90"], False),
-    ((12, 0), ["sm_80", "sm_90a"], False), ((12, 0), ["sm_80", "compute_90"], True), ((7, 5), ["sm_80"], False),
-    ((9, 4), ["gfx942"], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("capability", "built", "runs"),
+    [
+        ((8, 6), ["sm_75", "sm_80", "sm_90"], True),
+        ((6, 1), ["sm_75", "sm_80", "sm_90"], False),
+        ((12, 0), ["sm_80", "sm_90a"], False),
+        ((12, 0), ["sm_80", "compute_90"], True),
+        ((7, 5), ["sm_80"], False),
+        ((9, 4), ["gfx942"], True),
+    ],
+)
 def test_a_card_needs_code_for_its_architecture(capability: tuple[int, int], built: list[str], runs: bool) -> None:
     assert device.runs_on(capability, built) is runs
 

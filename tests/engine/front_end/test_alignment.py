@@ -101,10 +101,15 @@ def test_a_list_of_phones_gives_their_numbers(tmp_path: Path) -> None:
         vocabulary.ids(["qq"])
 
 
-@pytest.mark.parametrize(("listed", "problem"), [
-    ("^ k qq", "'qq' is not a phone"), ("k t", r"'\^' is missing"), ("^ k k", "listed twice"),
-    ("pau aa b", "made with an earlier version of Paretone"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("listed", "problem"),
+    [
+        ("^ k qq", "'qq' is not a phone"),
+        ("k t", r"'\^' is missing"),
+        ("^ k k", "listed twice"),
+        ("pau aa b", "made with an earlier version of Paretone"),
+    ],
+)
 def test_a_list_that_cannot_be_used_is_refused(tmp_path: Path, listed: str, problem: str) -> None:
     (tmp_path / "vocab.txt").write_text(listed, encoding="utf-8")
     with pytest.raises(CheckpointError, match=problem):

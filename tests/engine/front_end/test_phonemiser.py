@@ -47,10 +47,15 @@ def test_words_are_read_in_their_sentence(phonemise: NaturalPhonemiser, text: st
     assert " ".join(one.phonemes for one in read) == phonemes
 
 
-@pytest.mark.parametrize(("phonemes", "heard"), [
-    ("nˈO (ˈA) wˈA…", "nˈO, ˈA, wˈA."), ("wˈɛl... jˈɛs?! nˈO!!", "wˈɛl, jˈɛs? nˈO!"),
-    ("(ˈA), “ˈO”—ˈI", "ˈA, “ˈO” — ˈI"), ("ˈA , , ˈO ;: ˈI", "ˈA, ˈO; ˈI"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("phonemes", "heard"),
+    [
+        ("nˈO (ˈA) wˈA…", "nˈO, ˈA, wˈA."),
+        ("wˈɛl... jˈɛs?! nˈO!!", "wˈɛl, jˈɛs? nˈO!"),
+        ("(ˈA), “ˈO”—ˈI", "ˈA, “ˈO” — ˈI"),
+        ("ˈA , , ˈO ;: ˈI", "ˈA, ˈO; ˈI"),
+    ],
+)
 def test_punctuation_becomes_what_models_have_heard(phonemes: str, heard: str) -> None:
     assert familiar(phonemes) == heard
 
@@ -150,10 +155,18 @@ def test_where_the_teacher_reads_wrongly_the_right_reading_is_kept(found: dict[s
 VOWEL, CONSONANT, PAUSE = Context(True), Context(False), Context(None)
 
 
-@pytest.mark.parametrize(("word", "tag", "phonemes"), [
-    ("house", "NN", "hˈWs"), ("wishes", "VBZ", "wˈɪʃᵻz"), ("boys'", "NNS", "bˈYz"), ("GPU", "NN", "ʤˌipˌijˈu"),
-    ("U.S.", "NNP", "jˌuˈɛs"), ("NASA", "NNP", "nˈæsə"), ("cafés", "NNS", "kæfˈAz"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("word", "tag", "phonemes"),
+    [
+        ("house", "NN", "hˈWs"),
+        ("wishes", "VBZ", "wˈɪʃᵻz"),
+        ("boys'", "NNS", "bˈYz"),
+        ("GPU", "NN", "ʤˌipˌijˈu"),
+        ("U.S.", "NNP", "jˌuˈɛs"),
+        ("NASA", "NNP", "nˈæsə"),
+        ("cafés", "NNS", "kæfˈAz"),
+    ],
+)
 def test_listed_words_their_forms_and_letters(word: str, tag: str, phonemes: str) -> None:
     assert default_lexicon().pronounce(word, tag, CONSONANT) == phonemes
 

@@ -13,10 +13,18 @@ from paretone.setting.setting import Setting
 from tests.engine.command_line import Console
 
 
-@pytest.mark.parametrize(("said", "sounds"), [
-    ("PAIR-uh-tone", "pˈɛɹətOn"), ("win", "wˈɪn"), ("shuh-VAWN", "ʃəvˈɔn"), ("kee-OH-tee", "kiˈOti"),
-    ("/ˈpɛɹətoʊn/", "pˈɛɹətOn"), ("/ʃɪˈvɔːn/", "ʃɪvˈɔn"), ("/dʒeɪ/", "ʤˈA"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "sounds"),
+    [
+        ("PAIR-uh-tone", "pˈɛɹətOn"),
+        ("win", "wˈɪn"),
+        ("shuh-VAWN", "ʃəvˈɔn"),
+        ("kee-OH-tee", "kiˈOti"),
+        ("/ˈpɛɹətoʊn/", "pˈɛɹətOn"),
+        ("/ʃɪˈvɔːn/", "ʃɪvˈɔn"),
+        ("/dʒeɪ/", "ʤˈA"),
+    ],
+)
 def test_respellings_and_ipa(said: str, sounds: str) -> None:
     assert phonemes(said) == sounds
 

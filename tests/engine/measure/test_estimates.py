@@ -97,10 +97,17 @@ SENTENCES = np.linspace(-1, 1, 20)
 """How far each of twenty sentences lies from the mean."""
 
 
-@pytest.mark.parametrize(("lost", "scatter", "verdict"), [
-    (0.0, 0.1, estimates.PASSES), (0.1, 0.1, estimates.PASSES), (0.14, 0.1, estimates.UNDECIDED),
-    (0.16, 0.1, estimates.UNDECIDED), (0.3, 0.1, estimates.FAILS), (0.1, 1.0, estimates.UNDECIDED),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lost", "scatter", "verdict"),
+    [
+        (0.0, 0.1, estimates.PASSES),
+        (0.1, 0.1, estimates.PASSES),
+        (0.14, 0.1, estimates.UNDECIDED),
+        (0.16, 0.1, estimates.UNDECIDED),
+        (0.3, 0.1, estimates.FAILS),
+        (0.1, 1.0, estimates.UNDECIDED),
+    ],
+)
 def test_a_figure_passes_or_fails_with_its_whole_interval(lost: float, scatter: float, verdict: str) -> None:
     baseline = np.full(20, 4.0)
     assert estimates.margin(baseline - lost + scatter * SENTENCES, baseline, -0.15).verdict == verdict

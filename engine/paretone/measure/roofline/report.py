@@ -15,10 +15,19 @@ EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "a
 JOINS, FRAMES = "joins", "frames"
 NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
 TITLES = {
-    EMBEDDING: "Embedding", JOINS: "Skip connections", PROJECTIONS: "q, k, v, o projections", ATTENTION: "Attention",
-    FEED_FORWARD: "Feed-forward", NORMS: "Norms, residuals", HEAD: "Head", SAMPLING: "Sampling",
-    FRAMES: "Codes within frames", DECODER: "Decoder", CONDITIONING: "Conditioning", REST: "Rest",
-}  # fmt: skip
+    EMBEDDING: "Embedding",
+    JOINS: "Skip connections",
+    PROJECTIONS: "q, k, v, o projections",
+    ATTENTION: "Attention",
+    FEED_FORWARD: "Feed-forward",
+    NORMS: "Norms, residuals",
+    HEAD: "Head",
+    SAMPLING: "Sampling",
+    FRAMES: "Codes within frames",
+    DECODER: "Decoder",
+    CONDITIONING: "Conditioning",
+    REST: "Rest",
+}
 """Component titles, in the order of a forward pass."""
 MEANINGS = {
     EMBEDDING: "Makes the first layer's input",

@@ -198,10 +198,18 @@ def test_texts_are_normalised_as_seed_tts_does(text: str, expected: str) -> None
     assert SEED_TTS_EN.apply(text) == expected
 
 
-@pytest.mark.parametrize(("text", "alike"), [
-    ("今天是2024年5月10日。", "今天是二零二四年五月十日"), ("一共１２个，占35%！", "一共十二个占百分之三十五"),
-    ("漢字", "汉字"), ("3.14", "三点一四"), ("100000008", "一亿零八"), ("0571", "零五七一"), ("OK 吗？", "ok吗"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ("今天是2024年5月10日。", "今天是二零二四年五月十日"),
+        ("一共１２个，占35%！", "一共十二个占百分之三十五"),
+        ("漢字", "汉字"),
+        ("3.14", "三点一四"),
+        ("100000008", "一亿零八"),
+        ("0571", "零五七一"),
+        ("OK 吗？", "ok吗"),
+    ],
+)
 def test_chinese_is_normalised_alike_on_both_sides(text: str, alike: str) -> None:
     pytest.importorskip("zhconv")
     assert CHINESE.apply(text) == CHINESE.apply(alike)
